@@ -1,0 +1,123 @@
+"""The extension: what a reply says and a contract has no word for.
+
+A dialect writes the members its contract names and reads them back; what came back
+differently travels under one key, `aerogram`, in the place where the contract allows
+additions. Delete that key, and every field the contract names still reads.
+
+    {"status": "partial", "box": "/results", "problem": {"retry": "check"}}
+
+A part that the contract half says (a problem, a page) carries only the half it lacks.
+`box` is the JSON Pointer at which the contract's payload holds the data, or null when
+there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from aerogram.errors import ContractError, InvalidReply
+from aerogram.reply import (
+    Action,
+    Citation,
+    Fidelity,
+    Notice,
+    Page,
+    Problem,
+    QueryEcho,
+    RateLimit,
+    Reply,
+    Telemetry,
+)
+
+KEY = "aerogram"
+BOX = "box"
+
+PARTS: Mapping[str, type[Any]] = {
+    "problem": Problem,
+    "page": Page,
+    "rate_limit": RateLimit,
+    "telemetry": Telemetry,
+    "fidelity": Fidelity,
+    "query_echo": QueryEcho,
+}
+LISTS: Mapping[str, type[Any]] = {"notices": Notice, "citations": Citation, "actions": Action}
+
+
+def leftover(said: Mapping[str, Any], heard: Mapping[str, Any]) -> dict[str, Any]:
+    """What must travel in the extension so that `heard` becomes `said` again."""
+    left = {}
+    for name, value in said.items():
+        if name != "data" and (name not in heard or heard[name] != value):
+            left[name] = _difference(value, heard.get(name))
+    for name in heard:
+        if name not in said:
+            left[name] = None
+    if heard.get("data") is not said["data"]:
+        _leave_data(left, said["data"], heard.get("data"))
+    return left
+
+
+def restore(heard: dict[str, Any], left: Mapping[str, Any], dialect: str, pointer: str) -> Reply[Any]:
+    """The reply that was said: what the contract carried, mended by the extension."""
+    if BOX in left:
+        heard["data"] = _unbox(heard.get("data"), left[BOX], dialect, pointer)
+    try:
+        for name, value in left.items():
+            if name != BOX:
+                heard[name] = _restored(name, value, heard.get(name))
+        # a null in the extension takes back what a contract had to say by default
+        return Reply(**{name: value for name, value in heard.items() if value is not None})
+    except (InvalidReply, TypeError) as error:
+        raise ContractError(str(error), pointer, dialect) from None
+
+
+def plain(value: Any) -> Any:
+    """A part, or a tuple of parts, as JSON data without what it does not say."""
+    if is_dataclass(value):
+        pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
+        return {name: plain(held) for name, held in pairs if held is not None and held != ()}
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _difference(said: Any, heard: Any) -> Any:
+    if heard is None or not is_dataclass(said):
+        return plain(said)
+    pairs = ((f.name, getattr(said, f.name), getattr(heard, f.name)) for f in fields(said))
+    return {name: plain(one) for name, one, other in pairs if one != other}
+
+
+def _restored(name: str, value: Any, heard: Any) -> Any:
+    if name in LISTS:
+        return tuple(LISTS[name](**one) for one in value or ())
+    if name not in PARTS or value is None:
+        return value
+    return PARTS[name](**value) if heard is None else replace(heard, **value)
+
+
+def _leave_data(left: dict[str, Any], said: Any, heard: Any) -> None:
+    """Record where the data stands in the contract's payload; carry it here if it stands nowhere."""
+    if said is None:
+        if heard is not None:
+            left[BOX] = None
+        return
+    if isinstance(heard, list) and len(heard) == 1 and heard[0] is said:
+        left[BOX] = "/0"
+        return
+    for name in ("results", "result", "data"):
+        if isinstance(heard, dict) and heard.get(name) is said:
+            left[BOX] = f"/{name}"
+            return
+    if type(said) is not type(heard) or said != heard:
+        left["data"] = said
+
+
+def _unbox(heard: Any, box: str | None, dialect: str, pointer: str) -> Any:
+    if box is None:
+        return None
+    try:
+        key = box.removeprefix("/")
+        return heard[int(key)] if isinstance(heard, list) else heard[key]
+    except (KeyError, IndexError, ValueError, TypeError):
+        raise ContractError(f"the extension's box {box!r} points at nothing", pointer, dialect) from None

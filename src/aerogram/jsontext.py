@@ -1,0 +1,83 @@
+"""JSON text: strict on the way in, fast on the way out.
+
+What is accepted here can always be written again: UTF-8, no duplicate keys, finite
+numbers, integers of 64 bits, whole characters, bounded depth. Anything else is a
+`ContractError` that says which rule it breaks.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+import orjson
+
+from aerogram.errors import ContractError
+
+_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def dumps(value: Any, *, indent: bool = False) -> bytes:
+    """Plain JSON data as UTF-8 bytes; what JSON or UTF-8 cannot say is a `ContractError`."""
+    try:
+        return orjson.dumps(value, option=_PLAIN | orjson.OPT_INDENT_2 if indent else _PLAIN)
+    except (TypeError, RecursionError) as error:
+        raise ContractError(_unwritable(str(error))) from None
+
+
+def loads(text: str | bytes | bytearray | memoryview) -> Any:
+    """Strict JSON text as Python data."""
+    try:
+        decoded = text if isinstance(text, str) else bytes(text).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ContractError(f"the text is not UTF-8: byte {error.start} does not decode") from None
+    try:
+        value = _DECODER.decode(decoded)
+    except json.JSONDecodeError as error:
+        raise ContractError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ContractError(_TOO_DEEP) from None
+    except ContractError:
+        raise
+    except ValueError:
+        raise ContractError(_TOO_LONG_NUMBER) from None
+    dumps(value)  # proves depth, integer range and whole characters at C speed
+    return value
+
+
+_TOO_DEEP = "nested deeper than 254 levels"
+_TOO_LONG_NUMBER = "a number is too large: integers take 64 bits, other numbers a finite double"
+
+
+def _unwritable(reason: str) -> str:
+    lowered = reason.lower()
+    if "recursion" in lowered:
+        return _TOO_DEEP
+    if "64-bit" in lowered or "integer" in lowered:
+        return _TOO_LONG_NUMBER
+    if "surrogate" in lowered or "utf-8" in lowered:
+        return "a string has a lone surrogate, which UTF-8 cannot carry"
+    return f"not JSON data: {reason}"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ContractError(f"the key {twice!r} stands twice in one object")
+    return found
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number - number != 0:
+        raise ContractError(_TOO_LONG_NUMBER)
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ContractError(f"{name} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)

@@ -1,0 +1,379 @@
+"""Reply: the one canonical model of an answer. Everything that any dialect can say has a place here.
+
+The raw constructors hold exactly what they are given, so that a body read in one
+dialect can be written again without gaining or losing a word. `Reply.ok`, `.empty`,
+`.partial`, `.blocked` and `.failed`, `Problem.of` and `Notice.of` fill in defaults.
+Payloads are never copied.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Literal, TypeVar
+
+from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
+from aerogram.errors import InvalidReply
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+Status = Literal["ok", "empty", "partial", "blocked", "error"]
+EmptyReason = Literal["no_match", "filters_too_narrow", "source_unavailable", "license_blocked"]
+FidelityLevel = Literal["full", "partial", "summary", "reference_only"]
+
+_EMPTY_REASONS = frozenset(EmptyReason.__args__)  # type: ignore[attr-defined]  # typing's alias has them at run time
+
+
+def _set(part: object, name: str, value: object) -> None:
+    object.__setattr__(part, name, value)
+
+
+def _settle(part: object, *, mappings: tuple[str, ...] = (), sequences: tuple[str, ...] = ()) -> None:
+    """Give equal meaning one form: an empty mapping is none, a sequence is a tuple."""
+    for name in mappings:
+        if not getattr(part, name):
+            _set(part, name, None)
+    for name in sequences:
+        value = getattr(part, name)
+        if type(value) is not tuple:
+            _set(part, name, tuple(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a reply failed, for a program (`code`, `kind`, `retry`) and for a person.
+
+    `kind` and `retry` follow from the code when they are not given; texts are only
+    there when somebody said them. `message` is for developers, `user_message` for
+    the people they serve, `title` names the class of problem.
+    """
+
+    code: str
+    message: str
+    kind: Kind = None  # type: ignore[assignment]  # settled below from the table
+    retry: Retry = None  # type: ignore[assignment]
+    title: str | None = None
+    user_message: str | None = None
+    remediation: str | None = None
+    details: Json | None = None
+    retry_after: float | None = None
+    documentation: str | None = None
+
+    def __post_init__(self) -> None:
+        row = TABLE[self.code] if self.code in TABLE else None
+        if self.kind is None:
+            _set(self, "kind", row.kind if row else "internal")
+        if self.retry is None:
+            _set(self, "retry", row.retry if row else KIND_RULES[self.kind].retry)
+        _settle(self, mappings=("details",))
+
+    @classmethod
+    def of(cls, code: str, message: str | None = None, **known: Any) -> Problem:
+        """A problem with the table's defaults for what is not given; the code must be in the table."""
+        row = TABLE[code]
+        known.setdefault("title", row.title)
+        known["remediation"] = known.get("remediation") or row.remediation
+        return cls(code, message or row.title, **known)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call may succeed later, as it stands."""
+        return self.retry == "yes"
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that goes with it."""
+        return TABLE[self.code].status if self.code in TABLE else KIND_RULES[self.kind].status
+
+    def is_a(self, code: str) -> bool:
+        """Whether this is `code` or one of its children."""
+        return self.code == code or any(row.name == code for row in TABLE.lineage(self.code))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something worth knowing that did not make the reply fail."""
+
+    message: str
+    code: str | None = None
+    severity: Severity | None = None
+    suggestion: str | None = None
+    context: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("context",))
+
+    @classmethod
+    def of(cls, code: str, message: str | None = None, *, suggestion: str | None = None, **context: Any) -> Notice:
+        """A standard warning with its level and default suggestion."""
+        if code not in WARNINGS:
+            raise InvalidReply(f"{code!r} is not a standard warning; known: {', '.join(sorted(WARNINGS))}")
+        row = WARNINGS[code]
+        return cls(message or row.description, code, row.severity, suggestion or row.suggestion, context or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where in a longer sequence this reply stands, and the way on."""
+
+    cursor: str | None = None
+    has_more: bool | None = None
+    total: int | None = None
+    page_size: int | None = None
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("extra",))
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """How much the caller may still ask for, and when it resets (ISO 8601 or epoch seconds)."""
+
+    limit: int | None = None
+    remaining: int | None = None
+    reset_at: str | float | None = None
+    retry_after: float | None = None
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("extra",))
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What the answer cost."""
+
+    duration_ms: float | None = None
+    cache_hit: bool | None = None
+    tokens_estimated: int | None = None
+    tokens_used: int | None = None
+    billable_units: int | None = None
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("extra",))
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How complete the data is, what was left out, and the hashes under which it is kept."""
+
+    level: FidelityLevel
+    dropped_ids: tuple[str, ...] = ()
+    archive_hashes: Mapping[str, str] | None = None
+    schema_version: str | None = "1.0"
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("archive_hashes", "extra"), sequences=("dropped_ids",))
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a part of the data comes from; `field_paths` are JSON Pointers to that part."""
+
+    source_id: str | None = None
+    source_url: str | None = None
+    publisher: str | None = None
+    title: str | None = None
+    fetched_at: str | None = None
+    checksum: str | None = None
+    license: str | None = None
+    field_paths: tuple[str, ...] = ()
+    verification_status: str | None = None
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("extra",), sequences=("field_paths",))
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A follow-up call with its arguments filled in: a tool's, or an endpoint's."""
+
+    tool: str | None = None
+    endpoint: str | None = None
+    args: Json | None = None
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("args", "extra"))
+        if (self.tool is None) == (self.endpoint is None):
+            raise InvalidReply("an action names a tool or an endpoint, and only one of them")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEcho:
+    """The query as it was understood."""
+
+    normalized_input: Json | None = None
+    applied_filters: Json | None = None
+    unparsed_terms: tuple[str, ...] = ()
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        _settle(self, mappings=("normalized_input", "applied_filters", "extra"), sequences=("unparsed_terms",))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T]):
+    """One answer: data, how it went, and everything worth saying about it."""
+
+    data: T = None  # type: ignore[assignment]  # a reply without data has None
+    status: Status = "ok"
+    problem: Problem | None = None
+    notices: tuple[Notice, ...] = ()
+    page: Page | None = None
+    rate_limit: RateLimit | None = None
+    telemetry: Telemetry | None = None
+    fidelity: Fidelity | None = None
+    citations: tuple[Citation, ...] = ()
+    actions: tuple[Action, ...] = ()
+    query_echo: QueryEcho | None = None
+    empty_reason: EmptyReason | None = None
+    retry_with: Json | None = None
+    message: str | None = None
+    request_id: str | None = None
+    operation: str | None = None
+    timestamp: str | None = None
+    client_tag: str | None = None
+    extra: Json | None = None
+
+    def __post_init__(self) -> None:
+        if self.status != "ok" or self.problem is not None or self.empty_reason is not None:
+            _check_status(self)
+        if self.notices or self.citations or self.actions or self.retry_with is not None or self.extra is not None:
+            _settle(self, mappings=("retry_with", "extra"), sequences=("notices", "citations", "actions"))
+
+    @classmethod
+    def ok(cls, data: T = None, **said: Any) -> Reply[T]:  # type: ignore[assignment]
+        """It worked."""
+        return cls(data, **said)
+
+    @classmethod
+    def empty(cls, reason: EmptyReason = "no_match", data: Any = None, **said: Any) -> Reply[Any]:
+        """It worked and there is nothing; `reason` says why."""
+        return Reply([] if data is None else data, "empty", empty_reason=reason, **said)
+
+    @classmethod
+    def partial(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
+        """Part of it worked; the notices say what did not."""
+        return cls(data, "partial", notices=_as_notices(notices), **said)
+
+    @classmethod
+    def blocked(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
+        """It cannot go on for now; the notices say what it waits for."""
+        return cls(data, "blocked", notices=_as_notices(notices), **said)
+
+    @classmethod
+    def failed(cls, problem: str | Problem, message: str | None = None, *, data: Any = None, **said: Any) -> Reply[Any]:
+        """It failed: a `Problem`, or a code of the table with what happened.
+
+        Words that belong to the problem (remediation, details, retry_after, …) go to it,
+        the others to the reply.
+        """
+        if isinstance(problem, str):
+            known = {name: said.pop(name) for name in _PROBLEM_WORDS & said.keys()}
+            problem = Problem.of(problem, message, **known)
+        return Reply(data, "error", problem, **said)
+
+    def replace(self, **changes: Any) -> Reply[T]:
+        """The same reply with some fields changed."""
+        return replace(self, **changes)
+
+    def said(self) -> dict[str, Any]:
+        """The fields that say something, by name; `data` is always among them."""
+        found = {"data": self.data}
+        for name, read, default in _SILENCE:
+            value = read(self)
+            if value is not default:
+                found[name] = value
+        return found
+
+    def complete(
+        self,
+        *,
+        operation: str = "unknown",
+        duration_ms: float | None = None,
+        tokens_estimated: int = 0,
+        now: Callable[[], datetime.datetime] | None = None,
+    ) -> Reply[T]:
+        """This reply with request id, operation, time and telemetry filled in where they are missing.
+
+        Some contracts require them all; what is already said stays.
+        """
+        return replace(
+            self,
+            request_id=self.request_id or new_request_id(),
+            operation=self.operation or operation,
+            timestamp=self.timestamp or utc_timestamp(now() if now else None),
+            telemetry=_complete_telemetry(self, duration_ms, tokens_estimated),
+        )
+
+
+def _complete_telemetry(reply: Reply[Any], duration_ms: float | None, tokens_estimated: int) -> Telemetry:
+    have = reply.telemetry or Telemetry()
+    units = 0 if reply.problem else 1
+    return replace(
+        have,
+        # a contract wants a positive time; a clock that did not advance is not zero work
+        duration_ms=max(duration_ms or 0, 0.001) if have.duration_ms is None else have.duration_ms,
+        cache_hit=bool(have.cache_hit),
+        tokens_estimated=tokens_estimated if have.tokens_estimated is None else have.tokens_estimated,
+        billable_units=units if have.billable_units is None else have.billable_units,
+    )
+
+
+def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
+    several = (given,) if isinstance(given, (str, Notice)) else given
+    return tuple(Notice(one) if isinstance(one, str) else one for one in several)
+
+
+def _check_status(reply: Reply[Any]) -> None:
+    """A status and what goes with it must not contradict each other."""
+    status = reply.status
+    if (status == "error") != (reply.problem is not None):
+        raise InvalidReply("a reply has a problem exactly when its status is 'error'")
+    if status in ("partial", "blocked") and not reply.notices:
+        raise InvalidReply(f"a {status} reply needs a notice that says what is missing")
+    if (status == "empty") != (reply.empty_reason is not None):
+        raise InvalidReply("a reply has an empty_reason exactly when its status is 'empty'")
+    if reply.empty_reason is not None and reply.empty_reason not in _EMPTY_REASONS:
+        raise InvalidReply(f"empty_reason is one of {', '.join(sorted(_EMPTY_REASONS))}")
+    if status == "error" and reply.message is not None:
+        raise InvalidReply("a failed reply speaks through its problem's message")
+
+
+def _slot_reader(name: str) -> Callable[[Reply[Any]], Any]:
+    getter: Callable[[Reply[Any]], Any] = Reply.__dict__[name].__get__
+    return getter
+
+
+_SILENCE = tuple((f.name, _slot_reader(f.name), f.default) for f in fields(Reply) if f.name != "data")
+_PROBLEM_WORDS = frozenset(f.name for f in fields(Problem)) - {"code", "message"}
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?")
+
+
+def new_request_id() -> str:
+    """A new request id: `req_` and a ULID, so that ids sort by the time they were minted."""
+    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    return "req_" + "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
+
+
+def accept_request_id(candidate: object) -> str | None:
+    """The caller's request id if it is safe to log and to send back, else None."""
+    return candidate if isinstance(candidate, str) and _REQUEST_ID.fullmatch(candidate) else None
+
+
+def utc_timestamp(moment: datetime.datetime | None = None) -> str:
+    """A moment (now by default) as ISO 8601 in UTC with milliseconds and a `Z`."""
+    moment = (moment or datetime.datetime.now(datetime.UTC)).astimezone(datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,305 @@
+"""Token counters and budgets: how large a text is as a client counts it, and how large it may be.
+
+A counter has a name, a unit and a margin: the largest fraction by which the client's own count may exceed
+what `count` says. An exact vocabulary has a margin of nothing; there is no offline vocabulary for Claude, so
+its counter is a near vocabulary with a margin. A budget is a limit in the client's terms; `room` is the part
+of it that is safe to fill.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+
+from aerogram.errors import MissingExtra, ValidationFailed
+
+__all__ = [
+    "PRESETS",
+    "Budget",
+    "Bytes",
+    "Characters",
+    "Counter",
+    "Estimate",
+    "Vocabulary",
+    "best_counter",
+    "counter_named",
+]
+
+Unit: TypeAlias = Literal["tokens", "characters", "bytes"]
+
+DEFAULT_VOCABULARY: Final = "o200k_base"
+CLAUDE_MARGIN: Final = 0.15
+"""Claude's own vocabulary is not public; unofficial ones count prose 13 % above o200k."""
+
+
+@runtime_checkable
+class Counter(Protocol):
+    """Anything that can say how large a text is."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def unit(self) -> Unit: ...
+
+    @property
+    def margin(self) -> float: ...
+
+    def count(self, text: str) -> int:
+        """The size of the text in the counter's unit."""
+        ...
+
+
+def _encodable(text: str) -> str:
+    """The same text with lone surrogates replaced, because no tokenizer can read them."""
+    return text.encode("utf-8", "replace").decode()
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(vocabulary: str) -> Any:
+    try:
+        import splintr
+    except ImportError:
+        raise MissingExtra("tokens", "splintr-rs") from None
+    try:
+        return splintr.Tokenizer.from_pretrained(vocabulary)
+    except ValueError as error:
+        raise ValidationFailed(
+            f"there is no vocabulary called {vocabulary!r}",
+            remediation="Use o200k_base, cl100k_base or another name that splintr knows",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Exact counts by a vocabulary that ships inside splintr-rs; nothing is downloaded."""
+
+    vocabulary: str = DEFAULT_VOCABULARY
+    name: str = ""
+    margin: float = 0.0
+    unit: Unit = "tokens"
+
+    def __post_init__(self) -> None:
+        _tokenizer(self.vocabulary)
+        object.__setattr__(self, "name", self.name or self.vocabulary)
+
+    def count(self, text: str) -> int:
+        """The number of tokens; spelled-out special tokens count as the plain text that they are."""
+        encode = _tokenizer(self.vocabulary).encode_ordinary
+        try:
+            return len(encode(text))
+        except UnicodeEncodeError:
+            return len(encode(_encodable(text)))
+
+
+Weights: TypeAlias = tuple[tuple["re.Pattern[str]", float], ...]
+
+_ASCII_WEIGHTS: Final[Weights] = tuple(
+    (re.compile(pattern), weight)
+    for pattern, weight in (
+        (r"[A-Za-z]+", 0.32),
+        (r"[A-Z]?[a-z]+|[A-Z]+", 0.62),  # the parts of a camelCaseName
+        (r"[A-Za-z]{7}", 0.70),  # long words break
+        (r"[bcdfghjklmnpqrstvwxz]{4}", 2.70),  # letters that spell no word
+        (r"[A-Z]{3}", 0.60),
+        (r"(?<=[a-z])[A-Z]|[jqxz](?![aeiou])", 0.45),
+        (r"[0-9]{1,3}", 1.00),
+        (r"(?<=[A-Za-z])[0-9]", 0.25),
+        (r"[^A-Za-z0-9\s]+", 0.40),
+        (r"[^A-Za-z0-9\s]", 0.62),
+        (r"\s{2,}|\n|[ \t](?=[0-9])", 1.00),  # one space belongs to the word after it, others do not
+    )
+)
+_FOREIGN_WEIGHTS: Final[Weights] = tuple(
+    (re.compile(pattern), weight)
+    for pattern, weight in (
+        ("[\u0300-\u036f]", 2.00),  # combining marks
+        ("[\u0080-\u02ff\u0370-\u07ff]", 0.45),  # accented Latin, Greek, Cyrillic, Hebrew, Arabic
+        ("[\u0800-\u1fff]", 0.65),  # Indic scripts, Thai
+        ("[\u2000-\u2fff]", 1.60),  # punctuation and symbols
+        ("[\u3000-\u9fff\uac00-\ud7ff]", 1.05),  # Chinese, Japanese, Korean
+        ("[\ua000-\uabff\ud800-\uffff]", 2.20),
+        ("[\U00010000-\U0010ffff]", 2.60),  # emoji
+    )
+)
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
+
+
+def _weigh(text: str, weights: Weights) -> float:
+    return sum(weight * len(pattern.findall(text)) for pattern, weight in weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A count without any dependency: character classes weighed against o200k, leaning high.
+
+    `bench/tokens.py` prints how it compares per kind of text.
+    """
+
+    name: str = "estimate"
+    margin: float = 0.10
+    unit: Unit = "tokens"
+
+    def count(self, text: str) -> int:
+        """The estimated number of tokens."""
+        if not text:
+            return 0
+        weight = 0.0
+        if not text.isascii():
+            weight = _weigh("".join(_FOREIGN.findall(text)), _FOREIGN_WEIGHTS)
+            text = _FOREIGN.sub("", text)
+        return int(weight + _weigh(text, _ASCII_WEIGHTS)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """Sizes in characters (Unicode code points)."""
+
+    name: str = "characters"
+    margin: float = 0.0
+    unit: Unit = "characters"
+
+    def count(self, text: str) -> int:
+        """The number of characters."""
+        return len(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Sizes in bytes of UTF-8."""
+
+    name: str = "bytes"
+    margin: float = 0.0
+    unit: Unit = "bytes"
+
+    def count(self, text: str) -> int:
+        """The number of bytes that the text takes on the wire."""
+        return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Two limits at once: a text counts for the larger of the two shares that it takes up."""
+
+    first: Budget
+    second: Budget
+    name: str = field(init=False)
+    unit: Unit = field(init=False)
+    margin: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"{self.first.counter.name}+{self.second.counter.name}")
+        object.__setattr__(self, "unit", self.first.counter.unit)
+
+    def count(self, text: str) -> int:
+        first, second = self.first, self.second
+        scaled = -(-second.counter.count(text) * first.room // second.room)
+        return max(first.counter.count(text), scaled)
+
+
+def best_counter() -> Counter:
+    """The exact default vocabulary when splintr-rs is installed, the estimate otherwise."""
+    try:
+        return Vocabulary()
+    except MissingExtra:
+        return Estimate()
+
+
+def counter_named(name: str) -> Counter:
+    """The counter of that name: estimate, characters, bytes, claude, or a vocabulary such as o200k_base."""
+    if name == "estimate":
+        return Estimate()
+    if name == "characters":
+        return Characters()
+    if name == "bytes":
+        return Bytes()
+    if name == "claude":
+        return _claude()
+    return Vocabulary({"o200k": "o200k_base", "cl100k": "cl100k_base"}.get(name, name))
+
+
+def _claude() -> Counter:
+    try:
+        return Vocabulary(name="claude~o200k_base", margin=CLAUDE_MARGIN)
+    except MissingExtra:
+        return Estimate(name="claude~estimate", margin=0.25)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit, and the counter that it is meant in."""
+
+    limit: int
+    counter: Counter = field(default_factory=best_counter)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
+            raise ValidationFailed(
+                f"a budget must be a whole number of at least 1, not {self.limit!r}",
+                remediation="Give a positive number of tokens, for example 8000",
+                details={"budget": repr(self.limit)[:100]},
+            )
+
+    @property
+    def room(self) -> int:
+        """How much may be filled so that the client's own count stays within the limit."""
+        return max(1, int(self.limit / (1 + self.counter.margin))) if self.counter.margin else self.limit
+
+    def holds(self, text: str) -> bool:
+        """Whether the text fits."""
+        return self.counter.count(text) <= self.room
+
+    def within(self, other: Budget) -> Budget:
+        """The smaller of the two; when they are in different terms, both hold."""
+        if self.counter == other.counter:
+            return min(self, other, key=lambda budget: budget.limit)
+        return Budget(self.room, _Both(self, other))
+
+    @classmethod
+    def of(cls, value: int | str | Budget) -> Budget:
+        """A budget from a number of tokens, a text such as "10240 bytes", or the name of a preset."""
+        if isinstance(value, Budget):
+            return value
+        if not isinstance(value, str):
+            return cls(value)
+        if value in PRESETS:
+            return cls.preset(value)
+        return cls._parse(value)
+
+    @classmethod
+    def _parse(cls, text: str) -> Budget:
+        match = re.fullmatch(r"\s*([0-9][0-9_,]*)\s*(tokens|characters|bytes)?\s*", text)
+        if match is None:
+            raise ValidationFailed(
+                f"{text[:80]!r} is not a budget",
+                remediation=f"Write a number of tokens, characters or bytes, or one of {', '.join(PRESETS)}",
+            )
+        limit = int(re.sub("[_,]", "", match[1]))
+        unit = match[2] or "tokens"
+        return cls(limit) if unit == "tokens" else cls(limit, counter_named(unit))
+
+    @classmethod
+    def preset(cls, name: str) -> Budget:
+        """The limit of a well-known client. Opt-in: what a client says about itself never chooses one."""
+        first, *rest = (cls(limit, counter_named(counter)) for limit, counter in PRESETS[name])
+        for budget in rest:
+            first = first.within(budget)
+        return first
+
+
+PRESETS: Final[Mapping[str, tuple[tuple[int, str], ...]]] = MappingProxyType(
+    {
+        "claude-code": ((25_000, "claude"),),
+        "claude-code-quiet": ((10_000, "claude"),),  # above this it shows a warning
+        "claude-desktop": ((100_000, "characters"), (1_000_000, "bytes")),
+        "codex": ((10_000, "o200k_base"),),
+        "codex-2025": ((10_240, "bytes"),),
+        "copilot-cli": ((10_000, "bytes"),),
+        "go-sdk": ((1_000_000, "bytes"),),
+    }
+)
+"""Limits of clients, as their users reported them: name -> limits, all of which hold."""
