@@ -118,7 +118,8 @@ _FOREIGN_WEIGHTS: Final[Weights] = tuple(
     (re.compile(pattern), weight)
     for pattern, weight in (
         ("[\u0300-\u036f]", 2.00),  # combining marks
-        ("[\u0080-\u02ff\u0370-\u07ff]", 0.45),  # accented Latin, Greek, Cyrillic, Hebrew, Arabic
+        ("[\u0400-\u052f]", 0.33),  # Cyrillic
+        ("[\u0080-\u02ff\u0370-\u03ff\u0530-\u07ff]", 0.45),  # accented Latin, Greek, Hebrew, Arabic
         ("[\u0800-\u1fff]", 0.65),  # Indic scripts, Thai
         ("[\u2000-\u2fff]", 1.60),  # punctuation and symbols
         ("[\u3000-\u9fff\uac00-\ud7ff]", 1.05),  # Chinese, Japanese, Korean
@@ -247,7 +248,7 @@ class Budget:
     @property
     def room(self) -> int:
         """How much may be filled so that the client's own count stays within the limit."""
-        return max(1, int(self.limit / (1 + self.counter.margin))) if self.counter.margin else self.limit
+        return max(1, self.limit * 1000 // round(1000 * (1 + self.counter.margin)))
 
     def holds(self, text: str) -> bool:
         """Whether the text fits."""

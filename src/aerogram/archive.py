@@ -1,0 +1,397 @@
+"""The archive: a content-addressed store of what was left out of replies.
+
+Every entry belongs to one principal, lives for a while, and is checked against its hash whenever it is read.
+Entries of one principal are kept apart from those of every other, so deleting or filling up one's own archive
+touches nobody else; equal content of one principal is stored once.
+
+    Archive ── put(Content) / get(hash) / newest() / delete(hash) ──▶ any py-key-value-aio store
+       │                                                               memory · files on disk · Redis · …
+       └─ Ledger: one small record per principal: what it has, how large, until when, and what is gone and why
+
+Files are the default. py-key-value's file tree writes a temporary file, flushes it to the disk and renames it,
+so a process that is killed at any moment leaves the old entry or the new one, never half of one; at worst a
+stray `.tmp` file remains, which `sweep` removes. Its diskcache store was not chosen: it unpickles what it reads.
+The content is written before the ledger, so the ledger never names what is not there; an entry whose ledger
+row was lost with a kill can still be read. Between processes the ledger of a file archive is guarded by a lock
+file. Other stores offer no lock: there, two processes that write for one principal in the same moment may
+leave one entry out of the quota's sum until it is next written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+
+from aerogram.content import Content, Kind
+from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
+from aerogram.state import locked, private_directory, state_directory
+
+if TYPE_CHECKING:
+    from key_value.aio.protocols import AsyncKeyValue
+
+__all__ = ["Archive", "Stored", "Usage"]
+
+T = TypeVar("T")
+
+HOUR: Final = 3600.0
+MEGABYTE: Final = 1_000_000
+COLLECTION: Final = "aerogram_archive"
+REMEMBERED_GONE: Final = 1_000
+SHORTEST_PREFIX: Final = 12
+STALE_DRAFT: Final = HOUR
+_GONE_WORDS: Final = {
+    "expired": "has expired",
+    "deleted": "was deleted",
+    "evicted": "was removed to make room for newer entries",
+}
+_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError)
+CALL_AGAIN: Final = "Call the tool that produced it again to get fresh content"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The receipt for an entry: its hash and how long it will be there."""
+
+    hash: str
+    size: int
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of its quota a principal takes up."""
+
+    entries: int
+    bytes: int
+    quota: int
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What a principal has (`live`: digest -> size and expiry, oldest first) and what is gone, with the reason."""
+
+    live: dict[str, tuple[int, float]] = field(default_factory=dict)
+    gone: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, record: dict[str, Any] | None) -> _Ledger:
+        if record is None:
+            return cls()
+        try:
+            live = {digest: (int(size), float(end)) for digest, (size, end) in record["live"].items()}
+            return cls(live, dict(record["gone"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise IntegrityError("The ledger of an archive is damaged") from error
+
+    def record(self) -> dict[str, Any]:
+        # a list of pairs, because stores sort the keys of an object and the order here is age
+        gone = [list(pair) for pair in self.gone.items()]
+        return {"live": {digest: list(row) for digest, row in self.live.items()}, "gone": gone[-REMEMBERED_GONE:]}
+
+    def oldest_first(self) -> list[str]:
+        return sorted(self.live, key=lambda digest: self.live[digest][1])
+
+    def why_gone(self, digest: str, now: float) -> str | None:
+        self.expire(now)
+        return self.gone.get(digest)
+
+    def retire(self, digest: str, reason: str) -> None:
+        self.live.pop(digest, None)
+        self.gone[digest] = reason
+
+    def expire(self, now: float) -> list[str]:
+        """Retire what has ended; its digests."""
+        ended = [digest for digest, (_, end) in self.live.items() if end <= now]
+        for digest in ended:
+            self.retire(digest, "expired")
+        return ended
+
+    def make_room(self, size: int, quota: int, most_entries: int) -> list[str]:
+        """Retire the oldest entries until `size` more fits; their digests."""
+        evicted = []
+        total = sum(held for held, _ in self.live.values())
+        for digest in self.oldest_first():
+            if total + size <= quota and len(self.live) < most_entries:
+                break
+            total -= self.live[digest][0]
+            self.retire(digest, "evicted")
+            evicted.append(digest)
+        return evicted
+
+    def admit(self, digest: str, size: int, end: float) -> None:
+        self.live[digest] = (size, end)
+        self.gone.pop(digest, None)
+
+
+class Archive:
+    """Puts content away for a principal and gives it back, whole and verified."""
+
+    def __init__(
+        self,
+        store: AsyncKeyValue,
+        *,
+        lifetime: float = 24 * HOUR,
+        quota: int = 256 * MEGABYTE,
+        most_entries: int = 4_096,
+        directory: Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._lifetime = lifetime
+        self._quota = quota
+        self._most_entries = most_entries
+        self._directory = directory
+        self._clock = clock
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    def in_memory(cls, **options: Any) -> Archive:
+        """An archive that ends with the process."""
+        try:
+            from key_value.aio.stores.memory import MemoryStore
+        except ImportError:
+            raise MissingExtra("archive", "py-key-value-aio[memory]") from None
+        return cls(MemoryStore(), **options)
+
+    @classmethod
+    def at(cls, directory: str | Path | None = None, **options: Any) -> Archive:
+        """An archive in files: in this directory, or in the user's state directory."""
+        try:
+            from key_value.aio.stores.filetree import FileTreeStore
+        except ImportError:
+            raise MissingExtra("archive", "py-key-value-aio[filetree]") from None
+        path = private_directory(Path(directory) if directory else state_directory() / "archive")
+        return cls(FileTreeStore(data_directory=path), directory=path, **options)
+
+    @classmethod
+    def in_redis(cls, url: str, **options: Any) -> Archive:
+        """An archive in Redis, for several machines."""
+        try:
+            from key_value.aio.stores.redis import RedisStore
+        except ImportError:
+            raise MissingExtra("redis", "py-key-value-aio[redis]") from None
+        return cls(RedisStore(url=url), **options)
+
+    async def put(self, *contents: Content, principal: str | None = None) -> tuple[Stored, ...]:
+        """Store contents; when this returns they are on the disk (or wherever the store keeps them).
+
+        The oldest entries of the principal make room when the quota is reached.
+        """
+        self._refuse_oversized(contents)
+        owner = _owner(principal)
+        async with self._holding_the_ledger():
+            return tuple([await self._put_one(owner, content) for content in contents])
+
+    async def get(self, hash: str, *, principal: str | None = None) -> Content:
+        """The content with that hash, or with a unique beginning of it."""
+        owner = _owner(principal)
+        digest = await self._full_digest(owner, hash)
+        record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
+        if record is None:
+            raise _missing(f"sha256:{digest}", (await self._ledger(owner)).why_gone(digest, self._clock()))
+        content, end = _verified(record, digest)
+        if end <= self._clock():
+            raise _missing(f"sha256:{digest}", "expired")
+        return content
+
+    async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
+        """The principal's entries, the newest first; what has just vanished is passed over."""
+        ledger = await self._ledger(_owner(principal))
+        for digest in reversed(ledger.oldest_first()):
+            with contextlib.suppress(NotFound):
+                yield await self.get(f"sha256:{digest}", principal=principal)
+
+    async def delete(self, hash: str, *, principal: str | None = None) -> bool:
+        """Forget an entry; whether there was one."""
+        owner = _owner(principal)
+        async with self._holding_the_ledger():
+            ledger = await self._ledger(owner)
+            try:
+                digest = _match(ledger, hash)
+            except NotFound:
+                return False
+            existed = await self._ask(self._store.delete(_key(owner, digest), collection=COLLECTION))
+            if digest in ledger.live:
+                ledger.retire(digest, "deleted")
+                await self._write_ledger(owner, ledger)
+            return existed
+
+    async def usage(self, *, principal: str | None = None) -> Usage:
+        """What a principal has stored at the moment."""
+        ledger = await self._ledger(_owner(principal))
+        now = self._clock()
+        sizes = [size for size, end in ledger.live.values() if end > now]
+        return Usage(len(sizes), sum(sizes), self._quota)
+
+    async def sweep(self) -> None:
+        """Free the space of expired entries and of writes that were killed; call it now and then."""
+        cull = getattr(self._store, "cull", None)
+        if cull is not None:
+            await self._ask(cull())
+        for draft in self._stale_drafts():
+            draft.unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        """Let go of the store's connections."""
+        close = getattr(self._store, "close", None)
+        if close is not None:
+            await close()
+
+    async def __aenter__(self) -> Archive:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _stale_drafts(self) -> Iterator[Path]:
+        for draft in self._directory.rglob("*.tmp") if self._directory else ():
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - draft.stat().st_mtime > STALE_DRAFT:
+                    yield draft
+
+    def _refuse_oversized(self, contents: tuple[Content, ...]) -> None:
+        size = sum(content.size for content in contents)
+        if size > self._quota:
+            raise QuotaExceeded(
+                f"{size} bytes do not fit into an archive of {self._quota} bytes",
+                remediation="Ask for less at once, or raise the quota of the archive",
+                details={"size": size, "quota": self._quota},
+            )
+
+    async def _put_one(self, owner: str, content: Content) -> Stored:
+        digest = _digest(content.hash)
+        end = self._clock() + self._lifetime
+        ledger = await self._ledger(owner)
+        ledger.live.pop(digest, None)
+        retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
+        await self._write(_key(owner, digest), _record_of(content, end), self._lifetime)
+        ledger.admit(digest, content.size, end)
+        await self._write_ledger(owner, ledger)
+        for gone in retired:
+            await self._ask(self._store.delete(_key(owner, gone), collection=COLLECTION))
+        return Stored(content.hash, content.size, end)
+
+    async def _full_digest(self, owner: str, hash: str) -> str:
+        digest = _digest(hash)
+        return digest if len(digest) == 64 else _match(await self._ledger(owner), hash)
+
+    async def _ledger(self, owner: str) -> _Ledger:
+        try:
+            return _Ledger.read(await self._ask(self._store.get(_ledger_key(owner), collection=COLLECTION)))
+        except IntegrityError:
+            return _Ledger()  # the entries do not depend on it; only the sum and the reasons start anew
+
+    async def _write_ledger(self, owner: str, ledger: _Ledger) -> None:
+        # it outlives its entries, so that an expired one can be told from one that never was
+        await self._write(_ledger_key(owner), ledger.record(), self._lifetime + max(self._lifetime, 7 * 24 * HOUR))
+
+    async def _write(self, key: str, record: dict[str, Any], lifetime: float) -> None:
+        await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=lifetime))
+
+    async def _ask(self, answer: Awaitable[T]) -> T:
+        """What the store answers; a record it cannot parse was tampered with, other failures mean it is down."""
+        try:
+            return await answer
+        except ReplyError:
+            raise
+        except Exception as error:
+            if isinstance(error, _UNREADABLE) or type(error).__name__ == "DeserializationError":
+                raise IntegrityError("A stored entry is damaged and was not used", remediation=CALL_AGAIN) from error
+            raise Unavailable(
+                "The archive cannot be reached at the moment",
+                remediation="Try again later",
+                details={"store": "archive"},
+            ) from error
+
+    @contextlib.asynccontextmanager
+    async def _holding_the_ledger(self) -> AsyncIterator[None]:
+        async with self._lock:
+            if self._directory is None:
+                yield
+                return
+            with await self._file_lock(self._directory / ".lock"):
+                yield
+
+    async def _file_lock(self, path: Path) -> contextlib.ExitStack:
+        """The lock file, taken in a thread because another process may hold it for a while."""
+        stack = contextlib.ExitStack()
+        taking = asyncio.ensure_future(asyncio.to_thread(stack.enter_context, locked(path)))
+        try:
+            await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(lambda _: stack.close())  # nobody is left to release it
+            raise
+        except OSError as error:
+            raise Unavailable("The archive's directory cannot be used at the moment") from error
+        return stack
+
+
+def _owner(principal: str | None) -> str:
+    """A short stand-in for the principal, so that no store learns its name."""
+    return sha256(b"anyone" if principal is None else b"principal:" + principal.encode()).hexdigest()[:24]
+
+
+def _key(owner: str, digest: str) -> str:
+    return f"{owner}_{digest}"
+
+
+def _ledger_key(owner: str) -> str:
+    return f"{owner}_ledger"
+
+
+def _digest(hash: str) -> str:
+    digest = hash.removeprefix("sha256:").lower()
+    if not SHORTEST_PREFIX <= len(digest) <= 64 or set(digest) - set("0123456789abcdef"):
+        raise NotFound(
+            "That is not the hash of an archive entry",
+            remediation="Use a hash from content_archive_hashes: sha256: and 64 hex digits",
+        )
+    return digest
+
+
+def _match(ledger: _Ledger, hash: str) -> str:
+    """The one digest that begins as `hash` does."""
+    beginning = _digest(hash)
+    found = [digest for digest in (*ledger.live, *ledger.gone) if digest.startswith(beginning)]
+    if len(found) != 1:
+        raise _missing(hash, None)
+    return found[0]
+
+
+def _missing(hash: str, reason: str | None) -> NotFound:
+    what = _GONE_WORDS.get(reason or "", "is not in your archive")
+    return NotFound(
+        f"The entry {hash[:19]}… {what}", remediation=CALL_AGAIN, details={"hash": hash, "reason": reason or "unknown"}
+    )
+
+
+def _record_of(content: Content, end: float) -> dict[str, Any]:
+    if content.kind == "bytes":
+        return {"kind": "bytes", "body": base64.b64encode(content.body).decode(), "expires_at": end}
+    return {"kind": content.kind, "body": content.body.decode(), "expires_at": end}
+
+
+def _verified(record: dict[str, Any], digest: str) -> tuple[Content, float]:
+    """The content of a record and when it ends, once its hash has been checked."""
+    try:
+        kind, body = record["kind"], record["body"]
+        content = Content(kind, base64.b64decode(body, validate=True) if kind == "bytes" else body.encode())
+        sound = kind in get_args(Kind) and content.hash == f"sha256:{digest}"
+        end = float(record["expires_at"])
+    except (KeyError, AttributeError, TypeError, ValueError, binascii.Error):
+        sound = False
+    if not sound:
+        raise IntegrityError(
+            "A stored entry does not match its hash and was not used",
+            remediation=CALL_AGAIN,
+            details={"hash": f"sha256:{digest}"},
+        )
+    return content, end

@@ -1,0 +1,265 @@
+"""Signed cursors: where a walk through the pages of a query goes on.
+
+A cursor is base64 of a JSON object with the documented keys `query_hash`, `offset` and `response_mode`, and
+further keys: `exp` (when it ends, seconds since 1970), `kid` (which key signed it), `sig`, and `pos` when the
+source gave a position to continue after. It is signed, not secret. The query hash covers tool and arguments;
+the signature also covers the principal, who is not named in the cursor. The JSON is padded with spaces and
+escaped so that its base64 needs no `+`, `/` or `=`: it can go into a URL as it is, and every base64 decoder
+reads it.
+
+    Cursors ── seal ──▶ text ── open ──▶ Position
+       │
+    KeyRing     the keys that sign and verify; `KeyRing.at(path)` survives a restart
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from aerogram.errors import InvalidCursor
+from aerogram.state import locked, private_directory, state_directory
+
+__all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "query_hash"]
+
+DAY: Final = 86_400.0
+MAX_CURSOR_LENGTH: Final = 4_096
+SIGNATURE_BYTES: Final = 12
+START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
+
+_ALWAYS: Final = ("query_hash", "offset", "response_mode", "exp", "kid", "sig")
+_URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
+_TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+
+
+def query_hash(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Twelve hex digits that stand for a tool and its arguments.
+
+    Leave out of `arguments` what may change from page to page: the cursor itself and the page size.
+    """
+    return hashlib.sha256(_canonical([tool, arguments]).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the next page starts: after so many items, and after this key if the source has keys."""
+
+    query_hash: str
+    offset: int
+    response_mode: str
+    after: Any = None
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A secret, its short public name, and when it was made."""
+
+    kid: str
+    secret: bytes
+    created: float
+
+    @classmethod
+    def new(cls, now: float) -> SigningKey:
+        """A fresh random key."""
+        return cls(secrets.token_hex(2), secrets.token_bytes(32), now)
+
+    @classmethod
+    def from_secret(cls, secret: str | bytes) -> SigningKey:
+        """The key for a secret that several servers share."""
+        raw = secret.encode() if isinstance(secret, str) else secret
+        if len(raw) < 16:
+            raise ValueError("a shared cursor secret needs at least 16 bytes")
+        return cls(hashlib.sha256(b"kid" + raw).hexdigest()[:4], hashlib.sha256(raw).digest(), 0.0)
+
+
+class KeyRing:
+    """The keys of a server, newest first: the first one signs, all of them verify."""
+
+    def __init__(self, *keys: SigningKey) -> None:
+        if not keys:
+            raise ValueError("a key ring needs at least one key")
+        self._keys = keys
+
+    @classmethod
+    def ephemeral(cls) -> KeyRing:
+        """A ring that ends with the process, and with it every cursor it signed."""
+        return cls(SigningKey.new(time.time()))
+
+    @classmethod
+    def shared(cls, *secrets_: str | bytes) -> KeyRing:
+        """A ring from secrets that several servers know, newest first."""
+        return cls(*map(SigningKey.from_secret, secrets_))
+
+    @classmethod
+    def at(cls, path: str | Path | None = None, *, rotate_every: float = 30 * DAY, keep: float = 60 * DAY) -> KeyRing:
+        """The ring in a private file, made when absent, so that cursors outlive a restart."""
+        return _FileRing(Path(path or state_directory() / "cursor-keys.json"), rotate_every, keep)
+
+    def signing_key(self, now: float) -> SigningKey:
+        """The key to sign with."""
+        return self._keys[0]
+
+    def key(self, kid: str) -> SigningKey | None:
+        """The key of that name, if the ring has or had it."""
+        return next((key for key in self._keys if key.kid == kid), None)
+
+    def rotate(self) -> None:
+        """Sign with a fresh key from now on; cursors of the older keys stay good."""
+        self._keys = (SigningKey.new(time.time()), *self._keys)
+
+
+class _FileRing(KeyRing):
+    """A ring in a file that several processes may share; each notices what another one has rotated."""
+
+    def __init__(self, path: Path, rotate_every: float, keep: float) -> None:
+        self._path = path
+        self._rotate_every = rotate_every
+        self._keep = keep
+        private_directory(path.parent)
+        self._update(rotate=False)
+
+    def signing_key(self, now: float) -> SigningKey:
+        if now - self._keys[0].created > self._rotate_every:
+            self._update(rotate=False)
+        return self._keys[0]
+
+    def key(self, kid: str) -> SigningKey | None:
+        found = super().key(kid)
+        if found is None:
+            self._keys = self._read() or self._keys
+            found = super().key(kid)
+        return found
+
+    def rotate(self) -> None:
+        self._update(rotate=True)
+
+    def _update(self, *, rotate: bool) -> None:
+        """Read the file, add a key when one is due, drop those too old to matter, write it back."""
+        now = time.time()
+        with locked(self._path.with_name(self._path.name + ".lock")):
+            keys = self._read()
+            if rotate or not keys or now - keys[0].created > self._rotate_every:
+                keys = (SigningKey.new(now), *(key for key in keys if now - key.created <= self._keep))
+                self._write(keys)
+        self._keys = keys
+
+    def _read(self) -> tuple[SigningKey, ...]:
+        try:
+            stored = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return ()
+        try:
+            return tuple(SigningKey(row["kid"], bytes.fromhex(row["secret"]), row["created"]) for row in stored["keys"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self._path} is not a file of cursor keys") from error
+
+    def _write(self, keys: tuple[SigningKey, ...]) -> None:
+        rows = [{"kid": key.kid, "secret": key.secret.hex(), "created": key.created} for key in keys]
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"keys": rows}, file)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(draft, self._path)
+
+
+class Cursors:
+    """Seals positions into cursors and opens them again, for the one who may."""
+
+    def __init__(
+        self, keys: KeyRing | None = None, *, lifetime: float = DAY, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._keys = keys or KeyRing.ephemeral()
+        self._lifetime = lifetime
+        self._clock = clock
+
+    def seal(self, position: Position, *, principal: str | None = None) -> str:
+        """The position as a signed cursor that only this principal can use."""
+        now = self._clock()
+        key = self._keys.signing_key(now)
+        body: dict[str, Any] = {
+            "query_hash": position.query_hash,
+            "offset": position.offset,
+            "response_mode": position.response_mode,
+            "exp": int(position.expires_at or now + self._lifetime),
+            "kid": key.kid,
+        }
+        if position.after is not None:
+            body["pos"] = position.after
+        body["sig"] = _signature(key, body, principal)
+        cursor = _encode(body)
+        if len(cursor) > MAX_CURSOR_LENGTH:
+            raise ValueError("the position to continue after is too long for a cursor")
+        return cursor
+
+    def open(
+        self, cursor: str, *, query_hash: str, response_mode: str | None = None, principal: str | None = None
+    ) -> Position:
+        """The position in a cursor, once it is certain that it was made here, for this query and caller."""
+        body = _decode(cursor)
+        key = self._keys.key(body["kid"])
+        if key is None or not hmac.compare_digest(_signature(key, body, principal).encode(), body["sig"].encode()):
+            _refuse("This cursor was not issued to this caller by this server", "signature")
+        if body["exp"] <= self._clock():
+            _refuse("This cursor has expired", "expired")
+        if body["query_hash"] != query_hash:
+            _refuse("This cursor belongs to another query", "query")
+        if response_mode is not None and body["response_mode"] != response_mode:
+            remedy = f"Repeat the request with response_mode {body['response_mode']!r}, or without the cursor"
+            _refuse("This cursor belongs to another response mode", "mode", remedy)
+        return Position(query_hash, body["offset"], body["response_mode"], body.get("pos"), float(body["exp"]))
+
+
+def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoReturn:
+    raise InvalidCursor(message, remediation=remediation, details={"reason": reason})
+
+
+def _signature(key: SigningKey, body: Mapping[str, Any], principal: str | None) -> str:
+    signed = _canonical([principal, {name: value for name, value in body.items() if name != "sig"}])
+    digest = hmac.digest(key.secret, signed.encode(), "sha256")[:SIGNATURE_BYTES]
+    return base64.urlsafe_b64encode(digest).decode()
+
+
+def _encode(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)
+    return base64.b64encode((text + " " * (-len(text) % 3)).encode()).decode()
+
+
+def _decode(cursor: str) -> dict[str, Any]:
+    """The JSON object in a cursor, whose documented keys have the right types."""
+    if not isinstance(cursor, str) or not 0 < len(cursor) <= MAX_CURSOR_LENGTH:
+        _refuse("This is not a cursor", "garbled")
+    text = cursor.translate(_TO_URL_ALPHABET).rstrip("=")
+    try:
+        body = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        _refuse("This is not a cursor", "garbled")
+    if not _is_cursor(body):
+        _refuse("This is not a cursor", "garbled")
+    return dict(body)
+
+
+def _is_cursor(body: Any) -> bool:
+    return (
+        isinstance(body, dict)
+        and all(name in body for name in _ALWAYS)
+        and all(isinstance(body[name], str) for name in ("query_hash", "response_mode", "kid", "sig"))
+        and all(type(body[name]) is int for name in ("offset", "exp"))
+        and body["offset"] >= 0
+    )

@@ -1,0 +1,40 @@
+"""The state directory: where cursor keys and archives live when nobody said otherwise, and a lock for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there a lock holds within one process only
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["locked", "private_directory", "state_directory"]
+
+
+def private_directory(path: Path) -> Path:
+    """The directory, made when absent, for its owner alone."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return path
+
+
+def state_directory() -> Path:
+    """$AEROGRAM_STATE, or the user's own state directory."""
+    chosen = os.environ.get("AEROGRAM_STATE")
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return private_directory(Path(chosen) if chosen else Path(home) / "aerogram")
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file at `path`, waiting for whoever has it; the system frees it when its holder dies."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,288 @@
+"""The archive: what was put away comes back whole, to its owner, while it lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aerogram.archive import Archive
+from aerogram.content import Content, canonical_json
+from aerogram.errors import ContractError, IntegrityError, NotFound, QuotaExceeded, Unavailable
+
+pytestmark = [
+    pytest.mark.asyncio,
+    # the Redis store of py-key-value calls a method that redis-py 8 would rather not have called
+    pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning"),
+]
+OpenArchive = Callable[..., Archive]
+
+ROWS = [{"id": "finding-001", "title": "Primary"}, {"id": "finding-002", "title": "Zweitens – 二"}]
+
+
+def somebody() -> str:
+    """A principal that no other test uses, because they share one Redis."""
+    return uuid.uuid4().hex
+
+
+async def refusal(archive: Archive, hash: str, principal: str | None) -> NotFound:
+    with pytest.raises(NotFound) as caught:
+        await archive.get(hash, principal=principal)
+    assert caught.value.remediation
+    return caught.value
+
+
+CONTENTS = [
+    Content.of_json(ROWS),
+    Content.of_json("just a text"),
+    Content.of_json({}),
+    Content.of_text("Grüße, 世界 👩‍👩‍👧‍👦"),
+    Content.of_text(""),
+    Content.of_bytes(bytes(range(256))),
+]
+
+
+@pytest.mark.parametrize("content", CONTENTS, ids=lambda content: f"{content.kind}-{content.size}")
+async def test_content_comes_back_as_it_was(open_archive: OpenArchive, content: Content) -> None:
+    archive, owner = open_archive(), somebody()
+    (stored,) = await archive.put(content, principal=owner)
+    found = await archive.get(stored.hash, principal=owner)
+    assert (found.kind, found.body, found.value()) == (content.kind, content.body, content.value())
+
+
+async def test_a_hash_is_the_sha256_of_the_canonical_form() -> None:
+    assert Content.of_json({"b": 1, "a": [1.5, None]}).body == b'{"a":[1.5,null],"b":1}'
+    assert Content.of_json(ROWS).hash == "sha256:" + hashlib.sha256(canonical_json(ROWS)).hexdigest()
+    assert Content.of_text("é").hash == "sha256:" + hashlib.sha256("é".encode()).hexdigest()
+    assert Content.of_json({"b": 1, "a": 2}).hash == Content.of_json({"a": 2, "b": 1}).hash
+
+
+async def test_what_json_cannot_say_cannot_be_archived() -> None:
+    for value in (object(), {1, 2}, 2**80, "\ud800"):
+        with pytest.raises(ContractError):
+            Content.of_json(value)
+
+
+async def test_equal_content_is_stored_once(open_archive: OpenArchive) -> None:
+    archive, owner = open_archive(), somebody()
+    first, second = await archive.put(Content.of_json(ROWS), Content.of_json(list(ROWS)), principal=owner)
+    await archive.put(Content.of_json(ROWS), principal=owner)
+    usage = await archive.usage(principal=owner)
+    assert first.hash == second.hash
+    assert (usage.entries, usage.bytes) == (1, len(canonical_json(ROWS)))
+
+
+async def test_an_entry_is_invisible_to_everybody_else(open_archive: OpenArchive) -> None:
+    archive, owner, other = open_archive(), somebody(), somebody()
+    (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    for stranger in (other, None):
+        assert (await refusal(archive, stored.hash, stranger)).details == {"hash": stored.hash, "reason": "unknown"}
+        assert not await archive.delete(stored.hash, principal=stranger)
+    assert (await archive.get(stored.hash, principal=owner)).value() == ROWS
+
+
+async def test_one_principals_delete_leaves_the_same_content_of_another(open_archive: OpenArchive) -> None:
+    archive, owner, other = open_archive(), somebody(), somebody()
+    (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    await archive.put(Content.of_json(ROWS), principal=other)
+    assert await archive.delete(stored.hash, principal=owner)
+    assert not await archive.delete(stored.hash, principal=owner)
+    assert "deleted" in (await refusal(archive, stored.hash, owner)).message
+    assert (await archive.get(stored.hash, principal=other)).value() == ROWS
+    assert (await archive.usage(principal=owner)).entries == 0
+
+
+async def test_an_expired_entry_says_that_it_expired(open_archive: OpenArchive, clock: Any) -> None:
+    archive, owner = open_archive(lifetime=600, clock=clock), somebody()
+    (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    clock.ahead = 599
+    assert (await archive.get(stored.hash, principal=owner)).value() == ROWS
+    clock.ahead = 601
+    assert "expired" in (await refusal(archive, stored.hash, owner)).message
+    assert (await archive.usage(principal=owner)).entries == 0
+    await archive.put(Content.of_text("a later entry sweeps up"), principal=owner)
+    assert "expired" in (await refusal(archive, stored.hash, owner)).message
+
+
+async def test_the_store_itself_forgets_expired_content(open_archive: OpenArchive) -> None:
+    """The bytes end with the lifetime; only the fact that they expired outlives them."""
+    archive, owner = open_archive(lifetime=0.001), somebody()
+    (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    await asyncio.sleep(0.01)
+    assert "expired" in (await refusal(archive, stored.hash, owner)).message
+
+
+async def test_putting_content_again_extends_its_life(open_archive: OpenArchive, clock: Any) -> None:
+    archive, owner = open_archive(lifetime=600, clock=clock), somebody()
+    (first,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    clock.ahead = 500
+    (second,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    clock.ahead = 1_000
+    assert second.expires_at > first.expires_at
+    assert (await archive.get(second.hash, principal=owner)).value() == ROWS
+
+
+async def test_the_oldest_entries_make_room_within_the_quota(open_archive: OpenArchive, clock: Any) -> None:
+    archive, owner, other = open_archive(quota=2_500, clock=clock), somebody(), somebody()
+    await archive.put(Content.of_text("x" * 2_000), principal=other)
+    hashes = []
+    for letter in "abc":
+        clock.ahead += 1
+        hashes += [stored.hash for stored in await archive.put(Content.of_text(letter * 1_000), principal=owner)]
+    assert "make room" in (await refusal(archive, hashes[0], owner)).message
+    assert (await archive.get(hashes[2], principal=owner)).value() == "c" * 1_000
+    assert (await archive.usage(principal=owner)).bytes == 2_000
+    assert (await archive.usage(principal=other)).bytes == 2_000
+
+
+async def test_the_number_of_entries_is_bounded_too(open_archive: OpenArchive, clock: Any) -> None:
+    archive, owner = open_archive(most_entries=3, clock=clock), somebody()
+    for number in range(6):
+        clock.ahead += 1
+        await archive.put(Content.of_json(number), principal=owner)
+    assert (await archive.usage(principal=owner)).entries == 3
+    assert [content.value() async for content in archive.newest(principal=owner)] == [5, 4, 3]
+
+
+async def test_what_can_never_fit_the_quota_is_refused(open_archive: OpenArchive) -> None:
+    archive, owner = open_archive(quota=100), somebody()
+    (kept,) = await archive.put(Content.of_text("small"), principal=owner)
+    with pytest.raises(QuotaExceeded):
+        await archive.put(Content.of_text("x" * 101), principal=owner)
+    assert (await archive.get(kept.hash, principal=owner)).value() == "small"
+
+
+async def test_a_unique_beginning_of_a_hash_is_enough(open_archive: OpenArchive) -> None:
+    archive, owner = open_archive(), somebody()
+    (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)
+    assert (await archive.get(stored.hash[:19], principal=owner)).value() == ROWS
+    await refusal(archive, stored.hash[:18], owner)
+    await refusal(archive, "sha256:" + "0" * 12, owner)
+
+
+@pytest.mark.parametrize("hash", ["", "sha256:", "../../etc/passwd", "sha256:" + "g" * 64, "a" * 65, "é" * 64])
+async def test_what_is_no_hash_is_not_found(open_archive: OpenArchive, hash: str) -> None:
+    await refusal(open_archive(), hash, None)
+
+
+async def test_a_tampered_file_is_refused_and_mended_by_putting_again(tmp_path: Path) -> None:
+    archive = Archive.at(tmp_path)
+    (stored,) = await archive.put(Content.of_json(ROWS), principal="ada")
+    (file,) = tmp_path.rglob(f"*{stored.hash[7:]}*.json")
+    sound = file.read_text()
+    for damaged in (sound.replace("Primary", "Forged!"), sound.replace('"json"', '"yaml"'), sound[:40], "", "[]", "{}"):
+        file.write_text(damaged)
+        with pytest.raises(IntegrityError) as caught:
+            await archive.get(stored.hash, principal="ada")
+        assert caught.value.remediation
+    await archive.put(Content.of_json(ROWS), principal="ada")
+    assert (await archive.get(stored.hash, principal="ada")).value() == ROWS
+
+
+async def test_a_damaged_ledger_does_not_lose_the_entries(tmp_path: Path) -> None:
+    archive = Archive.at(tmp_path)
+    (stored,) = await archive.put(Content.of_json(ROWS))
+    (file,) = tmp_path.rglob("*_ledger.json")
+    for damaged in ("not json", '{"value": {"live": [1]}, "created_at": null}'):
+        file.write_text(damaged)
+        assert (await archive.get(stored.hash)).value() == ROWS
+        await archive.put(Content.of_text("still works"))
+
+
+async def test_files_are_private(tmp_path: Path) -> None:
+    archive = Archive.at(tmp_path / "archive")
+    await archive.put(Content.of_json(ROWS))
+    assert (tmp_path / "archive").stat().st_mode & 0o077 == 0
+    assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.rglob("*.json"))
+
+
+async def test_a_principals_name_is_not_written_to_the_store(tmp_path: Path) -> None:
+    await Archive.at(tmp_path).put(Content.of_json(ROWS), principal="ada@example.com")
+    assert not any("ada" in file.name or "ada@" in file.read_text() for file in tmp_path.rglob("*.json"))
+
+
+async def test_a_lost_store_is_unavailable_not_a_crash(tmp_path: Path, free_port: int) -> None:
+    nowhere = Archive.in_redis(f"redis://127.0.0.1:{free_port}/0")
+    directory = tmp_path / "archive"
+    unusable = Archive.at(directory)
+    directory.rmdir()
+    directory.write_text("a file where the directory was")
+    for archive in (nowhere, unusable):
+        with pytest.raises(Unavailable):
+            await archive.put(Content.of_json(ROWS))
+        with pytest.raises(Unavailable):
+            await archive.get(Content.of_json(ROWS).hash)
+
+
+FILL_THE_DISK = """
+import asyncio, resource, signal, sys
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.errors import Unavailable
+
+async def main():
+    archive = Archive.at(sys.argv[1])
+    (kept,) = await archive.put(Content.of_text("small"))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    try:
+        await archive.put(Content.of_text("x" * 1_000_000))
+    except Unavailable as error:
+        print(error.message)
+    print((await archive.get(kept.hash)).value())
+
+asyncio.run(main())
+"""
+
+
+async def test_a_full_disk_is_unavailable_and_leaves_what_was_there(tmp_path: Path) -> None:
+    """The disk is played by a limit on the size of files, which fails writes in the same place."""
+    command = [sys.executable, "-c", FILL_THE_DISK, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: ASYNC221
+    assert done.stdout.splitlines() == ["The archive cannot be reached at the moment", "small"]
+
+
+async def test_sweeping_frees_expired_entries_and_stray_drafts(tmp_path: Path) -> None:
+    archive = Archive.at(tmp_path, lifetime=0.001)
+    (stored,) = await archive.put(Content.of_json(ROWS))
+    directory = next(tmp_path.rglob("*_ledger.json")).parent
+    stale, fresh = directory / "killed.tmp", directory / "being-written.tmp"
+    stale.touch()
+    fresh.touch()
+    os.utime(stale, (0, 0))
+    await archive.sweep()
+    assert not list(tmp_path.rglob(f"*{stored.hash[7:]}*"))
+    assert (stale.exists(), fresh.exists()) == (False, True)
+    assert "expired" in (await refusal(archive, stored.hash, None)).message
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=50)
+@given(json_values)
+async def test_any_json_value_survives_the_round_trip(value: Any) -> None:
+    archive = Archive.in_memory()
+    (stored,) = await archive.put(Content.of_json(value))
+    found = (await archive.get(stored.hash)).value()
+    assert found == value
+    assert json.dumps(found, sort_keys=True) == json.dumps(value, sort_keys=True)

@@ -1,0 +1,108 @@
+"""The archive between processes: killed in the middle of a write, restarted, and shared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.errors import NotFound
+
+WRITER = """
+import asyncio, json, sys
+from aerogram.archive import Archive
+from aerogram.content import Content
+
+async def main(directory, name, count):
+    archive = Archive.at(directory)
+    print("ready", flush=True)
+    for number in range(int(count)):
+        (stored,) = await archive.put(Content.of_json([name, number, "x" * 20_000]), principal="ada")
+        print(stored.hash, flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def start_writer(directory: Path, name: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(directory), name, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+async def reading(directory: Path, hashes: list[str]) -> list[Content]:
+    archive = Archive.at(directory)
+    return [await archive.get(hash, principal="ada") for hash in hashes]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_writer_killed_at_any_moment_loses_nothing_it_confirmed(tmp_path: Path, seed: int) -> None:
+    """Every hash that was printed can be read afterwards, and nothing half-written can."""
+    writer = start_writer(tmp_path, "writer", 10_000)
+    assert writer.stdout is not None
+    confirmed = [writer.stdout.readline() for _ in range(random.Random(seed).randint(2, 12))][1:]
+    writer.send_signal(signal.SIGKILL)
+    confirmed += writer.stdout.read().splitlines(keepends=True)
+    writer.wait()
+    hashes = [line.strip() for line in confirmed if line.endswith("\n")]
+    found = asyncio.run(reading(tmp_path, hashes))
+    assert [content.hash for content in found] == hashes
+
+    entries = [json.loads(file.read_text()) for file in tmp_path.rglob("*.json")]
+    assert len(entries) >= len(hashes)
+    later = asyncio.run(put_and_count(tmp_path))
+    assert later > len(hashes)
+
+
+async def put_and_count(directory: Path) -> int:
+    archive = Archive.at(directory)
+    await archive.put(Content.of_text("after the restart"), principal="ada")
+    return (await archive.usage(principal="ada")).entries
+
+
+def test_two_processes_share_a_store_and_its_quota(tmp_path: Path) -> None:
+    """Each reads what the other wrote, and no entry is left out of the sum."""
+    writers = [start_writer(tmp_path, name, 15) for name in ("one", "two")]
+    hashes = [hash for writer in writers for hash in writer.communicate()[0].split()[1:]]
+    assert len(set(hashes)) == 30
+    assert [content.hash for content in asyncio.run(reading(tmp_path, hashes))] == hashes
+    usage = asyncio.run(usage_of(tmp_path))
+    assert usage == 30
+
+
+async def usage_of(directory: Path) -> int:
+    return (await Archive.at(directory).usage(principal="ada")).entries
+
+
+def test_a_cancelled_write_does_not_keep_the_lock(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ours, theirs = Archive.at(tmp_path), Archive.at(tmp_path)
+        for delay in (0.0, 0.0005, 0.001, 0.002, 0.004):
+            writing = asyncio.create_task(ours.put(Content.of_text("x" * 500_000 + str(delay))))
+            await asyncio.sleep(delay)
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+        (stored,) = await asyncio.wait_for(theirs.put(Content.of_text("next")), 10)
+        assert (await ours.get(stored.hash)).value() == "next"
+
+    asyncio.run(scenario())
+
+
+def test_writes_of_many_tasks_at_once_are_all_counted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        archive = Archive.at(tmp_path)
+        await asyncio.gather(*(archive.put(Content.of_json(number)) for number in range(20)))
+        assert (await archive.usage()).entries == 20
+        await asyncio.gather(*(archive.delete(Content.of_json(number).hash) for number in range(10)))
+        assert (await archive.usage()).entries == 10
+        with pytest.raises(NotFound):
+            await archive.get(Content.of_json(3).hash)
+
+    asyncio.run(scenario())

@@ -1,0 +1,186 @@
+"""Cursors: signed, bound, and readable as the documented base64 JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aerogram.cursor import Cursors, KeyRing, Position, query_hash
+from aerogram.errors import InvalidCursor
+
+QUERY = query_hash("search", {"query": "JWT"})
+HERE = Position(QUERY, 10, "metadata")
+
+
+def opened(cursors: Cursors, cursor: Any, **known: Any) -> Position:
+    return cursors.open(cursor, **{"query_hash": QUERY, "response_mode": "metadata", "principal": "ada", **known})
+
+
+def reason_of(cursors: Cursors, cursor: Any, **known: Any) -> str:
+    with pytest.raises(InvalidCursor) as caught:
+        opened(cursors, cursor, **known)
+    assert caught.value.remediation
+    assert caught.value.error_code == "INVALID_CURSOR"
+    return str((caught.value.details or {})["reason"])
+
+
+def test_a_cursor_decodes_as_base64_json_with_the_documented_keys() -> None:
+    body = json.loads(base64.b64decode(Cursors().seal(HERE), validate=True))
+    assert (body["query_hash"], body["offset"], body["response_mode"]) == (QUERY, 10, "metadata")
+    assert set(body) == {"query_hash", "offset", "response_mode", "exp", "kid", "sig"}
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.integers(0, 2**53), json_values, st.text(min_size=1, max_size=20))
+def test_what_is_sealed_opens_as_it_was_and_needs_no_url_escaping(offset: int, after: Any, principal: str) -> None:
+    cursors = Cursors()
+    try:
+        cursor = cursors.seal(Position(QUERY, offset, "full", after), principal=principal)
+    except ValueError:
+        assert len(json.dumps(after)) > 2_000
+        return
+    assert cursor.isalnum()
+    assert base64.b64decode(cursor) == base64.urlsafe_b64decode(cursor)
+    position = cursors.open(cursor, query_hash=QUERY, response_mode="full", principal=principal)
+    assert (position.offset, position.after) == (offset, after)
+
+
+@pytest.mark.parametrize(
+    "cursor", ["", "page2", "!!!", "e30", "bnVsbA", "WzFd", "=" * 9, "A" * 5_000, "é", None, 7, b"eyJ9"]
+)
+def test_garbled_cursors_are_refused(cursor: Any) -> None:
+    assert reason_of(Cursors(), cursor) == "garbled"
+
+
+@given(st.data())
+def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
+    cursors = Cursors(KeyRing.shared("a secret that two servers know"))
+    cursor = cursors.seal(HERE, principal="ada")
+    at = data.draw(st.integers(0, len(cursor) - 1))
+    other = data.draw(st.sampled_from("ABCDwxyz0189-_"))
+    changed = cursor[:at] + other + cursor[at + 1 :]
+    try:
+        assert opened(cursors, changed) == opened(cursors, cursor)  # the padding may change, the meaning may not
+    except InvalidCursor:
+        assert changed != cursor
+
+
+def test_a_position_cannot_be_forged_by_rewriting_the_json() -> None:
+    cursors = Cursors()
+    body = json.loads(base64.b64decode(cursors.seal(HERE, principal="ada")))
+    forged = base64.b64encode(json.dumps({**body, "offset": 0}).encode()).decode()
+    assert reason_of(cursors, forged) == "signature"
+
+
+def test_a_cursor_is_bound_to_its_principal_query_mode_and_server() -> None:
+    cursors = Cursors()
+    cursor = cursors.seal(HERE, principal="ada")
+    assert opened(cursors, cursor).offset == 10
+    assert reason_of(cursors, cursor, principal="bob") == "signature"
+    assert reason_of(cursors, cursor, principal=None) == "signature"
+    assert reason_of(cursors, cursor, query_hash=query_hash("search", {"query": "OAuth"})) == "query"
+    assert reason_of(cursors, cursor, query_hash=query_hash("list", {"query": "JWT"})) == "query"
+    assert reason_of(cursors, cursor, response_mode="full") == "mode"
+    assert reason_of(Cursors(), cursor) == "signature"
+
+
+def test_a_cursor_expires() -> None:
+    now = [1_000.0]
+    cursors = Cursors(lifetime=60, clock=lambda: now[0])
+    cursor = cursors.seal(HERE, principal="ada")
+    now[0] = 1_059.0
+    assert opened(cursors, cursor).expires_at == 1_060
+    now[0] = 1_060.0
+    assert reason_of(cursors, cursor) == "expired"
+
+
+def test_a_position_too_long_for_a_cursor_is_refused_when_sealing() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        Cursors().seal(Position(QUERY, 0, "full", "x" * 5_000))
+
+
+def test_keys_in_a_file_are_private_and_survive_a_restart(tmp_path: Path) -> None:
+    """A second process opens what the first one sealed."""
+    path = tmp_path / "state" / "keys.json"
+    cursor = Cursors(KeyRing.at(path)).seal(HERE, principal="ada")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    program = """
+import sys
+from aerogram.cursor import Cursors, KeyRing
+path, cursor, query = sys.argv[1:]
+print(Cursors(KeyRing.at(path)).open(cursor, query_hash=query, principal="ada").offset)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, path, cursor, QUERY], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "10"
+
+
+def test_processes_that_start_together_share_one_key(tmp_path: Path) -> None:
+    program = "import sys; from aerogram.cursor import KeyRing; print(KeyRing.at(sys.argv[1]).signing_key(0).kid)"
+    path = str(tmp_path / "keys.json")
+    started = [
+        subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    assert len({process.communicate()[0] for process in started}) == 1
+
+
+def test_cursors_of_a_rotated_key_stay_good_and_other_processes_learn_the_new_key(tmp_path: Path) -> None:
+    ours, theirs = KeyRing.at(tmp_path / "keys.json"), KeyRing.at(tmp_path / "keys.json")
+    before = Cursors(ours).seal(HERE, principal="ada")
+    ours.rotate()
+    after = Cursors(ours).seal(HERE, principal="ada")
+    for ring in (ours, theirs, KeyRing.at(tmp_path / "keys.json")):
+        assert opened(Cursors(ring), before) == opened(Cursors(ring), after)
+
+
+def test_keys_rotate_by_themselves_and_very_old_ones_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    ring = KeyRing.at(path, rotate_every=-1, keep=-1)
+    first = Cursors(ring).seal(HERE, principal="ada")
+    second = Cursors(ring).seal(HERE, principal="ada")
+    assert first != second
+    assert len(json.loads(path.read_text())["keys"]) == 1
+    assert reason_of(Cursors(ring), first) == "signature"
+
+
+def test_a_file_that_holds_no_keys_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text('{"other": 1}')
+    with pytest.raises(ValueError, match="not a file of cursor keys"):
+        KeyRing.at(path)
+    assert path.read_text() == '{"other": 1}'
+
+
+def test_without_a_path_the_keys_are_in_the_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AEROGRAM_STATE", str(tmp_path / "chosen"))
+    KeyRing.at()
+    assert (tmp_path / "chosen" / "cursor-keys.json").exists()
+
+
+def test_servers_that_share_a_secret_open_each_others_cursors() -> None:
+    old, new = "the secret of last month", "the secret of this month"
+    cursor = Cursors(KeyRing.shared(old)).seal(HERE, principal="ada")
+    assert opened(Cursors(KeyRing.shared(new, old)), cursor).offset == 10
+    assert reason_of(Cursors(KeyRing.shared(new)), cursor) == "signature"
+    with pytest.raises(ValueError, match="16 bytes"):
+        KeyRing.shared("short")
