@@ -28,7 +28,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, get_args
 
 from aerogram.content import Content, Kind
 from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
@@ -186,9 +186,8 @@ class Archive:
         The oldest entries of the principal make room when the quota is reached.
         """
         self._refuse_oversized(contents)
-        owner = _owner(principal)
-        async with self._holding_the_ledger():
-            return tuple([await self._put_one(owner, content) for content in contents])
+        # a caller that goes away does not tear a write in two: it finishes without them
+        return await asyncio.shield(self._put(_owner(principal), contents))
 
     async def get(self, hash: str, *, principal: str | None = None) -> Content:
         """The content with that hash, or with a unique beginning of it."""
@@ -245,7 +244,7 @@ class Archive:
         if close is not None:
             await close()
 
-    async def __aenter__(self) -> Archive:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -265,6 +264,10 @@ class Archive:
                 remediation="Ask for less at once, or raise the quota of the archive",
                 details={"size": size, "quota": self._quota},
             )
+
+    async def _put(self, owner: str, contents: tuple[Content, ...]) -> tuple[Stored, ...]:
+        async with self._holding_the_ledger():
+            return tuple([await self._put_one(owner, content) for content in contents])
 
     async def _put_one(self, owner: str, content: Content) -> Stored:
         digest = _digest(content.hash)
@@ -323,12 +326,8 @@ class Archive:
     async def _file_lock(self, path: Path) -> contextlib.ExitStack:
         """The lock file, taken in a thread because another process may hold it for a while."""
         stack = contextlib.ExitStack()
-        taking = asyncio.ensure_future(asyncio.to_thread(stack.enter_context, locked(path)))
         try:
-            await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            taking.add_done_callback(lambda _: stack.close())  # nobody is left to release it
-            raise
+            await asyncio.to_thread(stack.enter_context, locked(path))
         except OSError as error:
             raise Unavailable("The archive's directory cannot be used at the moment") from error
         return stack

@@ -45,12 +45,11 @@ async def reading(directory: Path, hashes: list[str]) -> list[Content]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_writer_killed_at_any_moment_loses_nothing_it_confirmed(tmp_path: Path, seed: int) -> None:
     """Every hash that was printed can be read afterwards, and nothing half-written can."""
-    writer = start_writer(tmp_path, "writer", 10_000)
-    assert writer.stdout is not None
-    confirmed = [writer.stdout.readline() for _ in range(random.Random(seed).randint(2, 12))][1:]
-    writer.send_signal(signal.SIGKILL)
-    confirmed += writer.stdout.read().splitlines(keepends=True)
-    writer.wait()
+    with start_writer(tmp_path, "writer", 10_000) as writer:
+        assert writer.stdout is not None
+        confirmed = [writer.stdout.readline() for _ in range(random.Random(seed).randint(2, 12))][1:]
+        writer.send_signal(signal.SIGKILL)
+        confirmed += writer.stdout.read().splitlines(keepends=True)
     hashes = [line.strip() for line in confirmed if line.endswith("\n")]
     found = asyncio.run(reading(tmp_path, hashes))
     assert [content.hash for content in found] == hashes
