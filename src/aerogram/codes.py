@@ -405,6 +405,11 @@ class ErrorTable(Mapping[str, ErrorCode]):
         row = self._rows.get(name)
         return row.spellings.get(dialect, name) if row else name
 
+    def user_text(self, name: str, kind: Kind, language: str) -> str:
+        """What to tell the person behind the caller, in their language if the table has it."""
+        row = self._rows.get(name) or self._rows[KIND_RULES[kind].code]
+        return row.user_text.get(language) or row.user_text["en"]
+
     def nearest(self, name: str, kind: Kind, dialect: str, known: frozenset[str]) -> str:
         """The word for a code in a dialect that knows only `known`: its own, or its nearest ancestor's.
 

@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
@@ -25,6 +25,8 @@ Status = Literal["ok", "empty", "partial", "blocked", "error"]
 EmptyReason = Literal["no_match", "filters_too_narrow", "source_unavailable", "license_blocked"]
 FidelityLevel = Literal["full", "partial", "summary", "reference_only"]
 
+_STAMPS = ("request_id", "operation", "timestamp")
+_METERS = ("duration_ms", "cache_hit", "tokens_estimated", "billable_units")
 _EMPTY_REASONS = frozenset(EmptyReason.__args__)  # type: ignore[attr-defined]  # typing's alias has them at run time
 
 
@@ -75,7 +77,6 @@ class Problem:
     def of(cls, code: str, message: str | None = None, **known: Any) -> Problem:
         """A problem with the table's defaults for what is not given; the code must be in the table."""
         row = TABLE[code]
-        known.setdefault("title", row.title)
         known["remediation"] = known.get("remediation") or row.remediation
         return cls(code, message or row.title, **known)
 
@@ -88,6 +89,11 @@ class Problem:
     def status(self) -> int:
         """The HTTP status that goes with it."""
         return TABLE[self.code].status if self.code in TABLE else KIND_RULES[self.kind].status
+
+    @property
+    def heading(self) -> str:
+        """The short name of this class of problem."""
+        return self.title or TABLE[self.code if self.code in TABLE else KIND_RULES[self.kind].code].title
 
     def is_a(self, code: str) -> bool:
         """Whether this is `code` or one of its children."""
@@ -220,11 +226,14 @@ class QueryEcho:
         _settle(self, mappings=("normalized_input", "applied_filters", "extra"), sequences=("unparsed_terms",))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Reply(Generic[T]):
-    """One answer: data, how it went, and everything worth saying about it."""
+    """One answer: data, how it went, and everything worth saying about it.
 
-    data: T = None  # type: ignore[assignment]  # a reply without data has None
+    A reply holds only what it says: fields at their default take no room and no time.
+    """
+
+    data: T = field(default=None, kw_only=False)  # type: ignore[assignment]  # a reply without data has None
     status: Status = "ok"
     problem: Problem | None = None
     notices: tuple[Notice, ...] = ()
@@ -244,12 +253,6 @@ class Reply(Generic[T]):
     client_tag: str | None = None
     extra: Json | None = None
 
-    def __post_init__(self) -> None:
-        if self.status != "ok" or self.problem is not None or self.empty_reason is not None:
-            _check_status(self)
-        if self.notices or self.citations or self.actions or self.retry_with is not None or self.extra is not None:
-            _settle(self, mappings=("retry_with", "extra"), sequences=("notices", "citations", "actions"))
-
     @classmethod
     def ok(cls, data: T = None, **said: Any) -> Reply[T]:  # type: ignore[assignment]
         """It worked."""
@@ -258,17 +261,17 @@ class Reply(Generic[T]):
     @classmethod
     def empty(cls, reason: EmptyReason = "no_match", data: Any = None, **said: Any) -> Reply[Any]:
         """It worked and there is nothing; `reason` says why."""
-        return Reply([] if data is None else data, "empty", empty_reason=reason, **said)
+        return Reply([] if data is None else data, status="empty", empty_reason=reason, **said)
 
     @classmethod
     def partial(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
         """Part of it worked; the notices say what did not."""
-        return cls(data, "partial", notices=_as_notices(notices), **said)
+        return cls(data, status="partial", notices=_as_notices(notices), **said)
 
     @classmethod
     def blocked(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
         """It cannot go on for now; the notices say what it waits for."""
-        return cls(data, "blocked", notices=_as_notices(notices), **said)
+        return cls(data, status="blocked", notices=_as_notices(notices), **said)
 
     @classmethod
     def failed(cls, problem: str | Problem, message: str | None = None, *, data: Any = None, **said: Any) -> Reply[Any]:
@@ -280,53 +283,51 @@ class Reply(Generic[T]):
         if isinstance(problem, str):
             known = {name: said.pop(name) for name in _PROBLEM_WORDS & said.keys()}
             problem = Problem.of(problem, message, **known)
-        return Reply(data, "error", problem, **said)
+        return Reply(data, status="error", problem=problem, **said)
 
     def replace(self, **changes: Any) -> Reply[T]:
         """The same reply with some fields changed."""
         return replace(self, **changes)
 
-    def said(self) -> dict[str, Any]:
+    def said(self) -> Mapping[str, Any]:
         """The fields that say something, by name; `data` is always among them."""
-        found = {"data": self.data}
-        for name, read, default in _SILENCE:
-            value = read(self)
-            if value is not default:
-                found[name] = value
-        return found
+        return self.__dict__
+
+    def completeness(self) -> set[str]:
+        """Which of the things that some contract requires this reply says."""
+        held = {name for name in _STAMPS if getattr(self, name) is not None}
+        if self.telemetry is not None:
+            held.update(name for name in _METERS if getattr(self.telemetry, name) is not None)
+        return held
 
     def complete(
         self,
+        needs: frozenset[str] = frozenset(_STAMPS + _METERS),
         *,
         operation: str = "unknown",
         duration_ms: float | None = None,
         tokens_estimated: int = 0,
-        now: Callable[[], datetime.datetime] | None = None,
+        now: datetime.datetime | None = None,
     ) -> Reply[T]:
         """This reply with request id, operation, time and telemetry filled in where they are missing.
 
-        Some contracts require them all; what is already said stays.
+        Only what is in `needs` is filled in; what is already said stays.
         """
-        return replace(
-            self,
-            request_id=self.request_id or new_request_id(),
-            operation=self.operation or operation,
-            timestamp=self.timestamp or utc_timestamp(now() if now else None),
-            telemetry=_complete_telemetry(self, duration_ms, tokens_estimated),
-        )
-
-
-def _complete_telemetry(reply: Reply[Any], duration_ms: float | None, tokens_estimated: int) -> Telemetry:
-    have = reply.telemetry or Telemetry()
-    units = 0 if reply.problem else 1
-    return replace(
-        have,
-        # a contract wants a positive time; a clock that did not advance is not zero work
-        duration_ms=max(duration_ms or 0, 0.001) if have.duration_ms is None else have.duration_ms,
-        cache_hit=bool(have.cache_hit),
-        tokens_estimated=tokens_estimated if have.tokens_estimated is None else have.tokens_estimated,
-        billable_units=units if have.billable_units is None else have.billable_units,
-    )
+        facts = {
+            "request_id": new_request_id,
+            "operation": lambda: operation,
+            "timestamp": lambda: utc_timestamp(now),
+            # a contract wants a positive time; a clock that did not advance is not zero work
+            "duration_ms": lambda: max(duration_ms or 0, 0.001),
+            "cache_hit": lambda: False,
+            "tokens_estimated": lambda: tokens_estimated,
+            "billable_units": lambda: 0 if self.problem else 1,
+        }
+        missing = {name: facts[name]() for name in facts if name in needs - self.completeness()}
+        metered = {name: missing.pop(name) for name in _METERS if name in missing}
+        if metered:
+            missing["telemetry"] = replace(self.telemetry or Telemetry(), **metered)
+        return replace(self, **missing)
 
 
 def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
@@ -349,12 +350,26 @@ def _check_status(reply: Reply[Any]) -> None:
         raise InvalidReply("a failed reply speaks through its problem's message")
 
 
-def _slot_reader(name: str) -> Callable[[Reply[Any]], Any]:
-    getter: Callable[[Reply[Any]], Any] = Reply.__dict__[name].__get__
-    return getter
+def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
+    """Keep the fields that say something; the others answer from the class."""
+    held = self.__dict__
+    held["data"] = data
+    for name, value in said.items():
+        if name not in _DEFAULTS:
+            raise TypeError(f"Reply has no field {name!r}")
+        if name in _SEQUENCES and type(value) is not tuple:
+            value = tuple(value)
+        if value != _DEFAULTS[name] and value != {}:
+            held[name] = value
+    if not held.keys().isdisjoint(_STATUS_WORDS):
+        _check_status(self)
 
 
-_SILENCE = tuple((f.name, _slot_reader(f.name), f.default) for f in fields(Reply) if f.name != "data")
+_DEFAULTS = {f.name: f.default for f in fields(Reply) if f.name != "data"}
+_SEQUENCES = frozenset(name for name, default in _DEFAULTS.items() if default == ())
+_STATUS_WORDS = frozenset({"status", "problem", "empty_reason"})
+# dataclass() wrote an __init__ that type checkers know and that sets every field; this one is ten times faster
+Reply.__init__ = _hold  # type: ignore[method-assign,assignment]
 _PROBLEM_WORDS = frozenset(f.name for f in fields(Problem)) - {"code", "message"}
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

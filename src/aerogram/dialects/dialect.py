@@ -28,6 +28,8 @@ class Dialect(ABC):
     media_type: ClassVar[str] = "application/json"
     body: ClassVar[type[BaseModel]]
     slim: ClassVar[Mapping[str, Any]]
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """What the contract requires and a handler rarely says; `complete` fills it in."""
 
     @abstractmethod
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
@@ -41,12 +43,18 @@ class Dialect(ABC):
     def recognises(self, body: Mapping[str, Any]) -> bool:
         """Whether a body speaks this dialect, by its distinctive members alone."""
 
+    def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """What lenient reading assumes for top-level members that are missing."""
+        return {}
+
     def place(self, body: Mapping[str, Any]) -> Any:
         """The object in the body where the contract allows additions."""
         return body
 
     def encode(self, reply: Reply[Any]) -> dict[str, Any]:
         """The JSON body of a reply."""
+        if self.needs:
+            self._require(reply)
         body = self.write(reply)
         left = leftover(reply.said(), self.hear(body))
         if left:
@@ -69,12 +77,14 @@ class Dialect(ABC):
 
     def check(self, body: Any, *, lenient: bool) -> None:
         """Raise for the first member that breaks a rule (a missing one passes when lenient)."""
+        if not isinstance(body, dict):
+            raise ContractError("the body is a JSON object", "", self.name)
         try:
-            self.body.model_validate(body, strict=True)
+            self.body.model_validate({**self.skeleton(body), **body} if lenient else body, strict=True)
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_input=False, include_context=False):
                 if not (lenient and fault["type"] == _MISSING):
-                    raise ContractError(_rule(fault["msg"]), _pointer(fault["loc"]), self.name) from None
+                    raise ContractError(_rule(fault["msg"]), _pointer(fault["loc"], body), self.name) from None
 
     def schema(self, *, slim: bool = False) -> dict[str, Any]:
         """The JSON Schema (2020-12) of the body: full, or slim for tool listings."""
@@ -83,27 +93,21 @@ class Dialect(ABC):
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": f"urn:aerogram:schema:{self.name}",
-            **self.body.model_json_schema(mode="serialization"),
+            **self.body.model_json_schema(),
         }
+
+    def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
+        """The reply with what this contract requires filled in (see `Reply.complete`)."""
+        return reply.complete(self.needs, **facts)
+
+    def _require(self, reply: Reply[Any]) -> None:
+        missing = self.needs - reply.completeness()
+        if missing:
+            wanted = ", ".join(sorted(missing))
+            raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
 
     def _extension_pointer(self, body: Mapping[str, Any]) -> str:
         return f"/{KEY}" if self.place(body) is body else f"/meta/{KEY}"
-
-
-def require(reply: Reply[Any], dialect: str) -> None:
-    """Raise unless the reply has what the complete contracts need (`Reply.complete` fills it in)."""
-    telemetry = reply.telemetry
-    have = {
-        "request_id": reply.request_id,
-        "operation": reply.operation,
-        "timestamp": reply.timestamp,
-        "telemetry.duration_ms": telemetry and telemetry.duration_ms,
-        "telemetry.tokens_estimated": telemetry and telemetry.tokens_estimated,
-        "telemetry.billable_units": telemetry and telemetry.billable_units,
-    }
-    missing = [name for name, value in have.items() if value is None]
-    if missing:
-        raise InvalidReply(f"{dialect} needs {', '.join(missing)}: use reply.complete(operation=…)")
 
 
 def without_nothing(**members: Any) -> dict[str, Any]:
@@ -116,8 +120,38 @@ def strangers(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]
     return {name: value for name, value in found.items() if name not in known} or None
 
 
-def _pointer(location: tuple[int | str, ...]) -> str:
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in location)
+def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
+    """An open object of a contract: the part's own words, then whatever else it holds."""
+    held = {word: getattr(part, name) for name, word in words.items() if getattr(part, name) is not None}
+    return {**held, **part.extra} if part.extra and part.extra.keys().isdisjoint(words.values()) else held
+
+
+def unflat(part: type[Any], members: Mapping[str, Any], words: Mapping[str, str]) -> Any:
+    """The part in an open object; members without a word of their own become its `extra`."""
+    named = {name: members[word] for name, word in words.items() if word in members}
+    return part(**named, extra=strangers(members, frozenset(words.values())))
+
+
+def hear_retry(error: Mapping[str, Any]) -> Any:
+    """The retry rule in a `retryable` flag; None when there is none, for the table to settle."""
+    if error.get("retryable") is None:
+        return None
+    if error["retryable"]:
+        return "yes"
+    return "check" if error.get("kind") == "conflict" else "no"
+
+
+def _pointer(location: tuple[int | str, ...], body: Any) -> str:
+    """The JSON Pointer of a fault; steps that name a branch of a union are not in the body and are skipped."""
+    steps = []
+    for depth, step in enumerate(location, 1):
+        inside = body if isinstance(body, dict) else dict(enumerate(body)) if isinstance(body, list) else {}
+        if step in inside:
+            body = inside[step]
+        elif depth < len(location) or not isinstance(body, dict):
+            continue
+        steps.append(str(step).replace("~", "~0").replace("/", "~1"))
+    return "".join("/" + step for step in steps)
 
 
 def _rule(message: str) -> str:

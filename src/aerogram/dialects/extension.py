@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from types import NoneType
+from typing import Any, Optional, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from aerogram.errors import ContractError, InvalidReply
 from aerogram.reply import (
@@ -121,3 +124,40 @@ def _unbox(heard: Any, box: str | None, dialect: str, pointer: str) -> Any:
         return heard[int(key)] if isinstance(heard, list) else heard[key]
     except (KeyError, IndexError, ValueError, TypeError):
         raise ContractError(f"the extension's box {box!r} points at nothing", pointer, dialect) from None
+
+
+def _as_read(hint: Any) -> Any:
+    """The type a member has in JSON: tuples arrive as lists, and anything may be null."""
+    if get_origin(hint) is tuple:
+        hint = list[get_args(hint)[0]]  # type: ignore[misc]  # built at run time for pydantic
+    return hint if NoneType in get_args(hint) else Optional[hint]
+
+
+class _Part(BaseModel):
+    """A null here means something, so only what was set is written."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_serializer(mode="wrap")
+    def _say_what_was_set(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialise(self).items() if name in self.model_fields_set}
+
+
+def _partial_model(part: type[Any]) -> type[BaseModel]:
+    members = {name: (_as_read(hint), None) for name, hint in get_type_hints(part).items()}
+    model: type[BaseModel] = create_model(f"{part.__name__}Part", __base__=_Part, **members)  # type: ignore[call-overload]
+    return model
+
+
+def _extension_model() -> type[BaseModel]:
+    hints = get_type_hints(Reply) | {name: _partial_model(part) for name, part in PARTS.items()}
+    hints |= {name: list[_partial_model(part)] for name, part in LISTS.items()}  # type: ignore[misc]
+    members = {name: (_as_read(hint), None) for name, hint in hints.items()}
+    members |= {"data": (Any, None), BOX: (Optional[str], None)}
+    doc = "What the reply says and the contract has no word for."
+    model: type[BaseModel] = create_model("AerogramExtension", __base__=_Part, __doc__=doc, **members)  # type: ignore[call-overload]
+    return model
+
+
+Extension = _extension_model()
+"""The pydantic model of the extension, for schemas and strict reading."""

@@ -1,0 +1,65 @@
+"""bare: the payload alone, for clients whose typed results must not change.
+
+What else a reply says goes beside the body: `aside` gives it for `_meta` or headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, JsonValue, RootModel
+
+from aerogram.dialects.dialect import Dialect
+from aerogram.dialects.extension import plain
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps
+from aerogram.reply import Reply
+
+NAME = "bare"
+
+
+class Payload(RootModel[JsonValue]):
+    """Any JSON value."""
+
+
+class BareDialect(Dialect):
+    """The data of a reply and nothing else; a failure is `{"detail": …, "error": CODE}`."""
+
+    name = NAME
+    body: ClassVar[type[BaseModel]] = Payload
+    slim: ClassVar[Mapping[str, Any]] = {}
+
+    def recognises(self, body: Mapping[str, Any]) -> bool:
+        """Any value is a payload, so no body is known by its looks."""
+        return False
+
+    def encode(self, reply: Reply[Any]) -> Any:
+        if reply.problem is not None:
+            return {"detail": reply.problem.message, "error": reply.problem.code}
+        return reply.data
+
+    def decode(self, body: Any, *, lenient: bool = True) -> Reply[Any]:
+        self.check(body, lenient=lenient)
+        return Reply(body)
+
+    def check(self, body: Any, *, lenient: bool) -> None:
+        try:
+            dumps(body)
+        except ContractError as error:
+            raise ContractError(error.rule, "", NAME) from None
+
+    def aside(self, reply: Reply[Any]) -> dict[str, Any]:
+        """Everything the reply says besides its data."""
+        return {name: plain(value) for name, value in reply.said().items() if name != "data"}
+
+    def write(self, reply: Reply[Any]) -> dict[str, Any]:
+        """The contract names no members."""
+        return {}
+
+    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The whole body is the data."""
+        return {"data": body}
+
+
+DIALECT = BareDialect()

@@ -1,0 +1,465 @@
+"""knowledge-1.0: `_metadata`, `results`, `pagination`, `execution_context`, `warnings`.
+
+The envelope around search and vendor results in four response modes. A failure stands
+in `_metadata.message`, in `error`, and as a warning of level error, so that a client
+that reads any one of them knows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from aerogram.codes import Severity
+from aerogram.dialects.dialect import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.extension import Extension
+from aerogram.reply import Notice, Page, Problem, Reply, Telemetry
+
+T = TypeVar("T")
+NAME = "knowledge-1.0"
+VERSION = "1.0.0"
+SNIPPET_CHARS = 200
+ResponseMode = Literal["ids_only", "metadata", "preview", "full"]
+ResponseStatus = Literal["success", "partial", "error"]
+WarningLevel = Severity
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+_CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
+
+
+def _zoned(text: str) -> str:
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("timestamp is ISO 8601") from None
+    if moment.tzinfo is None:
+        raise ValueError("timestamp is ISO 8601 with a time zone")
+    return text
+
+
+def _screaming(code: str) -> str:
+    if not _CODE.fullmatch(code):
+        raise ValueError("code is SCREAMING_SNAKE_CASE")
+    return code
+
+
+def _plausible(used: int, estimated: int) -> bool:
+    return used * 10 <= estimated * 11
+
+
+class ResponseMetadata(BaseModel):
+    """What was asked, when, and how it went."""
+
+    model_config = ConfigDict(extra="allow")
+    operation: str
+    version: str
+    timestamp: Annotated[str, AfterValidator(_zoned), Field(json_schema_extra={"format": "date-time"})]
+    request_id: str
+    status: ResponseStatus
+    message: str | None = None
+
+
+class PaginationMetadata(BaseModel):
+    """Where this page stands; the cursor is empty on the last page."""
+
+    model_config = ConfigDict(extra="allow")
+    cursor: str
+    page_size: int = Field(ge=1, le=50)
+    has_more: bool
+    total_available: int | None = Field(None, ge=0)
+
+
+class ConfidenceScore(BaseModel):
+    """How far a result can be trusted; all three or none."""
+
+    score_reliability: Share
+    source_quality: Share
+    recency: Share
+
+
+class RankingContext(BaseModel):
+    """Why a result stands where it stands."""
+
+    percentile: int = Field(ge=0, le=100)
+    explanation: str
+    score_method: Literal["vector", "bm25", "hybrid"]
+
+
+class DeduplicationInfo(BaseModel):
+    """Whether a better-ranked result says the same."""
+
+    is_duplicate: bool
+    similar_chunk_ids: list[int]
+    confidence: Share
+
+
+class ExecutionContext(BaseModel):
+    """What the answer cost in tokens and time."""
+
+    model_config = ConfigDict(extra="allow")
+    tokens_estimated: int = Field(ge=0)
+    tokens_used: int | None = Field(None, ge=0)
+    cache_hit: bool
+    execution_time_ms: int | float = Field(gt=0)
+    request_id: str
+
+    @model_validator(mode="after")
+    def _tokens_within_a_tenth(self) -> Self:
+        if self.tokens_used is not None and not _plausible(self.tokens_used, self.tokens_estimated):
+            raise ValueError("tokens_used exceeds tokens_estimated by at most 10 %")
+        return self
+
+
+class ResponseWarning(BaseModel):
+    """A warning a client can act on."""
+
+    model_config = ConfigDict(extra="allow")
+    level: WarningLevel
+    code: Annotated[str, AfterValidator(_screaming)]
+    message: str
+    suggestion: str | None = None
+
+
+class ResponseError(BaseModel):
+    """The failure, with whatever helps to mend it (such as `allowed_fields`)."""
+
+    model_config = ConfigDict(extra="allow")
+    code: str
+    message: str
+
+
+class MCPResponseEnvelope(BaseModel, Generic[T]):
+    """The envelope of every response; `metadata` is `_metadata` on the wire."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True, serialize_by_alias=True)
+    metadata: ResponseMetadata = Field(alias="_metadata")
+    results: T
+    pagination: PaginationMetadata | None = None
+    execution_context: ExecutionContext
+    warnings: list[ResponseWarning]
+    error: ResponseError | None = None
+    aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
+
+    @model_validator(mode="after")
+    def _one_request_id(self) -> Self:
+        if self.execution_context.request_id != self.metadata.request_id:
+            raise ValueError("execution_context.request_id equals _metadata.request_id")
+        return self
+
+
+class SearchRequest(BaseModel):
+    """What a search takes."""
+
+    query: str = Field(min_length=1, max_length=500, description="Search query")
+    response_mode: ResponseMode = Field("metadata", description="Response detail level")
+    page_size: int = Field(10, ge=1, le=50, description="Results per page")
+    cursor: str | None = Field(None, description="Pagination cursor (base64 JSON)")
+    fields: list[str] | None = Field(None, description="Field whitelist")
+
+
+class SearchResultIDs(BaseModel):
+    """A hit by its id: enough to rank and to fetch."""
+
+    chunk_id: int
+    hybrid_score: Share
+    rank: int = Field(ge=1)
+
+
+class SearchResultMetadata(SearchResultIDs):
+    """Where the hit stands."""
+
+    source_file: str
+    source_category: str | None = None
+    chunk_index: int = Field(ge=0)
+    total_chunks: int = Field(ge=1)
+    confidence: ConfidenceScore | None = None
+    ranking: RankingContext | None = None
+    deduplication: DeduplicationInfo | None = None
+
+
+class SearchResultPreview(SearchResultMetadata):
+    """How the hit begins."""
+
+    chunk_snippet: str = Field(max_length=SNIPPET_CHARS)
+    context_header: str
+
+
+class SearchResultFull(SearchResultMetadata):
+    """The whole hit, with each score that went into its rank."""
+
+    chunk_text: str
+    similarity_score: Share
+    bm25_score: Share
+    score_type: str
+    context_header: str
+    chunk_token_count: int = Field(ge=0)
+
+
+class VendorStatistics(BaseModel):
+    """How much is known about a vendor, and of which kinds."""
+
+    entity_count: int = Field(ge=0)
+    relationship_count: int = Field(ge=0)
+    entity_type_distribution: dict[str, int]
+    relationship_type_distribution: dict[str, int]
+
+
+class VendorInfoIDs(BaseModel):
+    """A vendor's graph by its ids."""
+
+    vendor_name: str
+    entity_ids: list[str]
+    relationship_ids: list[str]
+
+
+class VendorInfoMetadata(BaseModel):
+    """A vendor's graph in numbers."""
+
+    vendor_name: str
+    statistics: VendorStatistics
+    top_entities: list[dict[str, Any]]
+    last_updated: str | None
+
+
+class VendorInfoPreview(BaseModel):
+    """The head of a vendor's graph."""
+
+    vendor_name: str
+    entities: list[dict[str, Any]] = Field(max_length=5)
+    relationships: list[dict[str, Any]] = Field(max_length=5)
+    statistics: VendorStatistics
+
+
+class VendorInfoFull(BaseModel):
+    """A vendor's graph, up to its caps."""
+
+    vendor_name: str
+    entities: list[dict[str, Any]] = Field(max_length=100)
+    relationships: list[dict[str, Any]] = Field(max_length=500)
+    statistics: VendorStatistics
+
+
+SemanticSearchResult = SearchResultIDs | SearchResultMetadata | SearchResultPreview | SearchResultFull
+VendorInfoResult = VendorInfoIDs | VendorInfoMetadata | VendorInfoPreview | VendorInfoFull
+SemanticSearchResponseType = MCPResponseEnvelope[list[SemanticSearchResult]]
+VendorInfoResponseType = MCPResponseEnvelope[VendorInfoResult]
+
+_ABOUT_ITSELF = frozenset({"confidence", "ranking", "deduplication"})
+
+
+def _fields(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(model.model_fields) - _ABOUT_ITSELF
+
+
+class WhitelistedSemanticSearchFields:
+    """Which fields a search result has in each mode."""
+
+    IDS_ONLY = _fields(SearchResultIDs)
+    METADATA = _fields(SearchResultMetadata)
+    PREVIEW = _fields(SearchResultPreview)
+    FULL = _fields(SearchResultFull)
+
+
+class WhitelistedVendorInfoFields:
+    """Which fields a vendor has in each mode."""
+
+    IDS_ONLY = _fields(VendorInfoIDs)
+    METADATA = _fields(VendorInfoMetadata)
+    PREVIEW = _fields(VendorInfoPreview)
+    FULL = _fields(VendorInfoFull)
+
+
+_TOP = frozenset(field.alias or name for name, field in MCPResponseEnvelope.model_fields.items())
+_METADATA = frozenset(ResponseMetadata.model_fields)
+_PAGE_WORDS = {"cursor": "cursor", "page_size": "page_size", "has_more": "has_more", "total": "total_available"}
+_COST_WORDS = {
+    "tokens_estimated": "tokens_estimated",
+    "tokens_used": "tokens_used",
+    "cache_hit": "cache_hit",
+    "duration_ms": "execution_time_ms",
+}
+_ERROR_WORDS = frozenset({"code", "message", "kind", "retryable", "retry_after"})
+
+
+class KnowledgeV1Dialect(Dialect):
+    """`knowledge-1.0` bodies."""
+
+    name = NAME
+    body = MCPResponseEnvelope[Any]
+    needs = frozenset({"request_id", "operation", "timestamp", "duration_ms", "cache_hit", "tokens_estimated"})
+    slim: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "_metadata": {"type": "object"},
+            "results": {},
+            "pagination": {"type": ["object", "null"]},
+            "warnings": {"type": "array"},
+        },
+        "required": ["_metadata", "results", "warnings"],
+    }
+
+    def recognises(self, body: Mapping[str, Any]) -> bool:
+        return isinstance(body.get("_metadata"), dict)
+
+    def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {"results": [], "execution_context": {}, "warnings": []}
+
+    def write(self, reply: Reply[Any]) -> dict[str, Any]:
+        problem = reply.problem
+        warnings = [_write_notice(notice) for notice in reply.notices]
+        body = {
+            "_metadata": _write_metadata(reply),
+            "results": _results(reply.data),
+            "pagination": _write_page(reply.page),
+            "execution_context": _write_cost(reply),
+            "warnings": warnings if problem is None else [_problem_warning(problem), *warnings],
+        }
+        if problem is not None:
+            body["error"] = _write_problem(problem)
+        if reply.extra and _TOP.isdisjoint(reply.extra):
+            body.update(reply.extra)
+        return body
+
+    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        metadata = body.get("_metadata") or {}
+        heard: dict[str, Any] = {"data": body.get("results")}
+        warnings = body.get("warnings") or []
+        if metadata.get("status") == "error" or body.get("error"):
+            problem, warnings = _hear_problem(metadata, body.get("error"), warnings)
+            heard = {"data": body.get("results") or None, "status": "error", "problem": problem}
+        elif metadata.get("status") == "partial":
+            heard["status"] = "partial"
+        _hear_metadata(metadata, heard)
+        if warnings:
+            heard["notices"] = tuple(_hear_notice(one) for one in warnings)
+        if body.get("pagination"):
+            page = {name: value for name, value in body["pagination"].items() if value not in ("", None)}
+            heard["page"] = unflat(Page, page, _PAGE_WORDS)
+        _hear_cost(body.get("execution_context") or {}, heard)
+        extra = strangers(body, _TOP)
+        if extra:
+            heard["extra"] = {**heard.get("extra", {}), **extra}
+        return heard
+
+
+def _results(data: Any) -> Any:
+    if isinstance(data, (list, dict)):
+        return data
+    return [] if data is None else [data]
+
+
+def _write_metadata(reply: Reply[Any]) -> dict[str, Any]:
+    if reply.problem is not None:
+        status, message = "error", reply.problem.heading
+    else:
+        status, message = "partial" if reply.status in ("partial", "blocked") else "success", reply.message
+    return without_nothing(
+        operation=reply.operation,
+        version=VERSION,
+        timestamp=reply.timestamp,
+        request_id=reply.request_id,
+        status=status,
+        message=message,
+    )
+
+
+def _write_page(page: Page | None) -> dict[str, Any] | None:
+    """The contract wants a size from 1 to 50 and a word on what follows; other pages it cannot say."""
+    if page is None or page.has_more is None or not 1 <= (page.page_size or 0) <= 50:
+        return None
+    return {"cursor": "", **flat(page, _PAGE_WORDS)}
+
+
+def _write_cost(reply: Reply[Any]) -> dict[str, Any]:
+    telemetry = reply.telemetry or Telemetry()
+    cost = flat(telemetry, _COST_WORDS)
+    cost["execution_time_ms"] = max(telemetry.duration_ms or 0, 0.001)
+    if telemetry.tokens_used is not None and not _plausible(telemetry.tokens_used, telemetry.tokens_estimated or 0):
+        del cost["tokens_used"]
+    return {**cost, "request_id": reply.request_id}
+
+
+def _write_notice(notice: Notice) -> dict[str, Any]:
+    code = notice.code if notice.code and _CODE.fullmatch(notice.code) else "NOTICE"
+    said = {"level": notice.severity or "warning", "code": code, "message": notice.message}
+    return {**said, **without_nothing(suggestion=notice.suggestion, context=notice.context)}
+
+
+def _problem_warning(problem: Problem) -> dict[str, Any]:
+    code = problem.code if _CODE.fullmatch(problem.code) else "ERROR"
+    said = {"level": "error", "code": code, "message": problem.message}
+    return {**said, **without_nothing(suggestion=problem.remediation)}
+
+
+def _write_problem(problem: Problem) -> dict[str, Any]:
+    said = without_nothing(
+        code=problem.code,
+        message=problem.message,
+        kind=problem.kind,
+        retryable=problem.retryable,
+        retry_after=problem.retry_after,
+    )
+    details = problem.details or {}
+    return {**said, **details} if _ERROR_WORDS.isdisjoint(details) else said
+
+
+def _hear_problem(
+    metadata: Mapping[str, Any], error: Mapping[str, Any] | None, warnings: list[dict[str, Any]]
+) -> tuple[Problem, list[dict[str, Any]]]:
+    """The failure from the three places that tell of it, and the warnings that are not about it."""
+    told = next((one for one in warnings if _tells(one, error)), {})
+    error = error or without_nothing(code=told.get("code"), message=told.get("message"))
+    message = metadata.get("message")
+    problem = Problem(
+        error.get("code") or "INTERNAL_ERROR",
+        error.get("message") or message or "",
+        kind=error.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
+        retry=hear_retry(error),
+        remediation=told.get("suggestion"),
+        details=strangers(error, _ERROR_WORDS),
+        retry_after=error.get("retry_after"),
+    )
+    if message not in (None, problem.heading, problem.message):
+        problem = replace(problem, title=message)
+    return problem, [one for one in warnings if one is not told]
+
+
+def _tells(warning: Mapping[str, Any], error: Mapping[str, Any] | None) -> bool:
+    about = warning.get("level") == "error"
+    return about and (error is None or warning.get("message") == error.get("message"))
+
+
+def _hear_metadata(metadata: Mapping[str, Any], heard: dict[str, Any]) -> None:
+    for name in ("request_id", "operation", "timestamp"):
+        if metadata.get(name) is not None:
+            heard[name] = metadata[name]
+    if metadata.get("message") is not None and "problem" not in heard:
+        heard["message"] = metadata["message"]
+    extra = strangers(metadata, _METADATA)
+    if extra:
+        heard["extra"] = extra
+
+
+def _hear_notice(warning: Mapping[str, Any]) -> Notice:
+    return Notice(
+        warning.get("message", ""),
+        warning.get("code"),
+        warning.get("level"),
+        warning.get("suggestion"),
+        warning.get("context"),
+    )
+
+
+def _hear_cost(cost: Mapping[str, Any], heard: dict[str, Any]) -> None:
+    members = {name: value for name, value in cost.items() if name != "request_id"}
+    if members:
+        heard["telemetry"] = unflat(Telemetry, members, _COST_WORDS)
+
+
+DIALECT = KnowledgeV1Dialect()

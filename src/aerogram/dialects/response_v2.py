@@ -1,0 +1,375 @@
+"""response-v2: `success`, `data`, `error`, `meta`.
+
+    {"success": true, "data": {…}, "error": null, "meta": {"version": "response-v2", …}}
+
+Failures carry `error_code`, `error_type`, `remediation` and `details` inside `data`;
+everything operational is in `meta`, under reserved keys in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from aerogram.codes import TABLE, Kind
+from aerogram.dialects.dialect import Dialect, flat, strangers, unflat, without_nothing
+from aerogram.dialects.extension import KEY, Extension
+from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
+
+VERSION = "response-v2"
+
+
+class WarningDetail(BaseModel):
+    """A warning with its code, severity and context."""
+
+    model_config = ConfigDict(extra="allow")
+    code: str | None = None
+    severity: Literal["info", "warning", "error"] | None = None
+    message: str
+    context: dict[str, Any] | None = None
+
+
+class Pagination(BaseModel):
+    """Where this page stands and the cursor of the next one."""
+
+    model_config = ConfigDict(extra="allow")
+    cursor: str | None = None
+    has_more: bool | None = None
+    total_count: int | None = None
+    page_size: int | None = None
+
+
+class RateLimitState(BaseModel):
+    """What is left of the caller's allowance and when it resets."""
+
+    model_config = ConfigDict(extra="allow")
+    limit: int | None = None
+    remaining: int | None = None
+    reset_at: str | float | None = None
+    retry_after: float | None = None
+
+
+class TelemetryReadings(BaseModel):
+    """Timing and cost of the operation."""
+
+    model_config = ConfigDict(extra="allow")
+    duration_ms: float | None = None
+    cache_hit: bool | None = None
+    tokens_estimated: int | None = None
+    tokens_used: int | None = None
+    billable_units: int | None = None
+
+
+class Meta(BaseModel):
+    """Operational context under reserved keys; further keys may follow."""
+
+    model_config = ConfigDict(extra="allow")
+    version: Literal["response-v2"]
+    request_id: str | None = None
+    warnings: list[str] | None = None
+    warning_details: list[WarningDetail] | None = None
+    pagination: Pagination | None = None
+    rate_limit: RateLimitState | None = None
+    telemetry: TelemetryReadings | None = None
+    content_fidelity: Literal["full", "partial", "summary", "reference_only"] | None = None
+    content_fidelity_schema_version: str | None = None
+    dropped_content_ids: list[str] | None = None
+    content_archive_hashes: dict[str, str] | None = None
+    aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
+
+
+class ErrorData(BaseModel):
+    """What a program needs to act on a failure; further members give context."""
+
+    model_config = ConfigDict(extra="allow")
+    error_code: str | None = Field(None, description="SCREAMING_SNAKE_CASE")
+    error_type: Kind | None = None
+    remediation: str | None = None
+    details: dict[str, Any] | None = None
+    retry_after_seconds: float | None = None
+
+
+class Success(BaseModel):
+    """A reply that worked."""
+
+    success: Literal[True]
+    data: dict[str, Any]
+    error: None
+    meta: Meta
+
+
+class Failure(BaseModel):
+    """A reply that failed."""
+
+    success: Literal[False]
+    data: ErrorData
+    error: str
+    meta: Meta
+
+
+class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="success")]]):
+    """The envelope of every reply."""
+
+
+_META = frozenset(Meta.model_fields)
+_ERROR_MEMBERS = frozenset(ErrorData.model_fields)
+
+
+class ResponseV2Dialect(Dialect):
+    """`response-v2` bodies."""
+
+    name = VERSION
+    body = ResponseV2
+    slim: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "success": {"type": "boolean"},
+            "data": {"type": "object"},
+            "error": {"type": ["string", "null"]},
+            "meta": {"type": "object"},
+        },
+        "required": ["success", "data", "error", "meta"],
+    }
+
+    def recognises(self, body: Mapping[str, Any]) -> bool:
+        meta = body.get("meta")
+        return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
+
+    def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
+
+    def place(self, body: Mapping[str, Any]) -> Any:
+        return body.get("meta")
+
+    def write(self, reply: Reply[Any]) -> dict[str, Any]:
+        problem = reply.problem
+        return {
+            "success": problem is None,
+            "data": _boxed(reply.data) if problem is None else _error_data(problem, reply.data),
+            "error": None if problem is None else problem.message,
+            "meta": _write_meta(reply),
+        }
+
+    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        data = body.get("data", {})
+        heard = {"data": data}
+        if body.get("success") is False or body.get("error") is not None:
+            heard = _hear_failure(body.get("error") or "", data)
+        meta = body.get("meta")
+        if meta:
+            _hear_meta(meta, heard)
+        return heard
+
+
+def _boxed(data: Any) -> dict[str, Any]:
+    if isinstance(data, dict):
+        return data
+    if data is None:
+        return {}
+    return {"results" if isinstance(data, list) else "result": data}
+
+
+def _error_data(problem: Problem, data: Any) -> dict[str, Any]:
+    members = without_nothing(
+        error_code=TABLE.spell(problem.code, VERSION),
+        error_type=problem.kind,
+        remediation=problem.remediation,
+        details=problem.details,
+        retry_after_seconds=problem.retry_after,
+    )
+    if data is None:
+        return members
+    if isinstance(data, dict) and data and _ERROR_MEMBERS.isdisjoint(data):
+        return {**members, **data}
+    return {**members, "data": data}
+
+
+def _hear_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    problem = Problem(
+        data.get("error_code") or "INTERNAL_ERROR",
+        message,
+        kind=data.get("error_type"),  # type: ignore[arg-type]  # None is settled from the table
+        remediation=data.get("remediation"),
+        details=data.get("details"),
+        retry_after=data.get("retry_after_seconds"),
+    )
+    return {"data": strangers(data, _ERROR_MEMBERS), "status": "error", "problem": problem}
+
+
+def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
+    """The reserved keys, in the contract's order; nothing empty."""
+    meta: dict[str, Any] = {"version": VERSION}
+    if reply.request_id is not None:
+        meta["request_id"] = reply.request_id
+    if reply.notices:
+        meta["warnings"] = [notice.message for notice in reply.notices]
+        details = [_warning_detail(notice) for notice in reply.notices]
+        if any(len(detail) > 1 for detail in details):
+            meta["warning_details"] = details
+    if reply.page:
+        meta["pagination"] = flat(reply.page, _PAGE_WORDS)
+    if reply.rate_limit:
+        meta["rate_limit"] = flat(reply.rate_limit, _RATE_WORDS)
+    if reply.telemetry:
+        meta["telemetry"] = flat(reply.telemetry, _TELEMETRY_WORDS)
+    if reply.fidelity:
+        meta.update(_write_fidelity(reply.fidelity))
+    if reply.extra and _META.isdisjoint(reply.extra):
+        meta.update(reply.extra)
+    return meta
+
+
+def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
+    if meta.get("request_id") is not None:
+        heard["request_id"] = meta["request_id"]
+    notices = _hear_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
+    if notices:
+        heard["notices"] = notices
+    for name, member, part, words in _OPEN_PARTS:
+        if meta.get(member) is not None:
+            heard[name] = unflat(part, meta[member], words)
+    if meta.get("content_fidelity") is not None:
+        heard["fidelity"] = _hear_fidelity(meta)
+    if len(meta) > 1:
+        extra = strangers(meta, _META)
+        if extra:
+            heard["extra"] = extra
+
+
+def _warning_detail(notice: Notice) -> dict[str, Any]:
+    return without_nothing(
+        code=notice.code,
+        severity=notice.severity,
+        message=notice.message,
+        suggestion=notice.suggestion,
+        context=notice.context,
+    )
+
+
+def _hear_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[Notice, ...]:
+    """Details say more than plain warnings; a plain one without its detail is kept as well."""
+    detailed = [
+        Notice(one["message"], one.get("code"), one.get("severity"), one.get("suggestion"), one.get("context"))
+        for one in details
+        if "message" in one
+    ]
+    told = [notice.message for notice in detailed]
+    return (*detailed, *(Notice(message) for message in warnings if message not in told))
+
+
+def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
+    return without_nothing(
+        content_fidelity=fidelity.level,
+        content_fidelity_schema_version=fidelity.schema_version,
+        dropped_content_ids=list(fidelity.dropped_ids) or None,
+        content_archive_hashes=fidelity.archive_hashes,
+    )
+
+
+def _hear_fidelity(meta: Mapping[str, Any]) -> Fidelity:
+    return Fidelity(
+        meta["content_fidelity"],
+        meta.get("dropped_content_ids") or (),
+        meta.get("content_archive_hashes"),
+        meta.get("content_fidelity_schema_version"),
+    )
+
+
+_PAGE_WORDS = {"cursor": "cursor", "has_more": "has_more", "total": "total_count", "page_size": "page_size"}
+_RATE_WORDS = {name: name for name in RateLimitState.model_fields}
+_TELEMETRY_WORDS = {name: name for name in TelemetryReadings.model_fields}
+_OPEN_PARTS: tuple[tuple[str, str, type[Any], dict[str, str]], ...] = (
+    ("page", "pagination", Page, _PAGE_WORDS),
+    ("rate_limit", "rate_limit", RateLimit, _RATE_WORDS),
+    ("telemetry", "telemetry", Telemetry, _TELEMETRY_WORDS),
+)
+
+
+@dataclass
+class ToolResponse:
+    """The envelope as a dataclass: `dataclasses.asdict(response)` is the JSON body.
+
+    `asdict` copies the payload; `to_dict` gives the same body without copying.
+    """
+
+    success: bool
+    data: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    meta: dict[str, Any] = field(default_factory=lambda: {"version": VERSION})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON body, sharing the payload."""
+        return {"success": self.success, "data": self.data, "error": self.error, "meta": self.meta}
+
+
+def success_response(
+    data: Mapping[str, Any] | None = None,
+    *,
+    warnings: Iterable[str] | None = None,
+    warning_details: Iterable[Mapping[str, Any]] | None = None,
+    pagination: Mapping[str, Any] | None = None,
+    rate_limit: Mapping[str, Any] | None = None,
+    telemetry: Mapping[str, Any] | None = None,
+    content_fidelity: str | None = None,
+    dropped_content_ids: Iterable[str] | None = None,
+    content_archive_hashes: Mapping[str, str] | None = None,
+    request_id: str | None = None,
+    meta: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> ToolResponse:
+    """The response of a successful operation; further keyword arguments join `data`."""
+    members = without_nothing(
+        request_id=request_id,
+        warnings=list(warnings or ()),
+        warning_details=[dict(one) for one in warning_details or ()],
+        pagination=pagination,
+        rate_limit=rate_limit,
+        telemetry=telemetry,
+        content_fidelity=content_fidelity,
+        content_fidelity_schema_version="1.0" if content_fidelity else None,
+        dropped_content_ids=list(dropped_content_ids or ()),
+        content_archive_hashes=content_archive_hashes,
+    )
+    payload = {**(data or {}), **fields} if fields else data or {}
+    return _tool_response({"success": True, "data": payload, "error": None, "meta": _with_version(members, meta)})
+
+
+def error_response(
+    message: str,
+    *,
+    error_code: str = "INTERNAL_ERROR",
+    error_type: Kind | None = None,
+    remediation: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    details: Mapping[str, Any] | None = None,
+    request_id: str | None = None,
+    rate_limit: Mapping[str, Any] | None = None,
+    telemetry: Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> ToolResponse:
+    """The response of a failed operation; what is not given comes from the table of codes."""
+    row = TABLE[error_code] if error_code in TABLE else None
+    context = without_nothing(
+        error_code=error_code,
+        error_type=error_type or (row.kind if row else "internal"),
+        remediation=remediation or (row.remediation if row else None),
+        details=details,
+    )
+    members = without_nothing(request_id=request_id, rate_limit=rate_limit, telemetry=telemetry)
+    body = {"success": False, "data": {**context, **(data or {})}, "error": message}
+    return _tool_response({**body, "meta": _with_version(members, meta)})
+
+
+def _with_version(members: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {**(meta or {}), "version": VERSION, **members}
+
+
+def _tool_response(body: dict[str, Any]) -> ToolResponse:
+    """Pass a body through the dialect, so that what the helpers give always keeps the contract."""
+    return ToolResponse(**DIALECT.encode(DIALECT.decode(body, lenient=False)))
+
+
+DIALECT = ResponseV2Dialect()

@@ -1,0 +1,450 @@
+"""standard-v2: `status`, `results`, `citations`, `suggested_actions`, `error`, `meta`.
+
+The status follows from the rows of the reply: rich from five rows on (or for a single
+record), sparse for one to four, empty for none, partial when warnings say what is
+missing, error with one of nine codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from aerogram import reply as canonical
+from aerogram.codes import TABLE, Severity
+from aerogram.dialects.dialect import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.extension import Extension, plain
+from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
+
+T = TypeVar("T")
+Status = Literal["rich", "sparse", "empty", "partial", "error"]
+ErrorCode = Literal[
+    "RATE_LIMITED",
+    "UNAUTHORIZED",
+    "FORBIDDEN",
+    "NOT_FOUND",
+    "VALIDATION_ERROR",
+    "LICENSE_GATE_BLOCKED",
+    "QUOTA_EXCEEDED",
+    "INTEGRITY_ERROR",
+    "INTERNAL_ERROR",
+]
+NAME = "standard-v2"
+ERROR_CODES = frozenset(get_args(ErrorCode))
+RICH_ROWS = 5
+
+
+class _Member(BaseModel):
+    """An open object of the contract; what it does not say is not on the wire."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True, serialize_by_alias=True)
+
+    @model_serializer(mode="wrap")
+    def _say_nothing_empty(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialise(self).items() if value is not None}
+
+
+class QueryEcho(_Member):
+    """The query as it was understood."""
+
+    normalized_input: dict[str, Any] = Field(default_factory=dict)
+    applied_filters: dict[str, Any] = Field(default_factory=dict)
+    unparsed_terms: list[str] = Field(default_factory=list)
+
+
+class Citation(_Member):
+    """Where a part of the results comes from."""
+
+    source_id: str | None = None
+    source_url: str | None = None
+    publisher: str | None = None
+    title: str | None = None
+    fetched_at: str | None = None
+    checksum: str | None = None
+    license: str | None = None
+    field_paths: list[str] = Field(default_factory=list, description="JSON Pointers into this body")
+    verification_status: str | None = None
+
+
+class Warning_(_Member):
+    """Something that did not stop the reply but should be known."""
+
+    code: str | None = None
+    severity: Severity | None = None
+    message: str
+    suggestion: str | None = None
+    context: dict[str, Any] | None = None
+
+
+class SuggestedAction(_Member):
+    """A follow-up call: a tool, or an endpoint, with its arguments."""
+
+    tool: str | None = None
+    endpoint: str | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_one_target(self) -> Self:
+        if (self.tool is None) == (self.endpoint is None):
+            raise ValueError("an action names a tool or an endpoint, and only one of them")
+        return self
+
+
+class Meta(_Member):
+    """Which request this answers, and what it cost."""
+
+    request_id: str
+    api_version: Literal["v2"] = "v2"
+    latency_ms: int | float = Field(0, ge=0)
+    billable_units: int = Field(1, ge=0)
+    client_tag: str | None = None
+
+
+class StandardError(_Member):
+    """One of nine errors, for the user and for the developer."""
+
+    code: ErrorCode
+    user_message: str
+    developer_message: str
+    retryable: bool
+    retry_after: int | float | None = None
+    documentation: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        code: ErrorCode,
+        developer_message: str | None = None,
+        *,
+        retry_after: float | None = None,
+        user_message: str | None = None,
+        language: str = "en",
+        documentation: str | None = None,
+    ) -> Self:
+        """The error of that code with the table's texts; `documentation` is the base its link starts with."""
+        row = TABLE[code]
+        return cls(
+            code=code,
+            user_message=user_message or row.user_text.get(language, row.user_text["en"]),
+            developer_message=developer_message or row.title,
+            retryable=row.retry == "yes",
+            retry_after=retry_after,
+            documentation=documentation and documentation + code.lower(),
+        )
+
+    @classmethod
+    def rate_limited(cls, developer_message: str | None = None, retry_after: float = 60, **texts: Any) -> Self:
+        """Too many requests a second."""
+        return cls.of("RATE_LIMITED", developer_message, retry_after=retry_after, **texts)
+
+    @classmethod
+    def unauthorized(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """Missing or invalid credentials."""
+        return cls.of("UNAUTHORIZED", developer_message, **texts)
+
+    @classmethod
+    def forbidden(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """Known, but not permitted."""
+        return cls.of("FORBIDDEN", developer_message, **texts)
+
+    @classmethod
+    def not_found(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """No such resource."""
+        return cls.of("NOT_FOUND", developer_message, **texts)
+
+    @classmethod
+    def bad_request(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """Bad input; say which field."""
+        return cls.of("VALIDATION_ERROR", developer_message, **texts)
+
+    @classmethod
+    def license_gate_blocked(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """Rows were withheld by their licence."""
+        return cls.of("LICENSE_GATE_BLOCKED", developer_message, **texts)
+
+    @classmethod
+    def quota_exceeded(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """A daily or monthly cap is reached."""
+        return cls.of("QUOTA_EXCEEDED", developer_message, **texts)
+
+    @classmethod
+    def integrity_error(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """Sources do not agree, or stored data is damaged."""
+        return cls.of("INTEGRITY_ERROR", developer_message, **texts)
+
+    @classmethod
+    def internal(cls, developer_message: str | None = None, **texts: Any) -> Self:
+        """An unexpected failure; the message points at the trace."""
+        return cls.of("INTERNAL_ERROR", developer_message, **texts)
+
+
+class StandardResponse(_Member, Generic[T]):
+    """The body of every answer; its problem stands under `error` on the wire."""
+
+    status: Status
+    query_echo: QueryEcho
+    results: list[T]
+    citations: list[Citation]
+    warnings: list[Warning_ | str]
+    suggested_actions: list[SuggestedAction] = Field(default_factory=list)
+    empty_reason: EmptyReason | None = None
+    retry_with: dict[str, Any] | None = None
+    problem: StandardError | None = Field(None, alias="error")
+    meta: Meta
+    aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
+
+    @model_validator(mode="after")
+    def _status_fits_the_rows(self) -> Self:
+        broken = _broken_rule(self.status, len(self.results), self)
+        if broken:
+            raise ValueError(broken)
+        return self
+
+    @classmethod
+    def rich(cls, results: Sequence[T], **members: Any) -> Self:
+        """Five rows or more, or one record that is the whole answer."""
+        return cls._built("rich", results, members)
+
+    @classmethod
+    def sparse(cls, results: Sequence[T], **members: Any) -> Self:
+        """One to four rows; `retry_with` may say how to find more."""
+        return cls._built("sparse", results, members)
+
+    @classmethod
+    def empty(cls, empty_reason: EmptyReason = "no_match", **members: Any) -> Self:
+        """No rows, and why."""
+        return cls._built("empty", (), {"empty_reason": empty_reason, **members})
+
+    @classmethod
+    def partial(cls, results: Sequence[T], warnings: Sequence[Any], **members: Any) -> Self:
+        """Any number of rows, and warnings that say what is missing."""
+        return cls._built("partial", results, {"warnings": warnings, **members})
+
+    @classmethod
+    def error(cls, error: StandardError, **members: Any) -> Self:
+        """A failure; it costs the caller nothing."""
+        return cls._built("error", (), {"problem": error, "billable_units": 0, **members})
+
+    @classmethod
+    def _built(cls, status: Status, results: Iterable[T], members: dict[str, Any]) -> Self:
+        known = {name: members.pop(name) for name in Meta.model_fields if name in members}
+        known.setdefault("request_id", new_request_id())
+        members.setdefault("query_echo", {})
+        members.setdefault("citations", [])
+        members.setdefault("warnings", [])
+        return cls(status=status, results=list(results), meta=Meta(**known), **members)
+
+    def to_wire(self) -> dict[str, Any]:
+        """The JSON body."""
+        return self.model_dump(mode="json")
+
+    def to_reply(self) -> Reply[Any]:
+        """The canonical reply that this body says."""
+        return DIALECT.decode(self.to_wire())
+
+
+def _broken_rule(status: Status, rows: int, response: StandardResponse[Any]) -> str | None:
+    """The first rule of the status table that a body breaks."""
+    rules = {
+        "rich": (rows >= RICH_ROWS or rows == 1, f"rich has {RICH_ROWS} rows or more, or is a single record"),
+        "sparse": (1 <= rows < RICH_ROWS, f"sparse has 1 to {RICH_ROWS - 1} rows"),
+        "empty": (rows == 0 and response.empty_reason is not None, "empty has no rows and an empty_reason"),
+        "partial": (bool(response.warnings), "partial has warnings that are not empty"),
+        "error": (rows == 0, "error has no rows"),
+    }
+    kept, rule = rules[status]
+    if not kept:
+        return rule
+    if (status == "error") != (response.problem is not None):
+        return "a body has an error object exactly when its status is error"
+    if status == "error" and response.meta.billable_units:
+        return "an error has 0 billable_units"
+    return None
+
+
+def wrap_for_mcp(response: StandardResponse[Any] | Reply[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """The MCP tool result of an answer: the body as structured content, a line of summary as text."""
+    if isinstance(response, Reply):
+        body: Mapping[str, Any] = DIALECT.encode(response)
+    else:
+        body = response.to_wire() if isinstance(response, StandardResponse) else response
+    problem = body.get("error")
+    result: dict[str, Any] = {
+        "structuredContent": body,
+        "content": [{"type": "text", "text": problem["user_message"] if problem else summary_line(body)}],
+    }
+    return {**result, "isError": True} if problem else result
+
+
+def summary_line(body: Mapping[str, Any]) -> str:
+    """`rich · 23 results`."""
+    rows = len(body["results"])
+    return f"{body['status']} · {rows} {'result' if rows == 1 else 'results'}"
+
+
+_CITATION_WORDS = {name: name for name in Citation.model_fields}
+_ACTION_WORDS = {name: name for name in SuggestedAction.model_fields}
+_ECHO_WORDS = {name: name for name in QueryEcho.model_fields}
+_WARNING_WORDS = tuple(Warning_.model_fields)
+_TOP = frozenset(field.alias or name for name, field in StandardResponse.model_fields.items())
+_META = frozenset(Meta.model_fields)
+
+
+@dataclass(frozen=True)
+class StandardV2Dialect(Dialect):
+    """`standard-v2` bodies; user messages in `language`, links to `documentation` + the code."""
+
+    language: str = "en"
+    documentation: str | None = None
+
+    name: ClassVar[str] = NAME
+    body: ClassVar[type[BaseModel]] = StandardResponse
+    needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
+    slim: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "status": {"enum": list(get_args(Status))},
+            "results": {"type": "array"},
+            "error": {"type": "object"},
+            "meta": {"type": "object"},
+        },
+        "required": ["status", "results", "meta"],
+    }
+
+    def recognises(self, body: Mapping[str, Any]) -> bool:
+        return body.get("status") in get_args(Status) and "results" in body
+
+    def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {"query_echo": {}, "results": [], "citations": [], "warnings": [], "meta": {"request_id": ""}}
+
+    def write(self, reply: Reply[Any]) -> dict[str, Any]:
+        rows = _rows(reply)
+        status = _status(reply, rows)
+        body = {
+            "status": status,
+            "query_echo": _write_echo(reply.query_echo),
+            "results": rows,
+            "citations": [plain(flat(one, _CITATION_WORDS)) for one in reply.citations],
+            "warnings": [plain(notice) for notice in reply.notices],
+        }
+        if reply.problem is None or reply.actions:
+            body["suggested_actions"] = [{**flat(one, _ACTION_WORDS), "args": one.args or {}} for one in reply.actions]
+        if status == "empty":
+            body["empty_reason"] = reply.empty_reason or "no_match"
+        if reply.retry_with:
+            body["retry_with"] = reply.retry_with
+        if reply.problem:
+            body["error"] = self._write_problem(reply.problem)
+        body["meta"] = _write_meta(reply)
+        if reply.extra and _TOP.isdisjoint(reply.extra):
+            body.update(reply.extra)
+        return body
+
+    def _write_problem(self, problem: Problem) -> dict[str, Any]:
+        code = TABLE.nearest(problem.code, problem.kind, NAME, ERROR_CODES)
+        return without_nothing(
+            code=code,
+            user_message=problem.user_message or TABLE.user_text(problem.code, problem.kind, self.language),
+            developer_message=problem.message,
+            retryable=problem.retryable,
+            retry_after=problem.retry_after,
+            documentation=problem.documentation or (self.documentation and self.documentation + code.lower()),
+        )
+
+    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        heard: dict[str, Any] = {"data": body.get("results")}
+        if body.get("error"):
+            heard = {"data": None, "status": "error", "problem": _hear_problem(body["error"])}
+        elif body.get("status") in ("empty", "partial"):
+            heard["status"] = body["status"]
+        for name in ("empty_reason", "retry_with"):
+            if body.get(name):
+                heard[name] = body[name]
+        _hear_parts(body, heard)
+        _hear_meta(body.get("meta") or {}, heard)
+        extra = strangers(body, _TOP)
+        if extra:
+            heard["extra"] = {**heard.get("extra", {}), **extra}
+        return heard
+
+
+def _rows(reply: Reply[Any]) -> list[Any]:
+    """The rows of this reply: its list, its one record, or none."""
+    if reply.problem is not None or reply.data is None:
+        return []
+    if isinstance(reply.data, list):
+        return reply.data if not reply.data or reply.status != "empty" else []
+    return [] if reply.status == "empty" else [reply.data]
+
+
+def _status(reply: Reply[Any], rows: list[Any]) -> Status:
+    if reply.problem is not None:
+        return "error"
+    if reply.status in ("partial", "blocked"):
+        return "partial"
+    if not rows:
+        return "empty"
+    return "rich" if len(rows) >= RICH_ROWS or not isinstance(reply.data, list) else "sparse"
+
+
+def _write_echo(echo: canonical.QueryEcho | None) -> dict[str, Any]:
+    """All three members are always there, so that a client need not look twice."""
+    silent = {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []}
+    return {**silent, **plain(flat(echo, _ECHO_WORDS))} if echo else silent
+
+
+def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
+    telemetry = reply.telemetry or Telemetry()
+    return without_nothing(
+        request_id=reply.request_id,
+        api_version="v2",
+        latency_ms=telemetry.duration_ms,
+        billable_units=0 if reply.problem else telemetry.billable_units,
+        client_tag=reply.client_tag,
+    )
+
+
+def _hear_problem(error: Mapping[str, Any]) -> Problem:
+    return Problem(
+        error.get("code", "INTERNAL_ERROR"),
+        error.get("developer_message", ""),
+        retry=hear_retry(error),
+        user_message=error.get("user_message"),
+        retry_after=error.get("retry_after"),
+        documentation=error.get("documentation"),
+    )
+
+
+def _hear_parts(body: Mapping[str, Any], heard: dict[str, Any]) -> None:
+    echo = {name: value for name, value in (body.get("query_echo") or {}).items() if value}
+    if echo:
+        heard["query_echo"] = unflat(canonical.QueryEcho, echo, _ECHO_WORDS)
+    if body.get("citations"):
+        heard["citations"] = tuple(unflat(canonical.Citation, one, _CITATION_WORDS) for one in body["citations"])
+    if body.get("suggested_actions"):
+        heard["actions"] = tuple(unflat(canonical.Action, one, _ACTION_WORDS) for one in body["suggested_actions"])
+    if body.get("warnings"):
+        heard["notices"] = tuple(_hear_warning(one) for one in body["warnings"])
+
+
+def _hear_warning(warning: str | Mapping[str, Any]) -> canonical.Notice:
+    if isinstance(warning, str):
+        return canonical.Notice(warning)
+    return canonical.Notice(**{name: warning[name] for name in _WARNING_WORDS if name in warning})
+
+
+def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
+    for name in ("request_id", "client_tag"):
+        if meta.get(name):
+            heard[name] = meta[name]
+    if "latency_ms" in meta or "billable_units" in meta:
+        heard["telemetry"] = Telemetry(meta.get("latency_ms"), billable_units=meta.get("billable_units"))
+    extra = strangers(meta, _META)
+    if extra:
+        heard["extra"] = extra
+
+
+DIALECT = StandardV2Dialect()

@@ -1,0 +1,196 @@
+"""Evidence: the passages of a text that bear on a question, best first.
+
+Every run of whole sentences that fits the limit is a candidate. It is scored by BM25
+over words and runs of letters, with the heading above it as context; with an embedding
+also by meaning. What is chosen does not overlap, and what has nothing to do with the
+question is not chosen.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from aerogram.digest.locator import Locator, locate
+from aerogram.digest.sentences import Sentence, split
+from aerogram.digest.terms import Term, fold, query_terms
+from aerogram.digest.text import CanonicalText, page_spans
+
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+
+# tuned on the questions in bench/data/digest
+SATURATION = 1.2
+CONTEXT = 0.5
+CLOSENESS = 0.6
+FLOOR = 0.3
+MEANING = 0.4
+_SHORTLIST = 400
+_EMBEDDED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A quotation: where it stands and how much it bears on the question, from 0 to 1."""
+
+    text: str
+    locator: Locator
+    relevance: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    first: int
+    last: int
+    score: float
+
+
+class Ranking:
+    """One text, split into sentences and scored against one question."""
+
+    def __init__(self, source: CanonicalText, query: str, limit: int) -> None:
+        self.source = source
+        self.query = query
+        self.limit = limit
+        self.sentences: list[Sentence] = split(source.text, limit)
+        self.terms: list[Term] = query_terms(query)
+        self.hits: dict[int, Counter[int]] = {}
+        self._pages = page_spans(source.text) if source.paged else None
+        self._find()
+        self._weigh()
+
+    def evidence(self, count: int, embed: Embed | None = None) -> list[Passage]:
+        """The best passages, at most `count`, none overlapping."""
+        windows = heapq.nlargest(_SHORTLIST, self._windows(), key=lambda window: window.score)
+        if embed is not None:
+            windows = self._by_meaning(windows, embed)
+        return [self._passage(window) for window in _choose(windows, count)]
+
+    def sentence_score(self, place: int) -> float:
+        """How much one sentence bears on the question, from 0 to 1."""
+        return self._share(self.hits.get(place, {}))
+
+    def quote(self, place: int) -> str:
+        """The words of one sentence."""
+        sentence = self.sentences[place]
+        return self.source.text[sentence.start : sentence.end]
+
+    def _find(self) -> None:
+        folded = fold(self.source.text)
+        starts = [sentence.start for sentence in self.sentences]
+        for number, term in enumerate(self.terms):
+            for position in _occurrences(folded, term):
+                place = bisect_right(starts, position) - 1
+                if place >= 0 and position < self.sentences[place].end:
+                    self.hits.setdefault(place, Counter())[number] += 1
+
+    def _weigh(self) -> None:
+        """Give each term its weight: what is rare in the text says more."""
+        frequency: Counter[int] = Counter()
+        for found in self.hits.values():
+            frequency.update(found.keys())
+        total = len(self.sentences)
+        rarity = [math.log(1 + (total - frequency[i] + 0.5) / (frequency[i] + 0.5)) for i in range(len(self.terms))]
+        self.weights = [term.weight * rare for term, rare in zip(self.terms, rarity, strict=True)]
+        self.whole = sum(self.weights) or 1.0
+
+    def _share(self, counts: dict[int, float] | Counter[int]) -> float:
+        """The share of what the question asks for that these counts of its terms make up."""
+        score = sum(self.weights[i] * n * (1 + SATURATION) / (n + SATURATION) for i, n in counts.items())
+        return min(1.0, score / self.whole)
+
+    def _windows(self) -> Iterator[_Window]:
+        """For every sentence that has something, the best run of sentences around it."""
+        for first in range(len(self.sentences)):
+            last = self._reach(first)
+            if any(place in self.hits for place in range(first, last + 1)):
+                yield _Window(first, last, self._score(first, last))
+
+    def _reach(self, first: int) -> int:
+        """The last sentence that still fits into a window that starts at `first`."""
+        start = self.sentences[first]
+        last = first
+        for place in range(first + 1, len(self.sentences)):
+            sentence = self.sentences[place]
+            if sentence.end - start.start > self.limit or sentence.page != start.page or sentence.kind == "heading":
+                break
+            last = place
+        return last
+
+    def _score(self, first: int, last: int) -> float:
+        counts: dict[int, float] = {}
+        best = 0.0
+        for place in range(first, last + 1):
+            found = self.hits.get(place)
+            if not found:
+                continue
+            for term, n in found.items():
+                counts[term] = counts.get(term, 0.0) + n
+            best = max(best, self._share(found))
+        head = self.sentences[first].head
+        if 0 <= head < first:
+            for term in self.hits.get(head, ()):
+                counts[term] = counts.get(term, 0.0) + CONTEXT
+        return (self._share(counts) + CLOSENESS * best) / (1 + CLOSENESS)
+
+    def _by_meaning(self, windows: list[_Window], embed: Embed) -> list[_Window]:
+        """The same windows and a tiling of the text, scored by meaning as well."""
+        pool = {(window.first, window.last): window.score for window in windows}
+        place = 0
+        while place < len(self.sentences) and len(pool) < _EMBEDDED:
+            last = self._reach(place)
+            pool.setdefault((place, last), self._score(place, last))
+            place = last + 1
+        spans = list(pool)
+        vectors = embed([self.query, *(self._words(first, last) for first, last in spans)])
+        closeness = [max(0.0, _cosine(vectors[0], vector)) for vector in vectors[1:]]
+        return [
+            _Window(*span, (1 - MEANING) * pool[span] + MEANING * close)
+            for span, close in zip(spans, closeness, strict=True)
+        ]
+
+    def _words(self, first: int, last: int) -> str:
+        return self.source.text[self.sentences[first].start : self.sentences[last].end]
+
+    def _passage(self, window: _Window) -> Passage:
+        start, end = self.sentences[window.first].start, self.sentences[window.last].end
+        locator = locate(start, end, self._pages)
+        return Passage(self.source.text[start:end], locator, round(window.score, 4), start, end)
+
+
+def _choose(windows: list[_Window], count: int) -> list[_Window]:
+    """The best windows that do not overlap, down to a share of the best one's score."""
+    ordered = sorted(windows, key=lambda window: (-window.score, window.last - window.first, window.first))
+    chosen: list[_Window] = []
+    for window in ordered:
+        if len(chosen) == count or window.score <= 0 or (chosen and window.score < FLOOR * chosen[0].score):
+            break
+        if all(window.last < other.first or window.first > other.last for other in chosen):
+            chosen.append(window)
+    return chosen
+
+
+def _occurrences(folded: str, term: Term) -> Iterator[int]:
+    needle, size = term.needle, len(term.needle)
+    position = folded.find(needle)
+    while position >= 0:
+        before = term.border != "none" and position > 0 and _joins(folded[position - 1])
+        after = term.border == "whole" and position + size < len(folded) and _joins(folded[position + size])
+        if not before and not after:
+            yield position
+        position = folded.find(needle, position + size)
+
+
+def _joins(letter: str) -> bool:
+    """Whether a letter belongs to the word beside it; scripts without blanks do not."""
+    return letter.isalnum() and letter < "\u0e00"
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    product = math.sqrt(sum(x * x for x in one) * sum(y * y for y in other))
+    return sum(x * y for x, y in zip(one, other, strict=True)) / product if product else 0.0

@@ -1,0 +1,69 @@
+"""Limits: how large a source may be and how long reading it may take, and the error when it cannot be read."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from aerogram.errors import ValidationFailed
+
+Unreadable = Literal["binary", "broken", "encrypted", "missing", "too_large", "too_slow", "unknown_kind"]
+
+
+class UnreadableSource(ValidationFailed):
+    """A source whose words cannot be had; `reason` says why in one word."""
+
+    code = "INVALID_FORMAT"
+
+    def __init__(self, reason: Unreadable, message: str) -> None:
+        self.reason = reason
+        super().__init__(message, details={"reason": reason})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading one source may cost. Raise them when you know your sources."""
+
+    max_bytes: int = 64 * 1024 * 1024
+    max_pages: int = 20_000
+    max_chars: int = 64 * 1024 * 1024
+    seconds: float | None = None
+
+    def check_bytes(self, size: int, name: str) -> None:
+        """Refuse a source that is too large before it is read."""
+        if size > self.max_bytes:
+            raise UnreadableSource("too_large", f"{name} has {size:,} bytes; the limit is {self.max_bytes:,}")
+
+    def check_pages(self, count: int) -> None:
+        """Refuse a document of too many pages before they are read."""
+        if count > self.max_pages:
+            raise UnreadableSource("too_large", f"the document has {count:,} pages; the limit is {self.max_pages:,}")
+
+    def check_chars(self, count: int) -> None:
+        """Refuse text that has grown too long."""
+        if count > self.max_chars:
+            raise UnreadableSource("too_large", f"the text has {count:,} characters; the limit is {self.max_chars:,}")
+
+    def deadline(self) -> Deadline:
+        """A deadline that starts to run now."""
+        return Deadline(self.seconds)
+
+
+class Deadline:
+    """A moment after which work stops at its next check."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left; None without a deadline."""
+        return None if self._end is None else self._end - time.monotonic()
+
+    def check(self) -> None:
+        """Stop when the time is up."""
+        left = self.left
+        if left is not None and left <= 0:
+            raise UnreadableSource("too_slow", f"the source took longer than {self.seconds:g} s to read")

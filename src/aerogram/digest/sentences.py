@@ -1,0 +1,197 @@
+"""Sentences: the spans of a canonical text that a quotation may be made of.
+
+Prose is split at its sentence ends; a table row, a line of code, a list item and a
+heading are each one sentence. A sentence never crosses a page, and one that is longer
+than the limit is cut where it hurts least.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from aerogram.digest.text import page_spans
+
+SentenceKind = Literal["prose", "heading", "row", "code"]
+
+
+class Sentence(NamedTuple):
+    """One span of the text; `head` is the place in the list of the heading or table header above it, or -1."""
+
+    start: int
+    end: int
+    kind: SentenceKind
+    page: int
+    head: int
+
+
+_ABBREVIATIONS = frozenset(
+    "abb abs al allg anm approx art aufl bd bes bspw bzgl bzw ca cf chap co corp dept dgl dipl div dr ebd eg etc evtl "
+    "exkl fa fig ggf ggü hr hrsg ie inc inkl jan jr kap ltd max min mio mr mrs ms mrd nr no nos op pp prof resp rev "
+    "sec sen sog sr st std str tel usf usw vgl vol vs zit zzgl jun jul aug sep sept okt oct nov dez dec feb mär apr".split()
+)
+# an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not
+_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？｡]+[」』）】”\"]*")
+_LAST_WORD = re.compile(r"([^\W_]+)\.$")
+_TERMINATED = re.compile(r"[.!?…。！？｡:：;；][\"'”’»)\]」』）】]*$")
+_ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_CUT_MARKS = re.compile(r"[,;:、，；：—–]|\s")
+_SHORT_LINE = 0.7
+_HEADING_CHARS = 90
+
+
+def split(text: str, limit: int) -> list[Sentence]:
+    """All sentences of a canonical text in order, none longer than `limit` characters."""
+    found: list[Sentence] = []
+    for page, (start, end) in enumerate(page_spans(text)):
+        head = -1
+        previous: SentenceKind | None = None
+        for first, last, kind in _units(text, start, end):
+            if kind == "heading" or (kind == "row" and previous != "row"):
+                head = len(found)
+            elif previous == "row" and kind != "row":
+                head = _heading_before(found)
+            own = head if head < len(found) else -1
+            found.extend(Sentence(a, b, kind, page, own) for a, b in _pieces(text, first, last, limit))
+            previous = kind
+    return found
+
+
+def _heading_before(found: list[Sentence]) -> int:
+    """The heading that holds again when a table is over."""
+    for place in range(len(found) - 1, max(-1, len(found) - 200), -1):
+        if found[place].kind == "heading":
+            return place
+    return -1
+
+
+def _units(text: str, start: int, end: int) -> Iterator[tuple[int, int, SentenceKind]]:
+    """The sentences of one page before the long ones are cut."""
+    prose: list[tuple[int, int]] = []
+    fenced = False
+    for first, last in _lines(text, start, end):
+        line = text[first:last]
+        fence = _FENCE.match(line) is not None
+        kind = "code" if fenced or fence else _line_kind(line)
+        fenced ^= fence
+        if kind == "prose":
+            prose.append((first, last))
+            continue
+        yield from _prose_units(text, prose)
+        prose = []
+        if kind == "item":
+            prose.append((first, last))
+        elif kind != "blank" and not fence:
+            yield first, last, kind
+    yield from _prose_units(text, prose)
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        yield start, stop
+        start = stop + 1
+
+
+def _line_kind(line: str) -> Literal["prose", "heading", "row", "code", "item", "blank"]:
+    if not line:
+        return "blank"
+    if " | " in line or line[0] == "|" or "\t" in line.lstrip("\t"):
+        return "row"
+    if _ITEM.match(line):
+        return "item"
+    if _INDENTED.match(line):
+        return "code"
+    return "heading" if _MARKDOWN_HEADING.match(line) else "prose"
+
+
+def _prose_units(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int, int, SentenceKind]]:
+    """A paragraph's sentences. Its lines may be wrapped anywhere; only a line that stops short ends one."""
+    if not lines:
+        return
+    width = max(last - first for first, last in lines)
+    first = lines[0][0]
+    for number, (line_first, last) in enumerate(lines):
+        is_last = number == len(lines) - 1
+        short = last - line_first < _SHORT_LINE * width and not text[last - 1] in ",-、，"
+        if not is_last and not (short and not _TERMINATED.search(text, max(line_first, last - 8), last)):
+            continue
+        if is_last and last - first == 0:
+            continue
+        alone = first == line_first
+        heading = alone and _is_heading(text, first, last, short and not is_last, len(lines) == 1)
+        if heading:
+            yield first, last, "heading"
+        else:
+            yield from _sentences(text, first, last)
+        first = last + 1
+
+
+def _is_heading(text: str, first: int, last: int, stops_short: bool, whole_paragraph: bool) -> bool:
+    """A short line that no end mark closes, on its own or above the lines it introduces."""
+    if last - first > _HEADING_CHARS or not (stops_short or whole_paragraph) or _ITEM.match(text, first, last):
+        return False
+    return not _TERMINATED.search(text, max(first, last - 8), last)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, SentenceKind]]:
+    first = start
+    for mark in _END.finditer(text, start, end):
+        if mark[0][0] == "." and not _ends_sentence(text, first, mark.end(), end):
+            continue
+        yield first, mark.end(), "prose"
+        first = mark.end()
+    if text[first:end].strip():
+        yield first, end, "prose"
+
+
+def _ends_sentence(text: str, first: int, mark_end: int, end: int) -> bool:
+    """Whether a full stop ends its sentence, and not an abbreviation, an initial or an ordinal."""
+    following = text[mark_end : min(end, mark_end + 8)].lstrip("\"'“„«([ \n\t")
+    if following[:1].islower():
+        return False
+    word = _LAST_WORD.search(text, max(first, mark_end - 24), mark_end)
+    if word is None:
+        return True
+    letters = word[1].lower()
+    if letters.isdigit():
+        return len(letters) > 2
+    return len(letters) > 1 and letters not in _ABBREVIATIONS
+
+
+def _pieces(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
+    """The span without blanks at its ends, in pieces that keep the limit."""
+    start, end = _trim(text, start, end)
+    while end - start > limit:
+        cut = _cut(text, start, start + limit)
+        yield _trim(text, start, cut)
+        start, end = _trim(text, cut, end)
+    if end > start:
+        yield start, end
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _cut(text: str, start: int, stop: int) -> int:
+    """Where to cut a sentence that is too long: at a line end, a clause, a blank, or else between letters."""
+    line = text.rfind("\n", start + 1, stop)
+    if line > start:
+        return line
+    marks = [mark.end() for mark in _CUT_MARKS.finditer(text, start + (stop - start) // 2, stop)]
+    if marks:
+        return marks[-1]
+    while stop > start + 1 and unicodedata.combining(text[stop]):
+        stop -= 1
+    return stop

@@ -1,0 +1,80 @@
+"""Sources: any document to its canonical text. One file per kind, peers behind `read`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePath
+from typing import Literal, get_args
+
+from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.sources import encoding, html, pdf
+from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
+
+Kind = Literal["plain", "markdown", "html", "pdf"]
+
+_BY_SUFFIX: dict[str, Kind] = {
+    ".htm": "html",
+    ".html": "html",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".pdf": "pdf",
+    ".xhtml": "html",
+}
+_HTML_START = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}>\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+
+
+def read(
+    source: str | bytes | PurePath, *, kind: Kind | None = None, name: str = "", limits: Limits | None = None
+) -> CanonicalText:
+    """The canonical text of a document: a path, its bytes, or text that is already in hand.
+
+    What the content says about itself wins over the name: a PDF called `notes.txt` is
+    read as a PDF. `kind` decides for text in hand that could be either.
+    """
+    limits = limits or Limits()
+    if kind is not None and kind not in get_args(Kind):
+        raise UnreadableSource("unknown_kind", f"{kind!r} is not a kind of source: {', '.join(get_args(Kind))}")
+    if isinstance(source, PurePath):
+        return _read_bytes(_load(Path(source), limits), kind, name or source.name, limits)
+    if isinstance(source, bytes):
+        limits.check_bytes(len(source), name or "the source")
+        return _read_bytes(source, kind, name, limits)
+    return _read_text(source, kind, name, limits, ())
+
+
+def _load(path: Path, limits: Limits) -> bytes:
+    try:
+        limits.check_bytes(path.stat().st_size, path.name)
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableSource("missing", f"{path.name} cannot be read: {error.strerror}") from error
+
+
+def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits) -> CanonicalText:
+    if b"%PDF-" in content[:1024]:
+        return _read_pdf(content, limits)
+    if kind == "pdf":
+        raise UnreadableSource("broken", "the source is not a PDF")
+    text, used = encoding.decode(content)
+    return _read_text(text, kind, name, limits, () if used == "utf-8" else (f"read as {used}",))
+
+
+def _read_pdf(content: bytes, limits: Limits) -> CanonicalText:
+    raw, notes = pdf.extract(content, limits, limits.deadline())
+    return CanonicalText(normalise(raw), "pdfium", pdf.version(), paged=True, notes=notes)
+
+
+def _read_text(text: str, kind: Kind | None, name: str, limits: Limits, notes: tuple[str, ...]) -> CanonicalText:
+    limits.check_chars(len(text))
+    found = kind or _kind_of(text, name)
+    if found == "html":
+        return CanonicalText(normalise(html.extract(text)), "html", html.VERSION, notes=notes)
+    # Markdown is text that people read as it stands, so its canonical text is the document itself
+    return CanonicalText(normalise(text), found, NORMALISATION.partition("/")[2], notes=notes)
+
+
+def _kind_of(text: str, name: str) -> Kind:
+    named = _BY_SUFFIX.get(PurePath(name).suffix.lower(), "plain")
+    if named == "html" or _HTML_START.match(text):
+        return "html"
+    return "plain" if named == "pdf" else named

@@ -1,0 +1,109 @@
+"""Encodings: bytes to text when nobody says how they were written.
+
+A byte order mark decides, then what the document declares, then UTF-8. Bytes that are
+UTF-8 but for a few strays keep it, and the strays are read as Windows-1252. Everything
+else is tried against the encodings that still occur in the wild.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+
+from aerogram.digest.limits import UnreadableSource
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_DECLARED = re.compile(rb"""<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9._:-]{2,40})""", re.I)
+_EAST_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+_JAPANESE = re.compile("[\u3040-\u30ff]")
+_HAN_OR_HANGUL = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
+_ODD = re.compile("[\x80-\x9f\ue000-\uf8ff\uff61-\uff9f\ufffd]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
+_STRAY = re.compile("[\udc80-\udcff]")
+_HIGH = re.compile(rb"[\x80-\xff]")
+_CYRILLIC = re.compile(rb"[\xc0-\xff]")
+_MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_SAMPLE = 1 << 16
+# the share of strays that UTF-8 may have, and of high bytes above which a text is not in Latin letters
+_TOLERATED = 0.1
+_DENSE = 0.25
+
+
+def decode(content: bytes) -> tuple[str, str]:
+    """The text of some bytes and the encoding they were in; `UnreadableSource` when they are not text."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return _as_text(content.decode(encoding, "replace")), encoding
+    for encoding in _candidates(content):
+        try:
+            return _as_text(content.decode(encoding)), encoding
+        except (UnicodeDecodeError, LookupError):
+            continue
+    text, encoding = _guess(content)
+    return _as_text(text), encoding
+
+
+def _as_text(text: str) -> str:
+    """The same text, unless it is noise: text has next to no control characters."""
+    sample = text[:_SAMPLE]
+    if len(_CONTROLS.findall(sample)) > 0.02 * len(sample):
+        raise UnreadableSource("binary", "the source is binary data, not text")
+    return text
+
+
+def _candidates(content: bytes) -> Iterator[str]:
+    declared = _DECLARED.search(content, 0, 2048)
+    if declared:
+        yield declared[1].decode("ascii")
+    if content.startswith(b"\x1b$") or b"\x1b$B" in content[:_SAMPLE]:
+        yield "iso2022_jp"
+    yield from _wide(content[:_SAMPLE])
+    yield "utf-8"
+
+
+def _wide(sample: bytes) -> Iterator[str]:
+    """UTF-16 without a mark shows by zeros in every other byte."""
+    if b"\0" not in sample or len(sample) < 4:
+        return
+    half = len(sample) // 2
+    if sample[1::2].count(0) > 0.4 * half > sample[::2].count(0):
+        yield "utf-16-le"
+    if sample[::2].count(0) > 0.4 * half > sample[1::2].count(0):
+        yield "utf-16-be"
+
+
+def _guess(content: bytes) -> tuple[str, str]:
+    """A reading for bytes that are neither declared nor clean UTF-8."""
+    sample = content[:_SAMPLE]
+    high = len(_HIGH.findall(sample))
+    if sum(map(len, _MULTIBYTE.findall(sample))) >= (1 - _TOLERATED) * high:
+        return _STRAY.sub(_stray, content.decode("utf-8", "surrogateescape")), "utf-8 with windows-1252"
+    if high < _DENSE * len(sample):
+        return content.decode("cp1252", "replace"), "windows-1252"
+    if len(_CYRILLIC.findall(sample)) > 0.85 * high and sample.count(b" ") > 0.06 * len(sample):
+        return content.decode("cp1251", "replace"), "windows-1251"
+    best = max(_EAST_ASIAN, key=lambda encoding: _plausibility(sample, encoding))
+    if _plausibility(sample, best) > 0:
+        return content.decode(best, "replace"), best
+    return content.decode("cp1252", "replace"), "windows-1252"
+
+
+def _plausibility(sample: bytes, encoding: str) -> float:
+    """How much a sample looks like East Asian prose when read in an encoding; at most 0 when it does not."""
+    text = sample.decode(encoding, "replace")
+    beyond_ascii = len(_BEYOND_ASCII.findall(text))
+    known = len(_HAN_OR_HANGUL.findall(text)) + 2 * len(_JAPANESE.findall(text))
+    return (known - 0.6 * beyond_ascii - 4 * len(_ODD.findall(text))) / (len(text) or 1)
+
+
+def _stray(byte: re.Match[str]) -> str:
+    """A byte that is not UTF-8, read as Windows-1252."""
+    return bytes([ord(byte[0]) - 0xDC00]).decode("cp1252", "replace")

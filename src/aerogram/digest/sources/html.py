@@ -1,0 +1,135 @@
+"""HTML: its words in reading order, one paragraph per block, one line per table row, code as written.
+
+A tokenizer after the HTML standard's own rules, without a tree: words need none,
+depth costs nothing, and the text never changes because a parser did.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+VERSION = "1"
+
+_BULLET = "\n- "
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center details dialog div dl dt fieldset figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend main menu nav ol optgroup option p pre search "
+    "section summary table title ul".split()
+)
+_SILENT = frozenset(("script", "style"))
+_RAW = frozenset(("textarea", "title", "xmp", "iframe", "noembed", "noframes"))
+_CELLS = frozenset(("td", "th"))
+_TAG_START = re.compile(r"<(?:(/?)([a-zA-Z][^\s/>]*)|(!--)|[!?/])")
+# quoted attribute values may hold a ">"; possessive, so that a tag is read once whatever it holds
+_TAG_REST = re.compile(r"""(?:[^>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+>""")
+_ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_SPACES = re.compile(r"[ \t\n\r\f]+")
+_COMMENT_END = re.compile(r"--!?>")
+
+
+def extract(markup: str) -> str:
+    """The words of an HTML document, ready to be normalised."""
+    return _Page(markup.replace("\f", " ")).read()
+
+
+class _Page:
+    """One pass over the markup; `parts` is the text so far."""
+
+    def __init__(self, markup: str) -> None:
+        self.markup = markup
+        self.parts: list[str] = []
+        self.open_pre = 0
+        self.cells = 0
+        self.at_line_start = True
+
+    def read(self) -> str:
+        position = 0
+        while (tag := _TAG_START.search(self.markup, position)) is not None:
+            self.words(self.markup[position : tag.start()])
+            position = self.after_tag(tag)
+        self.words(self.markup[position:])
+        return "".join(self.parts)
+
+    def after_tag(self, tag: re.Match[str]) -> int:
+        """Act on a tag or comment and say where reading goes on."""
+        closing, name, comment = tag.groups()
+        if comment:
+            return self.after_comment(tag.end())
+        rest = _TAG_REST.match(self.markup, tag.end())
+        end = rest.end() if rest else len(self.markup)
+        if not name or rest is None:
+            return end
+        name = name.lower()
+        if closing:
+            self.close(name)
+            return end
+        self.open(name, self.markup[tag.end() : end])
+        return self.after_raw(name, end) if name in _SILENT or name in _RAW else end
+
+    def after_comment(self, start: int) -> int:
+        if self.markup.startswith((">", "->"), start):
+            return self.markup.index(">", start) + 1
+        end = _COMMENT_END.search(self.markup, start)
+        return end.end() if end else len(self.markup)
+
+    def after_raw(self, name: str, start: int) -> int:
+        """Read on to the end tag of an element that holds no tags; its text is words unless it is silent."""
+        end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(self.markup, start)
+        stop = end.start() if end else len(self.markup)
+        if name not in _SILENT:
+            self.words(self.markup[start:stop])
+        return stop
+
+    def open(self, name: str, attributes: str) -> None:
+        if name in _CELLS:
+            self.parts.append(" | " if self.cells else "")
+            self.cells += 1
+            self.at_line_start = self.cells == 1
+        elif name == "li":
+            self.line(_BULLET)
+        elif name == "tr":
+            self.cells = 0
+            self.line("" if self.at_line_start else "\n")
+        elif name in ("br", "dd"):
+            self.line(" " if self.cells else "\n")
+        elif name == "img" and (alt := _ALT.search(attributes)):
+            self.words(f" {alt[1] or alt[2] or ''} ")
+        elif name in _BLOCKS:
+            self.block()
+        if name == "pre":
+            self.open_pre += 1
+
+    def close(self, name: str) -> None:
+        if name == "pre":
+            self.open_pre = max(0, self.open_pre - 1)
+        if name == "table":
+            self.cells = 0
+        if name == "tr":
+            self.cells = 0
+            self.line("\n")
+        elif name in _BLOCKS:
+            self.block()
+
+    def block(self) -> None:
+        # a block inside a cell must not tear its row apart, and none stands between a bullet and its words
+        if self.cells:
+            self.line("" if self.at_line_start else " ")
+        elif not (self.parts and self.parts[-1] == _BULLET):
+            self.line("\n\n")
+
+    def line(self, mark: str) -> None:
+        self.parts.append(mark)
+        self.at_line_start = True
+
+    def words(self, raw: str) -> None:
+        text = unescape(raw) if "&" in raw else raw
+        if not self.open_pre:
+            text = _SPACES.sub(" ", text)
+            if self.at_line_start:
+                text = text.lstrip(" ")
+        elif self.cells:
+            text = text.replace("\n", " ")
+        if text:
+            self.parts.append(text)
+            self.at_line_start = False

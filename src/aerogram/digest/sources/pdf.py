@@ -1,0 +1,101 @@
+"""PDF: the words of each page, through pdfium.
+
+pdfium is not safe to use from two threads, so one lock guards it for the process.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+from aerogram.digest.limits import Deadline, Limits, UnreadableSource
+from aerogram.digest.text import PAGE_BREAK
+from aerogram.errors import MissingExtra
+
+_LOCK = threading.Lock()
+# pdfium marks a hyphen that only a line break needed; the word is whole without it
+_BROKEN_WORD = re.compile("[\ufffe\x02](?:\r?\n)?")
+_EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
+# these scripts put no blank between words, so a line that breaks between two such letters was one line
+_BROKEN_LINE = re.compile(f"(?<=[{_EAST_ASIAN}、])\r?\n(?=[{_EAST_ASIAN}])")
+
+
+def extract(content: bytes, limits: Limits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
+    """The pages' words with page breaks between them, and notes on the pages that could not be read."""
+    pdfium = _pdfium()
+    left = deadline.left
+    if not _LOCK.acquire(timeout=-1 if left is None else max(0.0, left)):
+        deadline.check()
+    try:
+        document = _open(pdfium, content)
+        try:
+            return _read_pages(pdfium, document, limits, deadline)
+        finally:
+            document.close()
+    finally:
+        _LOCK.release()
+
+
+def version() -> str:
+    """The version of pdfium, which decides what the text of a page is."""
+    return str(_pdfium().PDFIUM_INFO)
+
+
+def _pdfium() -> Any:
+    try:
+        import pypdfium2
+    except ImportError as error:
+        raise MissingExtra("digest", "pypdfium2") from error
+    return pypdfium2
+
+
+def _open(pdfium: Any, content: bytes) -> Any:
+    try:
+        document = pdfium.PdfDocument(content)
+    except pdfium.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise UnreadableSource("encrypted", "the PDF is encrypted; remove its password first") from error
+        raise UnreadableSource("broken", "the PDF is broken and cannot be opened") from error
+    return document
+
+
+def _read_pages(pdfium: Any, document: Any, limits: Limits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
+    limits.check_pages(len(document))
+    pages: list[str] = []
+    unread: list[int] = []
+    total = 0
+    for number in range(len(document)):
+        deadline.check()
+        try:
+            words = _page_words(document, number, limits)
+        except pdfium.PdfiumError:
+            words = ""
+            unread.append(number + 1)
+        total += len(words)
+        limits.check_chars(total)
+        pages.append(words)
+    return PAGE_BREAK.join(pages), _note(unread)
+
+
+def _page_words(document: Any, number: int, limits: Limits) -> str:
+    page = document[number]
+    words = page.get_textpage()
+    try:
+        limits.check_chars(words.count_chars())
+        return _mend(words.get_text_range().replace(PAGE_BREAK, "\n"))
+    finally:
+        words.close()
+        page.close()
+
+
+def _mend(words: str) -> str:
+    """Undo what line breaks did to words."""
+    return _BROKEN_LINE.sub("", _BROKEN_WORD.sub("", words))
+
+
+def _note(unread: list[int]) -> tuple[str, ...]:
+    if not unread:
+        return ()
+    named = ", ".join(map(str, unread[:10])) + (" …" if len(unread) > 10 else "")
+    return (f"{len(unread)} pages could not be read: {named}",)

@@ -1,0 +1,287 @@
+"""Form: how the values of one type are written as JSON, one level at a time.
+
+A form turns a value into something plainer: text, a number, a list or a mapping whose
+parts are written by their own forms. The kind says what else is to know about it.
+"""
+
+from __future__ import annotations
+
+import array
+import base64
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import inspect
+import ipaddress
+import operator
+import os
+import re
+import sys
+import types
+import uuid
+import zoneinfo
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, Literal, NamedTuple
+
+import orjson
+import pydantic
+import pydantic_core
+
+__all__ = ["Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
+
+Kind = Literal["json", "iterator", "awaitable", "block", "exception", "odd"]
+
+
+class Form(NamedTuple):
+    """`convert` makes the value plainer.
+
+    Of the kinds only `json` is pure; an `iterator` can be read once, an `awaitable` not
+    at all, a `block` is content, an `exception` a failure, and an `odd` value has only a name.
+    """
+
+    kind: Kind
+    convert: Callable[[Any], Any]
+
+
+TEMPORAL = orjson.OPT_UTC_Z
+
+
+def qualified_name(kind: type) -> str:
+    """The name people know a type by: `package.module.Class`, without `builtins`."""
+    module, name = type.__getattribute__(kind, "__module__"), type.__getattribute__(kind, "__qualname__")
+    return str(name) if module == "builtins" else f"{module}.{name}"
+
+
+def encode_text(text: str) -> str:
+    """The text as UTF-8 can carry it: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def base64_text(value: bytes | bytearray | memoryview) -> str:
+    """Bytes as standard base64."""
+    return base64.b64encode(value).decode("ascii")
+
+
+def _moment(value: Any) -> str:
+    try:
+        return orjson.dumps(value, option=TEMPORAL)[1:-1].decode()
+    except TypeError:
+        return str(value.isoformat())
+
+
+def _duration(value: datetime.timedelta) -> str:
+    return str(pydantic_core.to_jsonable_python(datetime.timedelta(value.days, value.seconds, value.microseconds)))
+
+
+def _sorted_set(value: Set[Any]) -> list[Any]:
+    """Numbers by size, text by code point, anything else by type and JSON text."""
+    kinds = set(map(type, value))
+    if kinds <= {int, bool} or kinds == {str}:
+        return sorted(value)
+    return sorted(value, key=_sort_key)
+
+
+def _sort_key(value: Any) -> tuple[str, float, str]:
+    if type(value) in (int, float, bool) and value == value:
+        return ("", value, "")
+    form = form_of(type(value))
+    plain = form.convert(value) if form and form.kind == "json" else value
+    try:
+        text = orjson.dumps(plain, default=_plainer, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:
+        text = str(plain)
+    return (qualified_name(type(value)), 0, text)
+
+
+def _plainer(value: Any) -> Any:
+    form = form_of(type(value))
+    if form is None or form.kind != "json":
+        raise TypeError
+    return form.convert(value)
+
+
+def _zone(value: datetime.tzinfo) -> str:
+    return str(value.tzname(None) or value)
+
+
+_EXACT: dict[type, Callable[[Any], Any]] = {
+    bytes: base64_text,
+    bytearray: base64_text,
+    memoryview: base64_text,
+    decimal.Decimal: str,
+    fractions.Fraction: str,
+    complex: pydantic_core.to_jsonable_python,
+    range: list,
+    datetime.timezone: _zone,
+    zoneinfo.ZoneInfo: str,
+    types.SimpleNamespace: vars,
+    types.MappingProxyType: dict,
+    array.array: operator.methodcaller("tolist"),
+    collections.UserString: str,
+    re.Pattern: operator.attrgetter("pattern"),
+    re.Match: operator.methodcaller("group"),
+}
+
+# In order: the first base that fits gives the form of a subclass.
+_BASES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
+    (enum.Enum, operator.attrgetter("value")),
+    (bytes, base64_text),
+    (bytearray, base64_text),
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (complex, lambda value: pydantic_core.to_jsonable_python(complex(value))),
+    (decimal.Decimal, str),
+    (fractions.Fraction, str),
+    ((datetime.datetime, datetime.date, datetime.time), _moment),
+    (datetime.timedelta, _duration),
+    (datetime.tzinfo, _zone),
+    (uuid.UUID, str),
+    (os.PathLike, os.fspath),
+    (
+        (
+            ipaddress.IPv4Address,
+            ipaddress.IPv6Address,
+            ipaddress.IPv4Network,
+            ipaddress.IPv6Network,
+            ipaddress.IPv4Interface,
+            ipaddress.IPv6Interface,
+        ),
+        str,
+    ),
+    (collections.UserString, str),
+)
+
+_CONTAINERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
+    (dict, lambda value: dict(value.items())),
+    (Mapping, lambda value: {key: value[key] for key in value}),
+    ((list, tuple, collections.deque, collections.abc.ValuesView, collections.abc.ItemsView), list),
+    (Set, _sorted_set),
+    (array.array, list),
+)
+
+_HOOKS = ("to_dict", "as_dict", "_asdict", "asdict", "to_json_dict")
+
+
+def form_of(kind: type) -> Form | None:
+    """The form of a type of the standard library, of a record, or of a class that says its own; else none."""
+    if kind in _EXACT:
+        return Form("json", _EXACT[kind])
+    return _own_words(kind) or _record(kind) or _by_base(kind, _BASES) or _container(kind) or _hooked(kind) or _live(kind)
+
+
+def _by_base(kind: type, table: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]) -> Form | None:
+    for bases, convert in table:
+        if issubclass(kind, bases):
+            return Form("json", convert)
+    return None
+
+
+def _own_words(kind: type) -> Form | None:
+    return Form("json", operator.methodcaller("__json__")) if callable(getattr(kind, "__json__", None)) else None
+
+
+def _hooked(kind: type) -> Form | None:
+    for name in _HOOKS:
+        if inspect.isroutine(getattr(kind, name, None)):
+            return Form("json", operator.methodcaller(name))
+    return None
+
+
+def _container(kind: type) -> Form | None:
+    if issubclass(kind, Iterator):
+        return None
+    found = _by_base(kind, _CONTAINERS)
+    if found is None and issubclass(kind, Sequence):
+        return Form("json", list)
+    return found
+
+
+def _live(kind: type) -> Form | None:
+    """Things that run or fail, and things that are code."""
+    if issubclass(kind, BaseException):
+        return Form("exception", str)
+    if issubclass(kind, (collections.abc.Awaitable, collections.abc.AsyncIterable)):
+        return Form("awaitable", str)
+    if issubclass(kind, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+        return Form("odd", lambda value: f"{value.__module__}.{value.__qualname__}".removeprefix("builtins."))
+    if issubclass(kind, types.ModuleType):
+        return Form("odd", operator.attrgetter("__name__"))
+    if issubclass(kind, collections.abc.Iterable):
+        return Form("iterator", iter)
+    return None
+
+
+# Records: classes that declare their fields.
+
+
+def _record(kind: type) -> Form | None:
+    if issubclass(kind, pydantic.BaseModel):
+        return Form("json", _model(kind))
+    if dataclasses.is_dataclass(kind):
+        return Form("json", _dataclass(kind))
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return Form("json", functools.partial(_named_tuple, kind._fields))
+    if "__attrs_attrs__" in vars(kind) or hasattr(kind, "__attrs_attrs__"):
+        return Form("json", _attributes({field.name: field.name for field in kind.__attrs_attrs__}))
+    msgspec = sys.modules.get("msgspec")
+    if msgspec is not None and issubclass(kind, msgspec.Struct):
+        return Form("json", _attributes(dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))))
+    if kind.__module__.partition(".")[0] in ("pydantic", "pydantic_core") and kind.__str__ is not object.__str__:
+        return Form("json", str)  # SecretStr and the URLs: their str is what they show
+    return None
+
+
+def _named_tuple(names: tuple[str, ...], value: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(names, value, strict=True))
+
+
+def _attributes(names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
+    """A reader of the attributes that the names on the wire stand for."""
+
+    def convert(value: Any) -> dict[str, Any]:
+        return {name: getattr(value, attribute) for name, attribute in names.items()}
+
+    return convert
+
+
+def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
+    names = [field.name for field in dataclasses.fields(kind)]
+    by_name = _attributes({name: name for name in names})
+    if not getattr(kind, "__dictoffset__", 0):
+        return by_name
+    count = len(names)
+
+    def convert(value: Any) -> dict[str, Any]:
+        held: dict[str, Any] = value.__dict__
+        return held if len(held) == count else by_name(value)
+
+    return convert
+
+
+def _model(kind: type[pydantic.BaseModel]) -> Callable[[Any], Any]:
+    serializer = kind.__pydantic_serializer__
+
+    def convert(value: pydantic.BaseModel) -> Any:
+        return serializer.to_python(value, mode="json", by_alias=True, polymorphic_serialization=True, warnings=False)
+
+    return convert
+
+
+def model_fields(value: pydantic.BaseModel) -> dict[str, Any]:
+    """The fields of a model that its own serialiser cannot write, each for its own form."""
+    kind = type(value)
+    if issubclass(kind, pydantic.RootModel):
+        return {"root": value.root}
+    declared = {info.serialization_alias or info.alias or name: name for name, info in kind.model_fields.items()}
+    computed = {info.alias or name: name for name, info in kind.model_computed_fields.items()}
+    named = _attributes({**declared, **computed})(value)
+    return {**named, **(value.model_extra or {})}

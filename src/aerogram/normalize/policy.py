@@ -1,0 +1,46 @@
+"""Policy: what a normaliser may spend on one value, and the few choices it leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from aerogram.normalize.registry import DEFAULT, Registry
+
+__all__ = ["LEGACY", "MODERN", "Policy", "is_modern"]
+
+LEGACY = "2025-11-25"
+MODERN = "2026-07-28"
+
+
+def is_modern(protocol_version: str) -> bool:
+    """Whether structured content may be any JSON value: versions are dates, and `draft` is the newest."""
+    return protocol_version >= MODERN
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The settings of a normaliser; the defaults do what the documentation says.
+
+    `blocks`: one text block per list item (`each`), or the whole value as one (`one`).
+    `non_finite`: NaN and the infinities as `null`, or as the texts NaN, Infinity and -Infinity.
+    `fallback`: an odd value deep inside is replaced where it stands (`value`), or the
+    whole result goes without structured content (`result`).
+    `max_depth` leaves room for the message around the value: readers stop at 200 levels.
+    """
+
+    blocks: Literal["each", "one"] = "each"
+    non_finite: Literal["null", "text"] = "null"
+    fallback: Literal["value", "result"] = "value"
+    max_bytes: int = 16 * 1024 * 1024
+    max_items: int = 10_000
+    max_depth: int = 190
+    registry: Registry = field(default=DEFAULT, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_depth <= 190:
+            raise ValueError("max_depth is between 1 and 190: most JSON readers stop at 200 levels")
+        if self.max_bytes < 1024:
+            raise ValueError("max_bytes is at least 1024: an error must fit too")
+        if self.max_items < 1:
+            raise ValueError("max_items is at least 1")
