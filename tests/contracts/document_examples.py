@@ -11,15 +11,17 @@ the part of the project that gives it. The class says how far it is from somethi
 - `elided`    the document leaves something out: `<id>.txt` is its text, `replace` says what stands for each mark,
               and `<id>.json` is what comes out of that (`<id>.completed.txt` for code).
 
-`drops` lists members that are read and, being empty, not written again. `result_of` names the code that gives it.
+`drops` lists members that are read and, being empty, not written again; `adds` those that are written although the
+example leaves them out. `result_of` names the code, and the function in it, that gives the example.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ class Example:
     replace: tuple[list[str], ...] = ()
     result_of: tuple[str, ...] = ()
     drops: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
     note: str | None = None
 
     def text(self) -> str:
@@ -73,16 +76,13 @@ class Example:
         base = json.loads(_read("completions.json"))[self.within]
         return _laid_over(base, self.value()) if self.at is None else _put(base, self.at, self.value())
 
+    def written_again(self, body: Any) -> Any:
+        """Return what was written for this example as far as the example shows it."""
+        return _without(body, self.adds)
+
     def normal_body(self) -> Any:
-        """Return the body as it is written again: without the members that `drops` lists."""
-        body = self.body()
-        for pointer in self.drops:
-            *parents, last = pointer.split("/")[1:]
-            target = body
-            for step in parents:
-                target = target[step]
-            del target[last]
-        return body
+        """Return the body as it is written again: without the members that `drops` and `adds` list."""
+        return _without(self.body(), (*self.drops, *self.adds))
 
 
 @cache
@@ -108,6 +108,15 @@ def _example(row: dict[str, Any], document: str) -> Example:
 
 def _read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _without(body: Any, pointers: tuple[str, ...]) -> Any:
+    """Return a copy of `body` without the members that `pointers` name, where it has them."""
+    copy = json.loads(json.dumps(body))
+    for pointer in pointers:
+        *parents, last = pointer.split("/")[1:]
+        reduce(operator.getitem, parents, copy).pop(last, None)
+    return copy
 
 
 def _laid_over(base: Any, piece: Any) -> Any:

@@ -1,0 +1,126 @@
+"""Requirements: every promise of the contract documents, as data.
+
+A row in `requirements/*.toml` has an id, the document it comes from (`also` names a second one that says the same),
+the promise in one sentence, and the test that proves it. A promise that is not built yet has `test = "open"` and the
+`part` of the project that will keep it. `ruling` records what was decided where a document contradicts itself or
+promises what cannot be. Any further member is a column that row-driven tests read.
+
+Run this file to write `docs/requirements.md` anew.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parent / "requirements"
+PAGE = ROOT / "docs" / "requirements.md"
+OPEN = "open"
+PARTS = ("core", "normalize", "shape", "digest", "frameworks", "knowledge", "server")
+DOCUMENTS = (
+    "response-v2-schema",
+    "response-v2-user-guide",
+    "standard-response-v2",
+    "knowledge-envelope-1.0",
+    "result-normalization",
+)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One promise of one document."""
+
+    id: str
+    document: str
+    promise: str
+    test: str | None
+    part: str | None
+    also: str | None
+    ruling: str | None
+    columns: Mapping[str, Any]
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether the promise waits for a part that is not built yet."""
+        return self.test == OPEN
+
+    def __getitem__(self, column: str) -> Any:
+        """Return a further column of the row."""
+        return self.columns[column]
+
+    def json(self, column: str) -> Any:
+        """Return the value of a column that is written as JSON text."""
+        return json.loads(self.columns[column])
+
+
+@cache
+def requirements() -> tuple[Requirement, ...]:
+    """Return every row of every file."""
+    tables = (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml")))
+    return tuple(_requirement(dict(row)) for table in tables for row in table["requirement"])
+
+
+def rows(prefix: str, *, column: str | None = None) -> pytest.MarkDecorator:
+    """Parametrise a test with the rows whose id begins with `prefix` and which, when given, have `column`."""
+    chosen = [row for row in requirements() if row.id.startswith(prefix) and (column is None or column in row.columns)]
+    return pytest.mark.parametrize("row", chosen, ids=[row.id for row in chosen])
+
+
+def page() -> str:
+    """Return the documentation page: what is proven, what is open, what was ruled."""
+    lines = [
+        "# Requirements",
+        "",
+        "Five documents say what Aerogram must do. Each promise is one row in `tests/contracts/requirements/`,",
+        "with the test that proves it. This page is made from those rows:",
+        "`python tests/contracts/requirement_rows.py` writes it anew.",
+        "",
+        *_counts(),
+        *_rulings(),
+        *_open_rows(),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _requirement(row: dict[str, Any]) -> Requirement:
+    named = {name: row.pop(name, None) for name in ("id", "document", "promise", "test", "part", "also", "ruling")}
+    return Requirement(columns=row, **named)
+
+
+def _counts() -> list[str]:
+    lines = ["| document | promises | proven | open |", "|---|---|---|---|"]
+    for document in DOCUMENTS:
+        lines.append(_count(document, [row for row in requirements() if document in (row.document, row.also)]))
+    return [*lines, _count("all", list(requirements())), "", "A promise that two documents make is counted for both.", ""]
+
+
+def _count(name: str, found: list[Requirement]) -> str:
+    still_open = sum(row.is_open for row in found)
+    return f"| {name} | {len(found)} | {len(found) - still_open} | {still_open} |"
+
+
+def _rulings() -> list[str]:
+    ruled = [f"| {row.id} | {row.promise} | {row.ruling} |" for row in requirements() if row.ruling]
+    intro = "Where a document contradicts itself, or promises what cannot be, this was decided:"
+    return ["## Rulings", "", intro, "", "| id | promise | ruling |", "|---|---|---|", *ruled, ""]
+
+
+def _open_rows() -> list[str]:
+    lines = ["## Open", ""]
+    for part in PARTS:
+        waiting = [f"- {row.id}: {row.promise}" for row in requirements() if row.is_open and row.part == part]
+        if waiting:
+            lines += [f"### {part}", "", *waiting, ""]
+    return lines if len(lines) > 2 else [*lines, "Nothing: every promise has its test."]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
