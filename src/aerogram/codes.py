@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from aerogram.errors import InvalidReply, UnknownCode
 
@@ -331,9 +331,7 @@ _WARNING_ROWS = (
     WarningCode("FALLBACK_USED", "info", "A fallback answered for the primary source", "No action is needed"),
     WarningCode("TOKEN_LIMIT_WARNING", "warning", "Approaching token limit", "Use metadata mode or reduce page_size"),
     WarningCode("TOKEN_LIMIT_EXCEEDED", "error", "Exceeded token limit", "Use ids_only mode"),
-    WarningCode(
-        "CACHE_MISS_SLOW", "info", "Cache miss, slower response", "Query will be cached for next time"
-    ),
+    WarningCode("CACHE_MISS_SLOW", "info", "Cache miss, slower response", "Query will be cached for next time"),
     WarningCode("LOW_QUALITY_RESULTS", "info", "No high-confidence results", "Try different keywords"),
     WarningCode("PARTIAL_RESULTS", "warning", "Some results omitted", "Reduce page_size for complete results"),
     WarningCode("DEPRECATED_PARAMETER", "warning", "Using deprecated parameter", "Use suggested alternative"),
@@ -349,11 +347,15 @@ class ErrorTable(Mapping[str, ErrorCode]):
         self._rows = {row.name: row for row in rows}
 
     def __getitem__(self, name: str) -> ErrorCode:
-        try:
-            return self._rows[name]
-        except KeyError:
+        row = self._rows.get(name)
+        if row is None:
             near = difflib.get_close_matches(name.upper(), self._rows, n=1)
-            raise UnknownCode(name, near[0] if near else None) from None
+            raise UnknownCode(name, near[0] if near else None)
+        return row
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The row of a code, or `default` for a stranger."""
+        return self._rows.get(name, default)
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows

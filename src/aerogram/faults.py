@@ -8,6 +8,7 @@ log gets the trace under that id.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import sys
 from collections.abc import Mapping
@@ -20,7 +21,9 @@ from aerogram.reply import Problem, new_request_id
 
 log = logging.getLogger("aerogram")
 
-SECRET = re.compile(r"pass(word|wd|phrase)?|secret|token|api_?key|auth|credential|cookie|session|private|signature", re.I)
+SECRET = re.compile(
+    r"pass(word|wd|phrase)?|secret|token|api_?key|auth|credential|cookie|session|private|signature", re.IGNORECASE
+)
 MASK = "***"
 _LONGEST_RECEIVED = 200
 
@@ -127,7 +130,7 @@ def _shown(value: Any, path: list[str]) -> Any:
     if any(SECRET.search(step) for step in path):
         return MASK
     if value is None or isinstance(value, (bool, int, float)):
-        return value if value == value and value not in (float("inf"), float("-inf")) else str(value)
+        return value if not isinstance(value, float) or math.isfinite(value) else str(value)
     if isinstance(value, str):
         text = value.encode("utf-8", "replace").decode()
         return text if len(text) <= _LONGEST_RECEIVED else text[:_LONGEST_RECEIVED] + "…"

@@ -8,11 +8,11 @@ Payloads are never copied.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Literal, TypeVar
 
@@ -66,7 +66,7 @@ class Problem:
     documentation: str | None = None
 
     def __post_init__(self) -> None:
-        row = TABLE[self.code] if self.code in TABLE else None
+        row = TABLE.get(self.code)
         if self.kind is None:
             _set(self, "kind", row.kind if row else "internal")
         if self.retry is None:
@@ -307,27 +307,31 @@ class Reply(Generic[T]):
         operation: str = "unknown",
         duration_ms: float | None = None,
         tokens_estimated: int = 0,
-        now: datetime.datetime | None = None,
+        now: dt.datetime | None = None,
     ) -> Reply[T]:
-        """This reply with request id, operation, time and telemetry filled in where they are missing.
+        """The reply with request id, operation, time and telemetry filled in where they are missing.
 
         Only what is in `needs` is filled in; what is already said stays.
         """
-        facts = {
-            "request_id": new_request_id,
-            "operation": lambda: operation,
-            "timestamp": lambda: utc_timestamp(now),
+        said: dict[str, Any] = {}
+        missing = needs - self.completeness()
+        if "request_id" in missing:
+            said["request_id"] = new_request_id()
+        if "operation" in missing:
+            said["operation"] = operation
+        if "timestamp" in missing:
+            said["timestamp"] = utc_timestamp(now)
+        readings: dict[str, Any] = {
             # a contract wants a positive time; a clock that did not advance is not zero work
-            "duration_ms": lambda: max(duration_ms or 0, 0.001),
-            "cache_hit": lambda: False,
-            "tokens_estimated": lambda: tokens_estimated,
-            "billable_units": lambda: 0 if self.problem else 1,
+            "duration_ms": max(duration_ms or 0, 0.001),
+            "cache_hit": False,
+            "tokens_estimated": tokens_estimated,
+            "billable_units": 0 if self.problem else 1,
         }
-        missing = {name: facts[name]() for name in facts if name in needs - self.completeness()}
-        metered = {name: missing.pop(name) for name in _METERS if name in missing}
+        metered = {name: value for name, value in readings.items() if name in missing}
         if metered:
-            missing["telemetry"] = replace(self.telemetry or Telemetry(), **metered)
-        return replace(self, **missing)
+            said["telemetry"] = replace(self.telemetry or Telemetry(), **metered)
+        return replace(self, **said) if said else self
 
 
 def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
@@ -354,11 +358,10 @@ def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
     """Keep the fields that say something; the others answer from the class."""
     held = self.__dict__
     held["data"] = data
-    for name, value in said.items():
+    for name, given in said.items():
         if name not in _DEFAULTS:
             raise TypeError(f"Reply has no field {name!r}")
-        if name in _SEQUENCES and type(value) is not tuple:
-            value = tuple(value)
+        value = tuple(given) if name in _SEQUENCES and type(given) is not tuple else given
         if value != _DEFAULTS[name] and value != {}:
             held[name] = value
     if not held.keys().isdisjoint(_STATUS_WORDS):
@@ -369,7 +372,7 @@ _DEFAULTS = {f.name: f.default for f in fields(Reply) if f.name != "data"}
 _SEQUENCES = frozenset(name for name, default in _DEFAULTS.items() if default == ())
 _STATUS_WORDS = frozenset({"status", "problem", "empty_reason"})
 # dataclass() wrote an __init__ that type checkers know and that sets every field; this one is ten times faster
-Reply.__init__ = _hold  # type: ignore[method-assign,assignment]
+Reply.__init__ = _hold  # type: ignore[method-assign]
 _PROBLEM_WORDS = frozenset(f.name for f in fields(Problem)) - {"code", "message"}
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -388,7 +391,7 @@ def accept_request_id(candidate: object) -> str | None:
     return candidate if isinstance(candidate, str) and _REQUEST_ID.fullmatch(candidate) else None
 
 
-def utc_timestamp(moment: datetime.datetime | None = None) -> str:
+def utc_timestamp(moment: dt.datetime | None = None) -> str:
     """A moment (now by default) as ISO 8601 in UTC with milliseconds and a `Z`."""
-    moment = (moment or datetime.datetime.now(datetime.UTC)).astimezone(datetime.UTC)
+    moment = (moment or dt.datetime.now(dt.UTC)).astimezone(dt.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -18,7 +18,7 @@ from aerogram.errors import ContractError, UnknownDialect
 from aerogram.jsontext import dumps, loads
 
 if TYPE_CHECKING:
-    from aerogram.dialects.dialect import Dialect
+    from aerogram.dialects.protocol import Dialect
     from aerogram.reply import Reply
 
 _MODULES = {
@@ -71,9 +71,7 @@ def validate(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | 
     return found
 
 
-def translate(
-    body: str | bytes | Mapping[str, Any], to: str | Dialect, *, dialect: str | Dialect | None = None
-) -> Any:
+def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, dialect: str | Dialect | None = None) -> Any:
     """The same reply in another dialect; what that contract requires and the body lacks is filled in."""
     started = time.perf_counter()
     parsed = parse(body)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, JsonValue, RootModel
 
-from aerogram.dialects.dialect import Dialect
+from aerogram.dialects.protocol import Dialect
 from aerogram.dialects.extension import plain
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps

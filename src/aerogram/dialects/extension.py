@@ -79,8 +79,8 @@ def restore(heard: dict[str, Any], left: Mapping[str, Any], dialect: str, pointe
 def plain(value: Any) -> Any:
     """A part, or a tuple of parts, as JSON data without what it does not say."""
     if is_dataclass(value):
-        pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
-        return {name: plain(held) for name, held in pairs if held is not None and held != ()}
+        pairs = ((f, getattr(value, f.name)) for f in fields(value))
+        return {f.name: plain(held) for f, held in pairs if held != f.default}
     return [plain(one) for one in value] if isinstance(value, tuple) else value
 
 

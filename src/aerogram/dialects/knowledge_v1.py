@@ -7,7 +7,7 @@ that reads any one of them knows.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from aerogram.codes import Severity
-from aerogram.dialects.dialect import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.dialects.extension import Extension
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry
 
@@ -24,6 +24,7 @@ T = TypeVar("T")
 NAME = "knowledge-1.0"
 VERSION = "1.0.0"
 SNIPPET_CHARS = 200
+MAX_PAGE_SIZE = 50
 ResponseMode = Literal["ids_only", "metadata", "preview", "full"]
 ResponseStatus = Literal["success", "partial", "error"]
 WarningLevel = Severity
@@ -35,7 +36,7 @@ _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
 def _zoned(text: str) -> str:
     try:
-        moment = datetime.datetime.fromisoformat(text)
+        moment = dt.datetime.fromisoformat(text)
     except ValueError:
         raise ValueError("timestamp is ISO 8601") from None
     if moment.tzinfo is None:
@@ -70,7 +71,7 @@ class PaginationMetadata(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     cursor: str
-    page_size: int = Field(ge=1, le=50)
+    page_size: int = Field(ge=1, le=MAX_PAGE_SIZE)
     has_more: bool
     total_available: int | None = Field(None, ge=0)
 
@@ -158,7 +159,7 @@ class SearchRequest(BaseModel):
 
     query: str = Field(min_length=1, max_length=500, description="Search query")
     response_mode: ResponseMode = Field("metadata", description="Response detail level")
-    page_size: int = Field(10, ge=1, le=50, description="Results per page")
+    page_size: int = Field(10, ge=1, le=MAX_PAGE_SIZE, description="Results per page")
     cursor: str | None = Field(None, description="Pagination cursor (base64 JSON)")
     fields: list[str] | None = Field(None, description="Field whitelist")
 
@@ -284,6 +285,7 @@ _COST_WORDS = {
     "cache_hit": "cache_hit",
     "duration_ms": "execution_time_ms",
 }
+_STATUSES = {"ok": "success", "empty": "success", "partial": "partial", "blocked": "partial", "error": "error"}
 _ERROR_WORDS = frozenset({"code", "message", "kind", "retryable", "retry_after"})
 
 
@@ -355,10 +357,8 @@ def _results(data: Any) -> Any:
 
 
 def _write_metadata(reply: Reply[Any]) -> dict[str, Any]:
-    if reply.problem is not None:
-        status, message = "error", reply.problem.heading
-    else:
-        status, message = "partial" if reply.status in ("partial", "blocked") else "success", reply.message
+    status = _STATUSES[reply.status]
+    message = reply.problem.heading if reply.problem else reply.message
     return without_nothing(
         operation=reply.operation,
         version=VERSION,
@@ -371,7 +371,7 @@ def _write_metadata(reply: Reply[Any]) -> dict[str, Any]:
 
 def _write_page(page: Page | None) -> dict[str, Any] | None:
     """The contract wants a size from 1 to 50 and a word on what follows; other pages it cannot say."""
-    if page is None or page.has_more is None or not 1 <= (page.page_size or 0) <= 50:
+    if page is None or page.has_more is None or not 1 <= (page.page_size or 0) <= MAX_PAGE_SIZE:
         return None
     return {"cursor": "", **flat(page, _PAGE_WORDS)}
 
@@ -418,7 +418,7 @@ def _hear_problem(
     message = metadata.get("message")
     problem = Problem(
         error.get("code") or "INTERNAL_ERROR",
-        error.get("message") or message or "",
+        error.get("message", message or ""),
         kind=error.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
         retry=hear_retry(error),
         remediation=told.get("suggestion"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from aerogram.codes import TABLE, Kind
-from aerogram.dialects.dialect import Dialect, hear_retry, strangers, without_nothing
+from aerogram.dialects.protocol import Dialect, hear_retry, strangers, without_nothing
 from aerogram.dialects.extension import Extension
 from aerogram.errors import InvalidReply
 from aerogram.reply import Problem, Reply
@@ -107,7 +107,7 @@ class ProblemDialect(Dialect):
         return {**body, **reply.extra} if reply.extra and _MEMBERS.isdisjoint(reply.extra) else body
 
     def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        heard = {"data": None, "status": "error", "problem": self._hear_problem(body)}
+        heard: dict[str, Any] = {"data": None, "status": "error", "problem": self._hear_problem(body)}
         if body.get("request_id") is not None:
             heard["request_id"] = body["request_id"]
         extra = strangers(body, _MEMBERS)
@@ -118,7 +118,7 @@ class ProblemDialect(Dialect):
     def _hear_problem(self, body: Mapping[str, Any]) -> Problem:
         problem = Problem(
             body.get("code") or self._code(body),
-            body.get("detail") or body.get("title") or "",
+            body.get("detail", body.get("title", "")),
             kind=body.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
             retry=hear_retry(body),
             user_message=body.get("user_message"),

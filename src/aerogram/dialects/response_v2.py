@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import TABLE, Kind
-from aerogram.dialects.dialect import Dialect, flat, strangers, unflat, without_nothing
-from aerogram.dialects.extension import KEY, Extension
+from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
+from aerogram.dialects.extension import Extension
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
 VERSION = "response-v2"
@@ -351,7 +351,7 @@ def error_response(
     meta: Mapping[str, Any] | None = None,
 ) -> ToolResponse:
     """The response of a failed operation; what is not given comes from the table of codes."""
-    row = TABLE[error_code] if error_code in TABLE else None
+    row = TABLE.get(error_code)
     context = without_nothing(
         error_code=error_code,
         error_type=error_type or (row.kind if row else "internal"),

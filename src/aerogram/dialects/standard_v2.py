@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
-from aerogram.dialects.dialect import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.dialects.extension import Extension, plain
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
 
@@ -69,7 +69,7 @@ class Citation(_Member):
     verification_status: str | None = None
 
 
-class Warning_(_Member):
+class ResponseWarning(_Member):
     """Something that did not stop the reply but should be known."""
 
     code: str | None = None
@@ -188,7 +188,7 @@ class StandardResponse(_Member, Generic[T]):
     query_echo: QueryEcho
     results: list[T]
     citations: list[Citation]
-    warnings: list[Warning_ | str]
+    warnings: list[ResponseWarning | str]
     suggested_actions: list[SuggestedAction] = Field(default_factory=list)
     empty_reason: EmptyReason | None = None
     retry_with: dict[str, Any] | None = None
@@ -288,7 +288,7 @@ def summary_line(body: Mapping[str, Any]) -> str:
 _CITATION_WORDS = {name: name for name in Citation.model_fields}
 _ACTION_WORDS = {name: name for name in SuggestedAction.model_fields}
 _ECHO_WORDS = {name: name for name in QueryEcho.model_fields}
-_WARNING_WORDS = tuple(Warning_.model_fields)
+_WARNING_WORDS = tuple(ResponseWarning.model_fields)
 _TOP = frozenset(field.alias or name for name, field in StandardResponse.model_fields.items())
 _META = frozenset(Meta.model_fields)
 
@@ -323,7 +323,7 @@ class StandardV2Dialect(Dialect):
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
         rows = _rows(reply)
         status = _status(reply, rows)
-        body = {
+        body: dict[str, Any] = {
             "status": status,
             "query_echo": _write_echo(reply.query_echo),
             "results": rows,
@@ -355,7 +355,10 @@ class StandardV2Dialect(Dialect):
         )
 
     def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        heard: dict[str, Any] = {"data": body.get("results")}
+        rows = body.get("results")
+        # one row can only be rich when it is a record that is the whole answer
+        single = body.get("status") == "rich" and isinstance(rows, list) and len(rows) == 1
+        heard: dict[str, Any] = {"data": rows[0] if rows and single else rows}
         if body.get("error"):
             heard = {"data": None, "status": "error", "problem": _hear_problem(body["error"])}
         elif body.get("status") in ("empty", "partial"):
@@ -392,7 +395,7 @@ def _status(reply: Reply[Any], rows: list[Any]) -> Status:
 
 def _write_echo(echo: canonical.QueryEcho | None) -> dict[str, Any]:
     """All three members are always there, so that a client need not look twice."""
-    silent = {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []}
+    silent: dict[str, Any] = {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []}
     return {**silent, **plain(flat(echo, _ECHO_WORDS))} if echo else silent
 
 
