@@ -1,0 +1,513 @@
+"""knowledge-1.0 keeps what its document promises."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from pydantic import BaseModel, ValidationError
+
+import aerogram
+from aerogram import Notice, Page, Reply, Telemetry
+from aerogram.codes import TABLE, WARNINGS
+from aerogram.dialects import knowledge_v1
+from aerogram.dialects.knowledge_v1 import (
+    ConfidenceScore,
+    DeduplicationInfo,
+    ExecutionContext,
+    MCPResponseEnvelope,
+    PaginationMetadata,
+    RankingContext,
+    ResponseMetadata,
+    ResponseWarning,
+    SearchRequest,
+    SearchResultFull,
+    SearchResultIDs,
+    SearchResultMetadata,
+    SearchResultPreview,
+    VendorInfoIDs,
+    VendorInfoMetadata,
+)
+from aerogram.errors import ContractError
+from contracts.document_examples import example
+from contracts.requirement_rows import Requirement, rows
+
+DIALECT = aerogram.dialect("knowledge-1.0")
+STAMPS: dict[str, Any] = {
+    "operation": "semantic_search",
+    "timestamp": "2025-11-09T10:30:00Z",
+    "request_id": "req_7f3a2b1c",
+    "telemetry": Telemetry(duration_ms=156.3, cache_hit=True, tokens_estimated=2450, tokens_used=2523),
+}
+MODELS = {
+    "ids_only": SearchResultIDs,
+    "metadata": SearchResultMetadata,
+    "preview": SearchResultPreview,
+    "full": SearchResultFull,
+}
+ABOUT_ITSELF = {"confidence", "ranking", "deduplication"}
+"""Members beside the documented ones, with which a result tells about itself; no whitelist names them."""
+
+
+def whole() -> dict[str, Any]:
+    """Return the complete structure of the document, without the message of null."""
+    return dict(example("knowledge-envelope").normal_body())
+
+
+def reply(data: Any = None, **said: Any) -> Reply[Any]:
+    """Return a reply with everything this contract requires."""
+    return Reply.ok([] if data is None else data, **{**STAMPS, **said})
+
+
+def pointer_of_refusal(body: Any) -> str:
+    """Return the place at which validation refuses a body."""
+    with pytest.raises(ContractError) as caught:
+        DIALECT.validate(body)
+    assert caught.value.rule
+    return caught.value.pointer
+
+
+def check_member(model: type[BaseModel], sample: dict[str, Any], row: Requirement) -> None:
+    """A model takes the good value of a member, gives it back, and refuses every bad one."""
+    taken = model.model_validate({**sample, row["field"]: row.json("good")}, strict=True)
+    assert taken.model_dump(mode="json")[row["field"]] == row.json("good")
+    for bad in row.json("bad"):
+        with pytest.raises(ValidationError):
+            model.model_validate({**sample, row["field"]: bad}, strict=True)
+
+
+# --- the envelope ----------------------------------------------------------------------------------------------------
+
+
+@rows("KNW-ENV-00", column="key")
+def test_envelope_member(row: Requirement) -> None:
+    """Each member is written from the reply as the complete structure shows it, and the model has it."""
+    page = Page("eyJxdWVyeV9oYXNoIjoiYWJjIiwib2Zmc2V0IjoxMH0=", True, 42, 10)
+    body = DIALECT.encode(reply([{"chunk_id": 123, "hybrid_score": 0.85, "rank": 1}], page=page))
+    assert body[row["key"]] == whole()[row["key"]]
+    model = MCPResponseEnvelope[Any].model_validate(whole())
+    held = getattr(model, row["key"].lstrip("_"))
+    dumped = json.loads(model.model_dump_json(by_alias=True, exclude_none=True))
+    assert held is not None and dumped[row["key"]] == whole()[row["key"]]
+
+
+def test_the_envelope_is_generic_over_its_results() -> None:
+    """The results of a typed envelope are of its type, or refused."""
+    typed = MCPResponseEnvelope[list[SearchResultIDs]].model_validate(whole())
+    assert typed.results == [SearchResultIDs(chunk_id=123, hybrid_score=0.85, rank=1)]
+    with pytest.raises(ValidationError):
+        MCPResponseEnvelope[list[SearchResultFull]].model_validate(whole())
+    vendor = example("knowledge-vendor-ids").body()
+    assert MCPResponseEnvelope[VendorInfoIDs].model_validate(vendor).results.vendor_name == "Acme Corporation"
+
+
+@pytest.mark.parametrize("data", [[{"a": 1}], {"vendor_name": "Acme"}, "text", 0, None, [], {}, [None]])
+def test_every_reply_is_the_envelope(data: Any) -> None:
+    """Whatever the data, and for failures too, the members are the same, and the reply reads back."""
+    for said in (Reply.ok(data, **STAMPS), Reply.failed("NOT_FOUND", "gone", data=data, **STAMPS)):
+        body = DIALECT.encode(said)
+        assert list(body)[:5] == ["_metadata", "results", "pagination", "execution_context", "warnings"]
+        DIALECT.validate(body)
+        assert DIALECT.decode(body) == said
+
+
+def test_the_models_are_annotated_throughout() -> None:
+    """No member of a model of the document is of no particular type."""
+    models = [ResponseMetadata, PaginationMetadata, ConfidenceScore, RankingContext, DeduplicationInfo]
+    for model in (*models, ExecutionContext, ResponseWarning, *MODELS.values(), SearchRequest):
+        for field in model.model_fields.values():
+            assert field.annotation not in (None, Any, object)
+
+
+# --- modes and results -----------------------------------------------------------------------------------------------
+
+
+@rows("KNW-MODE-", column="example")
+def test_mode_model(row: Requirement) -> None:
+    """A mode's model has the documented fields, takes the document's example, and requires each of them."""
+    model = getattr(knowledge_v1, row["model"])
+    assert set(model.model_fields) - ABOUT_ITSELF == set(row["fields"])
+    shown = example(row["example"]).value()
+    assert model.model_validate(shown, strict=True).model_dump(mode="json", exclude_none=True) == shown
+    for field in set(row["fields"]) - {"source_category"}:
+        with pytest.raises(ValidationError):
+            model.model_validate({name: value for name, value in shown.items() if name != field})
+
+
+def test_a_search_request_has_the_documented_defaults() -> None:
+    """A query alone asks for ten results with metadata."""
+    asked = SearchRequest(query="JWT")
+    assert (asked.response_mode, asked.page_size, asked.cursor, asked.fields) == ("metadata", 10, None, None)
+
+
+@rows("KNW-MODE-", column="cap")
+def test_vendor_cap(row: Requirement) -> None:
+    """A vendor's lists are taken up to their caps and refused beyond."""
+    model = getattr(knowledge_v1, row["model"])
+    name = "knowledge-vendor-preview" if "Preview" in row["model"] else "knowledge-vendor-full"
+    shown = example(name).value()
+    item = shown[row["field"]][0]
+    assert len(getattr(model.model_validate({**shown, row["field"]: [item] * row["cap"]}), row["field"])) == row["cap"]
+    with pytest.raises(ValidationError):
+        model.model_validate({**shown, row["field"]: [item] * (row["cap"] + 1)})
+
+
+def test_vendor_statistics() -> None:
+    """A vendor's statistics count both kinds and say of which types they are."""
+    statistics = VendorInfoMetadata.model_validate(example("knowledge-vendor-metadata").value()).statistics
+    assert (statistics.entity_count, statistics.relationship_count) == (85, 25)
+    assert statistics.entity_type_distribution == {"COMPANY": 50, "PERSON": 25}
+    assert statistics.relationship_type_distribution == {"PARTNER": 15, "COMPETITOR": 10}
+
+
+@rows("KNW-FIELD-", column="modes")
+def test_result_field(row: Requirement) -> None:
+    """Each field is in the models of its modes and in no other, takes good values and refuses bad ones."""
+    for mode, model in MODELS.items():
+        assert (row["field"] in model.model_fields) == (mode in row["modes"])
+        if mode in row["modes"]:
+            shown = example("knowledge-search-" + ("ids" if mode == "ids_only" else mode)).value()
+            check_member(model, shown, row)
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+@rows("KNW-META-", column="field")
+def test_metadata_member(row: Requirement) -> None:
+    """Each member of the metadata keeps its rule, in the model and in a body."""
+    check_member(ResponseMetadata, whole()["_metadata"], row)
+    for bad in row.json("bad"):
+        body = {**whole(), "_metadata": {**whole()["_metadata"], row["field"]: bad}}
+        assert pointer_of_refusal(body) == f"/_metadata/{row['field']}"
+
+
+def test_request_ids_do_not_repeat() -> None:
+    """A thousand calls get a thousand ids."""
+    minted = {DIALECT.complete(Reply.ok([])).request_id for _ in range(1000)}
+    assert len(minted) == 1000
+
+
+def test_status_follows_the_reply() -> None:
+    """A whole answer is a success, an incomplete one partial, a failed one an error."""
+    said = [reply(), Reply.empty(**STAMPS), Reply.partial([], "one source is down", **STAMPS)]
+    said.append(Reply.failed("UNAVAILABLE", **STAMPS))
+    assert [DIALECT.encode(one)["_metadata"]["status"] for one in said] == ["success", "success", "partial", "error"]
+
+
+@rows("KNW-PAGE-", column="field")
+def test_pagination_member(row: Requirement) -> None:
+    """Each member of the page keeps its rule, and reads into the reply's page."""
+    check_member(PaginationMetadata, whole()["pagination"], row)
+    body = {**whole(), "pagination": {**whole()["pagination"], row["field"]: row.json("good")}}
+    held = getattr(aerogram.read(body).page, {"total_available": "total"}.get(row["field"], row["field"]))
+    assert held == row.json("good")
+    for bad in row.json("bad"):
+        body = {**whole(), "pagination": {**whole()["pagination"], row["field"]: bad}}
+        assert pointer_of_refusal(body) == f"/pagination/{row['field']}"
+
+
+CONFIDENCE = {"score_reliability": 0.9, "source_quality": 0.8, "recency": 0.7}
+
+
+@rows("KNW-CONF-", column="field")
+def test_confidence_member(row: Requirement) -> None:
+    """Each member is required and lies between 0 and 1, the bounds included."""
+    for good in (0, 1):
+        assert getattr(ConfidenceScore(**{**CONFIDENCE, row["field"]: good}), row["field"]) == good
+    for bad in (-0.01, 1.01, None):
+        with pytest.raises(ValidationError):
+            ConfidenceScore(**{**CONFIDENCE, row["field"]: bad})
+
+
+def test_confidence_is_whole_or_absent() -> None:
+    """A result carries all of it or none of it."""
+    shown = example("knowledge-search-metadata").value()
+    assert SearchResultMetadata(**shown, confidence=None).confidence is None
+    assert SearchResultMetadata(**shown, confidence=CONFIDENCE).confidence == ConfidenceScore(**CONFIDENCE)
+    for member in CONFIDENCE:
+        with pytest.raises(ValidationError):
+            SearchResultMetadata(**shown, confidence={key: 0.5 for key in CONFIDENCE if key != member})
+
+
+@rows("KNW-RANK-", column="field")
+def test_ranking_member(row: Requirement) -> None:
+    """Each member of the ranking keeps its rule."""
+    check_member(RankingContext, {"percentile": 95, "explanation": "x", "score_method": "hybrid"}, row)
+
+
+@rows("KNW-DEDUP-", column="field")
+def test_deduplication_member(row: Requirement) -> None:
+    """Each member of the deduplication keeps its rule."""
+    check_member(DeduplicationInfo, {"is_duplicate": False, "similar_chunk_ids": [], "confidence": 0.5}, row)
+
+
+@rows("KNW-EXEC-", column="field")
+def test_execution_member(row: Requirement) -> None:
+    """Each member of the execution context keeps its rule, in the model and in a body."""
+    check_member(ExecutionContext, whole()["execution_context"], row)
+    for bad in row.json("bad"):
+        body = {**whole(), "execution_context": {**whole()["execution_context"], row["field"]: bad}}
+        assert pointer_of_refusal(body) == f"/execution_context/{row['field']}"
+
+
+@pytest.mark.parametrize(("estimated", "used", "taken"), [(2450, 2523, True), (1000, 1100, True), (1000, 1101, False), (0, 1, False), (10, 0, True)])
+def test_tokens_used_stay_within_a_tenth_of_the_estimate(estimated: int, used: int, taken: bool) -> None:
+    """A tenth above the estimate is taken, the next token is refused; we never write such a body either."""
+    cost = {**whole()["execution_context"], "tokens_estimated": estimated, "tokens_used": used}
+    body = {**whole(), "execution_context": cost}
+    if taken:
+        DIALECT.validate(body)
+    else:
+        assert pointer_of_refusal(body) == "/execution_context"
+    measured = Telemetry(duration_ms=1, cache_hit=False, tokens_estimated=estimated, tokens_used=used)
+    said = reply(telemetry=measured)
+    written = DIALECT.encode(said)
+    DIALECT.validate(written)
+    assert DIALECT.decode(written) == said
+
+
+def test_the_two_request_ids_are_one() -> None:
+    """An envelope that names two requests is refused; ours names one."""
+    body = {**whole(), "execution_context": {**whole()["execution_context"], "request_id": "req_other"}}
+    with pytest.raises(ContractError, match="request_id"):
+        DIALECT.validate(body)
+    written = DIALECT.encode(reply())
+    assert written["_metadata"]["request_id"] == written["execution_context"]["request_id"] == "req_7f3a2b1c"
+
+
+WARNING = {"level": "warning", "code": "PARTIAL_RESULTS", "message": "Some results omitted", "suggestion": "Ask again"}
+
+
+@rows("KNW-WARN-", column="field")
+def test_warning_member(row: Requirement) -> None:
+    """Each member of a warning keeps its rule, and reads into the reply's notice."""
+    check_member(ResponseWarning, WARNING, row)
+    heard = aerogram.read({**whole(), "warnings": [{**WARNING, row["field"]: row.json("good")}]}).notices[0]
+    assert getattr(heard, {"level": "severity"}.get(row["field"], row["field"])) == row.json("good")
+    for bad in row.json("bad"):
+        body = {**whole(), "warnings": [{**WARNING, row["field"]: bad}]}
+        assert pointer_of_refusal(body) == f"/warnings/0/{row['field']}"
+
+
+@rows("KNW-WCODE-", column="code")
+def test_standard_warning(row: Requirement) -> None:
+    """Each standard warning is in the table, and a notice of it goes out with its level and suggestion."""
+    known = WARNINGS[row["code"]]
+    assert DIALECT.encode(reply(notices=[Notice.of(row["code"])]))["warnings"] == [
+        {
+            "level": row["level"],
+            "code": row["code"],
+            "message": known.description,
+            "suggestion": known.suggestion,
+        }
+    ]
+    assert known.suggestion
+
+
+# --- the request -----------------------------------------------------------------------------------------------------
+
+
+@rows("KNW-REQ-", column="field")
+def test_request_member(row: Requirement) -> None:
+    """Each input takes its good values, refuses the bad ones, and has its default."""
+    for good in row.json("good"):
+        assert getattr(SearchRequest(**{"query": "x", row["field"]: good}), row["field"]) == good
+    for bad in row.json("bad"):
+        with pytest.raises(ValidationError):
+            SearchRequest(**{"query": "x", row["field"]: bad})
+    if "default" in row.columns:
+        assert getattr(SearchRequest(query="x"), row["field"]) == row.json("default")
+    else:
+        with pytest.raises(ValidationError):
+            SearchRequest()
+
+
+REQUESTS = [
+    {"query": "x"},
+    {"query": "x" * 500},
+    {"query": "x" * 501},
+    {"query": ""},
+    {},
+    {"query": "x", "response_mode": "full"},
+    {"query": "x", "response_mode": "all"},
+    {"query": "x", "page_size": 50},
+    {"query": "x", "page_size": 51},
+    {"query": "x", "page_size": 0},
+    {"query": "x", "cursor": "abc"},
+    {"query": "x", "cursor": 3},
+    {"query": "x", "fields": ["rank"]},
+    {"query": "x", "fields": "rank"},
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=range(len(REQUESTS)))
+def test_the_request_schema_and_the_model_agree(request_: dict[str, Any]) -> None:
+    """The documented schema, our model and the schema of our model take and refuse the same requests."""
+    documented = jsonschema_rs.validator_for(example("knowledge-request-schema").value()).is_valid(request_)
+    assert documented == jsonschema_rs.validator_for(SearchRequest.model_json_schema()).is_valid(request_)
+    assert documented == _taken(request_)
+
+
+def _taken(request_: dict[str, Any]) -> bool:
+    try:
+        SearchRequest.model_validate(request_, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+# --- the response schema ---------------------------------------------------------------------------------------------
+
+WRITTEN = [
+    reply([{"chunk_id": 1}], page=Page("abc", True, 42, 10), notices=[Notice("plain")]),
+    reply(page=Page(None, False, None, 10), message="all there is"),
+    Reply.partial([], Notice.of("PARTIAL_RESULTS"), **STAMPS),
+    Reply.failed("TOKEN_LIMIT_EXCEEDED", "too big", **STAMPS),
+    reply({"vendor_name": "Acme"}),
+]
+
+
+@pytest.mark.parametrize("said", WRITTEN, ids=range(len(WRITTEN)))
+def test_what_is_written_satisfies_the_documented_schema(said: Reply[Any]) -> None:
+    """Every body we write is one by the document's own schema; for a vendor's object the type of results is lifted."""
+    schema = example("knowledge-response-schema").value()
+    if isinstance(said.data, dict):
+        del schema["properties"]["results"]["type"]
+    jsonschema_rs.validator_for(schema).validate(DIALECT.encode(said))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("_metadata",),
+        ("results",),
+        ("execution_context",),
+        ("warnings",),
+        *[("_metadata", name) for name in ("operation", "version", "timestamp", "request_id", "status")],
+        *[("execution_context", name) for name in ("tokens_estimated", "cache_hit", "execution_time_ms", "request_id")],
+        *[("warnings", 0, name) for name in ("level", "code", "message")],
+    ],
+)
+def test_a_body_without_a_required_member_is_refused(path: tuple[Any, ...]) -> None:
+    """What the document's schema requires, validation requires, at the place that lacks it."""
+    body = copy.deepcopy({**whole(), "warnings": [WARNING]})
+    DIALECT.validate(body)
+    target: Any = body
+    for step in path[:-1]:
+        target = target[step]
+    del target[path[-1]]
+    assert not jsonschema_rs.validator_for(example("knowledge-response-schema").value()).is_valid(body)
+    assert pointer_of_refusal(body) == "/" + "/".join(map(str, path))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("_metadata", "message"),
+        ("pagination", "total_available"),
+        ("execution_context", "tokens_used"),
+        ("warnings", 0, "suggestion"),
+        ("pagination",),
+    ],
+)
+def test_what_may_be_null_may_be_null(path: tuple[Any, ...]) -> None:
+    """Null and absence are both taken where the document's schema allows null."""
+    body = copy.deepcopy({**whole(), "warnings": [WARNING]})
+    target: Any = body
+    for step in path[:-1]:
+        target = target[step]
+    target[path[-1]] = None
+    DIALECT.validate(body)
+    with_null = aerogram.read(body)
+    del target[path[-1]]
+    DIALECT.validate(body)
+    assert aerogram.read(body) == with_null
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+ALIASES: dict[str, tuple[Any, Any]] = {
+    "ResponseMode": ("full", "everything"),
+    "ResponseStatus": ("partial", "ok"),
+    "WarningLevel": ("info", "fatal"),
+    "SemanticSearchResult": (example("knowledge-search-preview").value(), {"rank": 1}),
+    "VendorInfoResult": (example("knowledge-vendor-metadata").value(), {"vendor_name": "Acme"}),
+    "SemanticSearchResponseType": (example("knowledge-search-full").body(), example("knowledge-vendor-full").body()),
+    "VendorInfoResponseType": (example("knowledge-vendor-full").body(), example("knowledge-search-full").body()),
+}
+
+
+@rows("KNW-ALIAS-")
+def test_alias(row: Requirement) -> None:
+    """Each alias is offered under its name, takes what the document means by it, and nothing else."""
+    good, bad = ALIASES[row["alias"]]
+    envelope = MCPResponseEnvelope[getattr(knowledge_v1, row["alias"])]
+    assert envelope.model_validate({**whole(), "results": good})
+    with pytest.raises(ValidationError):
+        envelope.model_validate({**whole(), "results": bad})
+
+
+@rows("KNW-TS-", column="name")
+def test_typescript_declares(row: Requirement) -> None:
+    """The generated types declare each name of the document's TypeScript."""
+    text = DIALECT.typescript()
+    assert f"interface {row['name']} " in text or f"interface {row['name']}<" in text or f"type {row['name']} " in text
+
+
+@rows("KNW-WL-", column="whitelist")
+def test_whitelist(row: Requirement) -> None:
+    """Each whitelist has exactly the documented fields, and cannot be changed."""
+    listed = getattr(getattr(knowledge_v1, row["whitelist"]), row["mode"])
+    assert listed == frozenset(row["fields"]) and isinstance(listed, frozenset)
+
+
+def test_whitelists_need_not_nest() -> None:
+    """The snippet is a field of the preview alone."""
+    listed = knowledge_v1.WhitelistedSemanticSearchFields
+    assert {"chunk_snippet"} == listed.PREVIEW - listed.FULL
+    assert "chunk_snippet" not in SearchResultFull.model_fields
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+
+
+def test_the_token_limit_error_has_its_documented_shape() -> None:
+    """A reply that fails for its size is written as the document shows."""
+    shown = example("knowledge-token-limit").body()
+    said = Reply.failed(
+        "TOKEN_LIMIT_EXCEEDED",
+        "Response would use 25000 tokens, limit is 15000",
+        remediation="Use 'metadata' mode or reduce page_size to 5",
+        **STAMPS,
+    )
+    body = DIALECT.encode(said)
+    assert (body["results"], body["warnings"]) == (shown["results"], shown["warnings"])
+    for member in ("operation", "status", "message"):
+        assert body["_metadata"][member] == shown["_metadata"][member]
+
+
+def test_the_invalid_field_error_has_its_documented_shape() -> None:
+    """A reply that fails for its fields is written as the document shows, with the allowed ones beside the message."""
+    shown = example("knowledge-invalid-fields").body()
+    allowed = shown["error"]["allowed_fields"]
+    said = Reply.failed("INVALID_FIELDS", shown["error"]["message"], details={"allowed_fields": allowed}, **STAMPS)
+    body = DIALECT.encode(said)
+    assert shown["error"].items() <= body["error"].items()
+    for member in ("status", "message"):
+        assert body["_metadata"][member] == shown["_metadata"][member]
+    assert aerogram.read(body) == said
+
+
+@pytest.mark.parametrize("code", sorted(TABLE))
+def test_any_failure_keeps_its_code_and_remediation(code: str) -> None:
+    """Every code of the table is in the error and in the error-level warning, with what to do, and reads back."""
+    said = Reply.failed(code, "It failed", **STAMPS)
+    body = DIALECT.encode(said)
+    told = body["warnings"][0]
+    assert (body["error"]["code"], body["error"]["message"]) == (code, "It failed")
+    assert (told["level"], told["code"], told["suggestion"]) == ("error", code, TABLE[code].remediation)
+    assert aerogram.read(body) == said
