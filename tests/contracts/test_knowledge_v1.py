@@ -32,6 +32,7 @@ from aerogram.dialects.knowledge_v1 import (
     VendorInfoMetadata,
 )
 from aerogram.errors import ContractError
+from aerogram.schemas import typescript
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 
@@ -454,7 +455,7 @@ def test_alias(row: Requirement) -> None:
 @rows("KNW-TS-", column="name")
 def test_typescript_declares(row: Requirement) -> None:
     """The generated types declare each name of the document's TypeScript."""
-    text = DIALECT.typescript()
+    text = typescript("knowledge-1.0")
     assert f"interface {row['name']} " in text or f"interface {row['name']}<" in text or f"type {row['name']} " in text
 
 
