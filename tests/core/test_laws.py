@@ -5,10 +5,10 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replies import failures, replies, successes
 
 from aerogram import dialect, read
 from aerogram.dialects.extension import KEY
+from replies import failures, replies, successes
 
 CONTRACTS = ("response-v2", "standard-v2", "knowledge-1.0")
 law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, JsonValue, RootModel
 
-from aerogram.dialects.protocol import Dialect
 from aerogram.dialects.extension import plain
+from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply

@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from aerogram.codes import Severity
-from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.dialects.extension import Extension
+from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry
 
 T = TypeVar("T")
@@ -341,8 +341,8 @@ class KnowledgeV1Dialect(Dialect):
         if warnings:
             heard["notices"] = tuple(_hear_notice(one) for one in warnings)
         if body.get("pagination"):
-            page = {name: value for name, value in body["pagination"].items() if value not in ("", None)}
-            heard["page"] = unflat(Page, page, _PAGE_WORDS)
+            page = unflat(Page, body["pagination"], _PAGE_WORDS)
+            heard["page"] = page if page.cursor else replace(page, cursor=None)
         _hear_cost(body.get("execution_context") or {}, heard)
         extra = strangers(body, _TOP)
         if extra:
@@ -425,7 +425,7 @@ def _hear_problem(
         details=strangers(error, _ERROR_WORDS),
         retry_after=error.get("retry_after"),
     )
-    if message not in (None, problem.heading, problem.message):
+    if "message" in error and message not in (None, problem.heading):
         problem = replace(problem, title=message)
     return problem, [one for one in warnings if one is not told]
 

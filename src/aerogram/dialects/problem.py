@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from aerogram.codes import TABLE, Kind
-from aerogram.dialects.protocol import Dialect, hear_retry, strangers, without_nothing
 from aerogram.dialects.extension import Extension
+from aerogram.dialects.protocol import Dialect, hear_retry, strangers, without_nothing
 from aerogram.errors import InvalidReply
 from aerogram.reply import Problem, Reply
 

@@ -122,7 +122,7 @@ def strangers(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]
 
 def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
     """An open object of a contract: the part's own words, then whatever else it holds."""
-    held = {word: getattr(part, name) for name, word in words.items() if getattr(part, name) is not None}
+    held = {word: value for name, word in words.items() if (value := getattr(part, name)) is not None}
     return {**held, **part.extra} if part.extra and part.extra.keys().isdisjoint(words.values()) else held
 
 

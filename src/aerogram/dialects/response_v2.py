@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import TABLE, Kind
-from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
 from aerogram.dialects.extension import Extension
+from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
 VERSION = "response-v2"
@@ -223,20 +223,21 @@ def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
 
 
 def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
-    if meta.get("request_id") is not None:
-        heard["request_id"] = meta["request_id"]
-    notices = _hear_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
-    if notices:
-        heard["notices"] = notices
-    for name, member, part, words in _OPEN_PARTS:
-        if meta.get(member) is not None:
-            heard[name] = unflat(part, meta[member], words)
-    if meta.get("content_fidelity") is not None:
-        heard["fidelity"] = _hear_fidelity(meta)
-    if len(meta) > 1:
-        extra = strangers(meta, _META)
-        if extra:
-            heard["extra"] = extra
+    extra = {}
+    for member, value in meta.items():
+        if member not in _META:
+            extra[member] = value
+        elif member == "request_id" and value is not None:
+            heard["request_id"] = value
+        elif member in _OPEN_PARTS and value is not None:
+            name, part, words = _OPEN_PARTS[member]
+            heard[name] = unflat(part, value, words)
+        elif member == "content_fidelity" and value is not None:
+            heard["fidelity"] = _hear_fidelity(meta)
+        elif member in _WARNINGS and value:
+            heard["notices"] = _hear_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
+    if extra:
+        heard["extra"] = extra
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
@@ -281,11 +282,12 @@ def _hear_fidelity(meta: Mapping[str, Any]) -> Fidelity:
 _PAGE_WORDS = {"cursor": "cursor", "has_more": "has_more", "total": "total_count", "page_size": "page_size"}
 _RATE_WORDS = {name: name for name in RateLimitState.model_fields}
 _TELEMETRY_WORDS = {name: name for name in TelemetryReadings.model_fields}
-_OPEN_PARTS: tuple[tuple[str, str, type[Any], dict[str, str]], ...] = (
-    ("page", "pagination", Page, _PAGE_WORDS),
-    ("rate_limit", "rate_limit", RateLimit, _RATE_WORDS),
-    ("telemetry", "telemetry", Telemetry, _TELEMETRY_WORDS),
-)
+_OPEN_PARTS: Mapping[str, tuple[str, type[Any], dict[str, str]]] = {
+    "pagination": ("page", Page, _PAGE_WORDS),
+    "rate_limit": ("rate_limit", RateLimit, _RATE_WORDS),
+    "telemetry": ("telemetry", Telemetry, _TELEMETRY_WORDS),
+}
+_WARNINGS = frozenset({"warnings", "warning_details"})
 
 
 @dataclass

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
-from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.dialects.extension import Extension, plain
+from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
 
 T = TypeVar("T")
@@ -422,7 +422,7 @@ def _hear_problem(error: Mapping[str, Any]) -> Problem:
 
 
 def _hear_parts(body: Mapping[str, Any], heard: dict[str, Any]) -> None:
-    echo = {name: value for name, value in (body.get("query_echo") or {}).items() if value}
+    echo = {name: value for name, value in (body.get("query_echo") or {}).items() if value or name not in _ECHO_WORDS}
     if echo:
         heard["query_echo"] = unflat(canonical.QueryEcho, echo, _ECHO_WORDS)
     if body.get("citations"):
@@ -441,7 +441,7 @@ def _hear_warning(warning: str | Mapping[str, Any]) -> canonical.Notice:
 
 def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
     for name in ("request_id", "client_tag"):
-        if meta.get(name):
+        if meta.get(name) is not None:
             heard[name] = meta[name]
     if "latency_ms" in meta or "billable_units" in meta:
         heard["telemetry"] = Telemetry(meta.get("latency_ms"), billable_units=meta.get("billable_units"))
