@@ -1,0 +1,5 @@
+"""Run the command line as `python -m aerogram`."""
+
+from aerogram.cli import main
+
+main()

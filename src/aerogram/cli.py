@@ -1,0 +1,74 @@
+"""The command line: one program, `aerogram`, whose verbs are functions of the library.
+
+It never ends in a traceback: what the input is to blame for is one line and exit code 1.
+The libraries it stands on are an extra, so they are loaded here and not before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from aerogram.errors import AerogramError, MissingExtra
+from aerogram.terminal import INTERRUPTED, fail
+
+if TYPE_CHECKING:
+    import typer
+
+_EPILOG = """\b
+Exit codes:
+  0    it worked
+  1    the input cannot be read or breaks its contract
+  2    the command was called wrongly
+  130  interrupted
+  141  the reader of the output went away
+"""
+
+
+def main() -> None:
+    """Run the program on the arguments it was started with."""
+    try:
+        program()()
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except (AerogramError, OSError, MemoryError, RecursionError) as error:
+        _fail(error)
+    except Exception as error:
+        if os.environ.get("AEROGRAM_DEBUG"):
+            raise
+        _fail(AerogramError(f"internal error: {type(error).__name__}: {error} (AEROGRAM_DEBUG=1 shows the trace)"))
+
+
+def program() -> typer.Typer:
+    """The program with every verb that is installed."""
+    try:
+        import typer
+    except ImportError:
+        raise MissingExtra("cli", "typer") from None
+    app = typer.Typer(
+        name="aerogram",
+        epilog=_EPILOG,
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        # boxes and colours are for people; a pipe gets plain text
+        rich_markup_mode="rich" if sys.stdout is not None and sys.stdout.isatty() else None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in command_modules():
+        importlib.import_module(name).register(app)
+    return app
+
+
+def command_modules() -> list[str]:
+    """The modules that bring verbs: ours, then those of the sub-packages."""
+    folder = Path(__file__).parent
+    packages = sorted(found.parent.name for found in folder.glob("*/commands.py"))
+    return ["aerogram.commands", *(f"aerogram.{package}.commands" for package in packages)]
+
+
+def _fail(error: Exception) -> NoReturn:
+    fail(error, as_json="--json" in sys.argv[1:])
