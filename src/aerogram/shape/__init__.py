@@ -1,0 +1,1 @@
+"""Shaping: from a Reply to a smaller Reply that says what it left out. Pure and synchronous."""

@@ -1,0 +1,166 @@
+"""The account: what a fitted reply says about its own size, about what it lacks, and how to get that back.
+
+At roomy budgets the account is full: notices with their numbers, the first identifiers of what was dropped, the
+call that retrieves it, sizes before and after. At tight ones it is brief: the fidelity level, the hash, how many
+items are missing, and one notice that names the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Final
+
+from aerogram.content import Content, sha256_of
+from aerogram.reply import Action, Fidelity, Notice, Page, Reply, Telemetry
+from aerogram.shape.loss import Loss
+from aerogram.shape.modes import RecordType
+
+__all__ = ["Account", "Sizes", "without_archive"]
+
+MOST_LISTED_IDS: Final = 50
+BUDGET_PER_LISTED_ID: Final = 100
+SHORT_HASH: Final = 19
+DATA: Final = "data"
+DROPPED_IDS: Final = "dropped_ids"
+ENVELOPE: Final = "envelope"
+NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
+_ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the reply was and is, in whose count."""
+
+    before: int
+    estimated: bool
+    counter: str | None = None
+    margin: float | None = None
+
+    def as_json(self, after: int) -> dict[str, Any]:
+        """The members of the fidelity's extra that speak of size."""
+        said: dict[str, Any] = {"size_before": self.before, "size_after": after}
+        if self.estimated:
+            said["size_before_is_estimate"] = True
+        if self.counter is not None:
+            said["counter"] = self.counter
+        if self.margin:
+            said["margin"] = self.margin
+        return said
+
+
+@dataclass
+class Account:
+    """Dresses reduced data as a reply that tells the truth about itself."""
+
+    reply: Reply[Any]
+    kind: RecordType | None
+    retrieve: str | None
+    resume: Callable[[int], str] | None
+    sizes: Sizes
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    brief: bool = False
+    budget: int = 0
+    ids_hash: str = sha256_of(b"the hash of the dropped identifiers, until it is known")
+
+    def dress(self, data: Any, loss: Loss, after: int) -> Reply[Any]:
+        """The reply with this data; `after` is the size that it will say it has."""
+        changes: dict[str, Any] = {"data": data, "telemetry": self._telemetry(after)}
+        if self.resume is not None and len(data) < len(self.reply.data):
+            changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
+            loss = Loss() if isinstance(data, str) else self._final(loss)
+        if loss.is_none and ENVELOPE not in self.hashes:
+            return self.reply.replace(**changes)
+        changes["fidelity"] = self._fidelity(loss, after)
+        changes["notices"] = (*self.reply.notices, *self._notices(loss))
+        if loss.dropped and self.reply.status == "ok":
+            changes["status"] = "partial"
+        if self.retrieve and self.hashes and not self.brief:
+            changes["actions"] = (*self.reply.actions, self._retrieval())
+        return self.reply.replace(**changes)
+
+    def _telemetry(self, after: int) -> Telemetry:
+        return replace(self.reply.telemetry or Telemetry(), tokens_estimated=after, tokens_used=after)
+
+    def _fidelity(self, loss: Loss, after: int) -> Fidelity:
+        listed = tuple(islice(loss.dropped_ids(self.kind), self._listed))
+        hashes, extra = dict(self.hashes), {}
+        if loss.dropped > len(listed):
+            extra["dropped_count"] = loss.dropped
+        if self._archives_ids(loss):
+            hashes[DROPPED_IDS] = self.ids_hash
+        if not self.brief:
+            extra |= self.sizes.as_json(after)
+        return Fidelity(loss.level, listed, hashes, extra=extra)
+
+    @property
+    def _listed(self) -> int:
+        """How many dropped items are named in the reply itself."""
+        return 0 if self.brief else min(MOST_LISTED_IDS, self.budget // BUDGET_PER_LISTED_ID)
+
+    def _archives_ids(self, loss: Loss) -> bool:
+        return bool(self.hashes) and not self.brief and loss.dropped > self._listed
+
+    def _notices(self, loss: Loss) -> tuple[Notice, ...]:
+        if self.brief:
+            return (self._brief_notice(loss),)
+        found = []
+        suggestion = self._suggestion()
+        if loss.dropped:
+            message = f"{loss.dropped} of {loss.total} items left out to fit the budget"
+            context = {"dropped_count": loss.dropped, "total_count": loss.total, "reason": "token_limit_exceeded"}
+            found.append(Notice.of("PARTIAL_RESULTS", message, suggestion=suggestion, **context))
+        if loss.shortened or loss.clipped or loss.omitted or not loss.dropped:
+            found.append(Notice.of("CONTENT_TRUNCATED", _shortened(loss), suggestion=suggestion))
+        return tuple(found)
+
+    def _brief_notice(self, loss: Loss) -> Notice:
+        code = "PARTIAL_RESULTS" if loss.dropped else "CONTENT_TRUNCATED"
+        what = f"{loss.dropped} of {loss.total} items left out" if loss.dropped else "Shortened"
+        how = f"; get all with {self.retrieve}(hash)" if self.retrieve and self.hashes else ""
+        return Notice(what + how, code, "warning")
+
+    def _suggestion(self) -> str:
+        if not self.hashes:
+            return NOT_KEPT
+        if self.retrieve is None:
+            return "Fetch the rest by its hash or id"
+        return f"Call {self.retrieve} with the hash, or with ids"
+
+    def _retrieval(self) -> Action:
+        name = DATA if DATA in self.hashes else next(iter(self.hashes))
+        return Action(tool=self.retrieve, args={"hash": self.hashes[name][:SHORT_HASH]})
+
+    def dropped_ids(self, loss: Loss) -> Content | None:
+        """The whole list of dropped identifiers, when the reply names only the first of them."""
+        loss = self._final(loss)
+        return Content.of_json(list(loss.dropped_ids(self.kind))) if self._archives_ids(loss) else None
+
+    def _final(self, loss: Loss) -> Loss:
+        """The loss without what the next page brings."""
+        if self.resume is None:
+            return loss
+        return replace(loss, tails=[tail for tail in loss.tails if tail[0] is not self.reply.data])
+
+
+def _shortened(loss: Loss) -> str:
+    if loss.shortened and loss.total:
+        return f"{loss.shortened} of {loss.kept} items shown with less detail"
+    return "Long content shortened to fit the budget"
+
+
+def without_archive(reply: Reply[Any]) -> Reply[Any]:
+    """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
+    if reply.fidelity is None:
+        return reply
+    notices = tuple(_honest(notice) for notice in reply.notices)
+    actions = tuple(action for action in reply.actions if not (action.args or {}).get("hash", "").startswith("sha256:"))
+    return reply.replace(fidelity=replace(reply.fidelity, archive_hashes=None), notices=notices, actions=actions)
+
+
+def _honest(notice: Notice) -> Notice:
+    if notice.code not in _ABOUT_SIZE:
+        return notice
+    message = notice.message.partition("; get all with")[0]
+    return replace(notice, message=message, suggestion=NOT_KEPT)

@@ -1,0 +1,301 @@
+"""Fitting: a reply made small enough for a budget, that says what it left out and where to get it.
+
+`fit` is pure: it returns the fitted reply and the leftovers, whose hashes follow from their content; whoever
+calls it puts them into the archive before the reply is sent. How large a reply is, it learns from `measure`.
+A `measure` may also have `price(text)`, the size of a piece of JSON text, and `counter`; without a price, pieces
+are priced by their length, and the measured whole decides.
+
+    whole ──fits──▶ as it is
+      │
+    lighten the envelope, if that alone takes up half of the budget
+      │
+    reduce the data to the room that is left ──▶ dress it with its account ──▶ measure ──too large, too small──┐
+      ▲                                                                                                        │
+      └────────────────────────────────────────── mend the room ◀──────────────────────────────────────────────┘
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple, Protocol
+
+from aerogram.content import Content
+from aerogram.errors import ValidationFailed
+from aerogram.jsontext import dumps
+from aerogram.reply import Notice, Reply
+from aerogram.shape.account import DATA, DROPPED_IDS, ENVELOPE, Account, Sizes
+from aerogram.shape.lighten import lighter, removed_between
+from aerogram.shape.loss import Loss, loss_between
+from aerogram.shape.modes import RecordType
+from aerogram.shape.mold import Mold
+from aerogram.shape.reduce import Part, Reducer
+from aerogram.shape.text import whole_characters
+
+__all__ = ["Fitted", "Leftover", "Measure", "fit"]
+
+ROUNDS: Final = 8
+GOOD_FILL: Final = 0.97
+NEARLY_FULL: Final = 0.9
+ROOMY: Final = 4
+"""A full account may take one part in so many of the budget; beyond that it is brief."""
+SAMPLE_BYTES: Final = 2_000
+RESERVES: Final = 4
+SELF_COUNTS: Final = 4
+
+
+class Measure(Protocol):
+    """The size of a reply as the client counts it."""
+
+    def __call__(self, reply: Reply[Any], /) -> int:
+        """The size of the whole reply."""
+        ...
+
+
+class Leftover(NamedTuple):
+    """Something that fell off: its name among the reply's archive hashes, and the content."""
+
+    name: str
+    content: Content
+
+
+class Fitted(NamedTuple):
+    """The reply that fits, and what must be archived before it is sent."""
+
+    reply: Reply[Any]
+    leftovers: tuple[Leftover, ...] = ()
+
+
+def fit(
+    reply: Reply[Any],
+    budget: int,
+    *,
+    measure: Measure,
+    kind: RecordType | None = None,
+    schema: Mapping[str, Any] | None = None,
+    archive: bool = True,
+    retrieve: str | None = None,
+    resume: Callable[[int], str] | None = None,
+    detail_first: bool = False,
+) -> Fitted:
+    """The richest version of the reply whose measured size is at most the budget.
+
+    `kind` declares the modes of the records, `schema` what the data must still satisfy. `retrieve` names the tool
+    that gives archived content back. `resume(count)` gives the cursor that continues after so many items (or
+    characters) of the data: with it, what does not fit is the next page instead of a loss. With `detail_first`
+    items stay whole and the tail goes; otherwise detail is lowered before anything is dropped.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
+    clipper = _cut if resume is not None and isinstance(reply.data, str) else None
+    reducer = Reducer(_price(reply, measure), kind, detail_first, clipper)
+    fitting = _Fitting(reply, budget, measure, reducer, Mold.of(schema), archive, retrieve, resume)
+    return fitting.whole() or fitting.reduced() or fitting.refusal()
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning of a text that goes on elsewhere: without a mark, and never nothing."""
+    return text[: whole_characters(text, limit) or limit]
+
+
+def _price(reply: Reply[Any], measure: Measure) -> Callable[[str], float]:
+    """The size of a piece of JSON text: as the measure says, or in proportion to a measured sample."""
+    price: Callable[[str], float] | None = getattr(measure, "price", None)
+    if price is not None:
+        return price
+    sample = Reducer(len).reduce(reply.data, SAMPLE_BYTES)
+    if sample is None or sample.cost <= 0:
+        return len
+    weight = measure(reply.replace(data=sample.value)) - measure(reply.replace(data=None))
+    rate = max(weight, 1) / sample.cost
+    return lambda text: len(text) * rate
+
+
+@dataclass
+class _Fitting:
+    """One reply on its way into one budget."""
+
+    reply: Reply[Any]
+    budget: int
+    measure: Measure
+    reducer: Reducer
+    mold: Mold
+    archive: bool
+    retrieve: str | None
+    resume: Callable[[int], str] | None
+    contents: dict[str, Content] = field(init=False, default_factory=dict)
+    exact_size: int | None = field(init=False, default=None)
+
+    def whole(self) -> Fitted | None:
+        """The reply as it is, if it fits; with a warning if it nearly did not."""
+        generous = self.budget * 1.2 + 8  # pieces may cost less in the whole than alone
+        if self.reducer.cost(self.reply.data, generous) > generous:
+            return None
+        self.exact_size = self.measure(self.reply)
+        if self.exact_size > self.budget:
+            return None
+        if self.exact_size > NEARLY_FULL * self.budget and self.reply.problem is None:
+            warned = self.reply.replace(notices=(*self.reply.notices, Notice.of("TOKEN_LIMIT_WARNING")))
+            return Fitted(warned if self.measure(warned) <= self.budget else self.reply)
+        return Fitted(self.reply)
+
+    def reduced(self) -> Fitted | None:
+        """The richest reduced reply that fits, or None."""
+        account = self._account_within_reason()
+        if self.reply.data is None:
+            light = account.reply
+            return Fitted(light, self._leftovers()) if self.measure(light) <= self.budget else None
+        reserve = 0
+        for _ in range(RESERVES):
+            part = self._search(account, self.budget - reserve)
+            if part is None:
+                return None
+            done = self._finished(account, part)
+            size = self.measure(done)
+            if size <= self.budget:
+                return Fitted(done, self._leftovers())
+            reserve += size - self.budget + 1
+        return None
+
+    def _account_within_reason(self) -> Account:
+        """The account to dress the data with, after the envelope gave up what it must to leave room."""
+        if self.archive and self.reply.data is not None:
+            self.contents[DATA] = Content.of_json(self.reply.data)
+        account = self._account(self.reply, brief=False)
+        if self._frame(account) * ROOMY <= self.budget:
+            return account
+        account = self._account(self.reply, brief=True)
+        for light in lighter(self.reply):
+            if self._frame(account) * 2 <= self.budget:
+                break
+            account = self._account(light, brief=True)
+        return account
+
+    def _account(self, light: Reply[Any], *, brief: bool) -> Account:
+        removed = removed_between(self.reply, light) if light is not self.reply else {}
+        if removed and self.archive:
+            self.contents[ENVELOPE] = Content.of_json(removed)
+        hashes = {name: content.hash for name, content in self.contents.items()}
+        return Account(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, brief, self.budget)
+
+    def _sizes(self) -> Sizes:
+        counter = getattr(self.measure, "counter", None)
+        named = {"counter": counter.name, "margin": counter.margin} if counter is not None else {}
+        if self.exact_size is not None:
+            return Sizes(self.exact_size, estimated=False, **named)
+        return Sizes(self._estimated_size(), estimated=True, **named)
+
+    def _estimated_size(self) -> int:
+        """The size of the whole, from its bytes and the price of the first of them."""
+        text = self.contents[DATA].body if DATA in self.contents else dumps(self.reply.data)
+        sample = text[:SAMPLE_BYTES].decode(errors="ignore")
+        rate = self.reducer.price(sample) / max(len(sample.encode()), 1)
+        return self.measure(self.reply.replace(data=_emptied(self.reply.data))) + round(rate * len(text))
+
+    def _frame(self, account: Account) -> int:
+        """The size of everything but the data."""
+        return self.measure(account.dress(_emptied(self.reply.data), Loss(omitted=1), self.budget))
+
+    def _search(self, account: Account, target: int) -> Part | None:
+        """The richest part that fits when dressed: by ever better guesses of the room for the data."""
+        frame = self._frame(account)
+        guess = _Guess(float(target - frame))
+        best: tuple[int, Part] | None = None
+        for _ in range(ROUNDS):
+            part = self.reducer.reduce(self.reply.data, guess.room, self.mold) if guess.room >= 1 else None
+            if part is None:
+                break
+            size = self.measure(self._dressed(account, part, self.budget))
+            if size <= target and (best is None or size > best[0]):
+                best = (size, part)
+            if GOOD_FILL * target <= size <= target or part.value is self.reply.data:
+                break
+            if not guess.mend(size - frame, target - frame):
+                break
+        return best[1] if best else self._smallest(account, min(guess.high, target), target)
+
+    def _smallest(self, account: Account, room: float, target: int) -> Part | None:
+        """When no guess fitted: halve the room until something does."""
+        while room >= 1:
+            room /= 2
+            part = self.reducer.reduce(self.reply.data, room, self.mold)
+            if part is None:
+                return None
+            if self.measure(self._dressed(account, part, self.budget)) <= target:
+                return part
+        return None
+
+    def _dressed(self, account: Account, part: Part, after: int) -> Reply[Any]:
+        return account.dress(part.value, loss_between(self.reply.data, part.value), after)
+
+    def _finished(self, account: Account, part: Part) -> Reply[Any]:
+        """The final reply, with the hash of its dropped identifiers, which says its own size."""
+        loss = loss_between(self.reply.data, part.value)
+        dropped = account.dropped_ids(loss)
+        if dropped is not None:
+            self.contents[DROPPED_IDS] = dropped
+            account = replace(account, ids_hash=dropped.hash)
+        done = account.dress(part.value, loss, self.budget)
+        for _ in range(SELF_COUNTS):
+            size = self.measure(done)
+            if done.telemetry is not None and done.telemetry.tokens_used == size:
+                break
+            done = account.dress(part.value, loss, size)
+        return done
+
+    def _leftovers(self) -> tuple[Leftover, ...]:
+        return tuple(Leftover(name, content) for name, content in self.contents.items())
+
+    def refusal(self) -> Fitted:
+        """The reply that says that not even identifiers fit, and what budget would do."""
+        needed = self._needed()
+        return Fitted(
+            Reply.failed(
+                "TOKEN_LIMIT_EXCEEDED",
+                f"Response would use {self._sizes().before} tokens, limit is {self.budget}",
+                remediation=f"Use a budget of at least {needed} tokens",
+                request_id=self.reply.request_id,
+                operation=self.reply.operation,
+                timestamp=self.reply.timestamp,
+                telemetry=self.reply.telemetry,
+            )
+        )
+
+    def _needed(self) -> int:
+        """A budget that works, tried out."""
+        budget = self.budget
+        while budget < self._sizes().before:
+            budget = -(-budget * 5 // 40) * 10
+            other = replace(self, budget=budget)
+            if other.reduced() is not None:
+                return budget
+        return self._sizes().before
+
+
+def _emptied(data: Any) -> Any:
+    return type(data)() if isinstance(data, (list, dict, str)) else data
+
+
+@dataclass
+class _Guess:
+    """The room for the data, between what was seen to fit (`low`) and what was not (`high`)."""
+
+    room: float
+    low: float = 0.0
+    low_size: float = 0.0
+    high: float = math.inf
+    high_size: float = math.inf
+
+    def mend(self, size: float, target: float) -> bool:
+        """Learn what this room came to, and choose the next; False when there is nothing left to try."""
+        if size <= target:
+            self.low, self.low_size = self.room, size
+        else:
+            self.high, self.high_size = self.room, size
+        if self.high == math.inf:
+            self.room *= min(target / max(size, 1), 4)
+        else:
+            share = (target - self.low_size) / max(self.high_size - self.low_size, 1)
+            self.room = self.low + (self.high - self.low) * min(max(share, 0.1), 0.9)
+        return self.low + 1 <= self.room <= self.high - 1

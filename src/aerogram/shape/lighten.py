@@ -1,0 +1,95 @@
+"""Lightening: an envelope that takes up too much of the budget gives up what a caller can do without.
+
+Step by step: what the server added, the echo of the query, citations, follow-up calls, the context of notices, the
+details of a problem, long words. What goes is returned as well, so that it can be archived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+from aerogram.reply import Reply
+from aerogram.shape.text import clip
+
+__all__ = ["lighter", "removed_between"]
+
+LONG_WORDS: Final = 160
+MOST_NOTICES: Final = 3
+
+Step = Callable[[Reply[Any]], Reply[Any]]
+
+
+def lighter(reply: Reply[Any]) -> Iterator[Reply[Any]]:
+    """Ever lighter versions of a reply, its data untouched."""
+    for step in _STEPS:
+        reply = step(reply)
+        yield reply
+
+
+def removed_between(heavy: Reply[Any], light: Reply[Any]) -> dict[str, Any]:
+    """The parts of the heavier reply that are gone or changed in the lighter one, as JSON."""
+    names = (f.name for f in fields(heavy) if f.name not in ("data", "telemetry"))
+    return {name: _plain(getattr(heavy, name)) for name in names if getattr(heavy, name) != getattr(light, name)}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
+        return {name: _plain(held) for name, held in pairs if held is not None and held != ()}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _without_additions(reply: Reply[Any]) -> Reply[Any]:
+    telemetry = reply.telemetry and replace(reply.telemetry, extra=None)
+    return reply.replace(extra=None, query_echo=None, retry_with=None, telemetry=telemetry)
+
+
+def _without_references(reply: Reply[Any]) -> Reply[Any]:
+    return reply.replace(citations=(), actions=())
+
+
+def _plain_notices(reply: Reply[Any]) -> Reply[Any]:
+    shown = (replace(notice, context=None, message=clip(notice.message, LONG_WORDS)) for notice in reply.notices)
+    return reply.replace(notices=tuple(replace(notice, suggestion=None) for notice in shown))
+
+
+def _without_details(reply: Reply[Any]) -> Reply[Any]:
+    problem = reply.problem and replace(reply.problem, details=None, documentation=None)
+    page = reply.page and replace(reply.page, extra=None)
+    fidelity = reply.fidelity and replace(reply.fidelity, dropped_ids=(), extra=None)
+    return reply.replace(problem=problem, page=page, fidelity=fidelity)
+
+
+def _few_words(reply: Reply[Any]) -> Reply[Any]:
+    problem = reply.problem
+    if problem is not None:
+        problem = replace(
+            problem,
+            message=clip(problem.message, LONG_WORDS),
+            user_message=None,
+            remediation=problem.remediation and clip(problem.remediation, LONG_WORDS),
+        )
+    return reply.replace(
+        problem=problem,
+        notices=reply.notices[:MOST_NOTICES],
+        message=reply.message and clip(reply.message, LONG_WORDS),
+        rate_limit=None,
+        client_tag=None,
+    )
+
+
+def _bare(reply: Reply[Any]) -> Reply[Any]:
+    keeps_notices = reply.status in ("partial", "blocked")
+    return reply.replace(notices=reply.notices[:1] if keeps_notices else (), message=None)
+
+
+_STEPS: Final[tuple[Step, ...]] = (
+    _without_additions,
+    _without_references,
+    _plain_notices,
+    _without_details,
+    _few_words,
+    _bare,
+)

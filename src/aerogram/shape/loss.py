@@ -1,0 +1,95 @@
+"""Loss: what a reduced value lacks against the original, found by walking the two side by side.
+
+Only what was kept is walked, so the cost grows with the smaller of the two. Lists keep a beginning of their
+items; what came after is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from aerogram.reply import FidelityLevel
+from aerogram.shape.modes import RecordType, identify
+
+__all__ = ["Loss", "loss_between"]
+
+
+@dataclass(slots=True)
+class Loss:
+    """How many items were dropped or shortened, and the lists that lost a tail."""
+
+    total: int = 0
+    kept: int = 0
+    shortened: int = 0
+    bare: int = 0
+    clipped: int = 0
+    omitted: int = 0
+    tails: list[tuple[list[Any], int]] = field(default_factory=list)
+
+    @property
+    def dropped(self) -> int:
+        """The number of items that are not there at all."""
+        return sum(len(items) - start for items, start in self.tails)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing was lost."""
+        return not (self.tails or self.shortened or self.clipped or self.omitted)
+
+    @property
+    def level(self) -> FidelityLevel:
+        """The word for it: full, partial, summary or reference_only."""
+        if self.is_none:
+            return "full"
+        if self.kept and self.bare == self.kept and not self.clipped:
+            return "reference_only"
+        if not self.dropped and self.kept and 2 * self.shortened > self.kept:
+            return "summary"
+        return "partial"
+
+    def dropped_ids(self, kind: RecordType | None) -> Iterator[str]:
+        """The identifiers of the dropped items; one without is named by its position, as `#17`."""
+        for items, start in self.tails:
+            for position, item in enumerate(islice(items, start, None), start=start):
+                yield identify(item, kind) or f"#{position}"
+
+
+def loss_between(original: Any, reduced: Any) -> Loss:
+    """What `reduced` lacks."""
+    loss = Loss()
+    _compare(original, reduced, loss)
+    return loss
+
+
+def _compare(original: Any, reduced: Any, loss: Loss) -> None:
+    if original is reduced:
+        _count_whole(original, loss)
+    elif isinstance(original, list) and isinstance(reduced, list):
+        _compare_lists(original, reduced, loss)
+    elif isinstance(original, Mapping) and isinstance(reduced, Mapping):
+        loss.omitted += sum(name not in reduced for name in original)
+        for name, value in reduced.items():
+            if name in original:
+                _compare(original[name], value, loss)
+    elif original != reduced:
+        loss.clipped += 1
+
+
+def _count_whole(value: Any, loss: Loss) -> None:
+    if isinstance(value, list):
+        loss.total += len(value)
+        loss.kept += len(value)
+
+
+def _compare_lists(original: list[Any], reduced: list[Any], loss: Loss) -> None:
+    loss.total += len(original)
+    loss.kept += len(reduced)
+    if len(reduced) < len(original):
+        loss.tails.append((original, len(reduced)))
+    for item, shown in zip(original, reduced, strict=False):
+        if shown is not item and shown != item:
+            loss.shortened += 1
+            loss.bare += isinstance(shown, Mapping) and len(shown) == 1 < len(item)

@@ -1,0 +1,161 @@
+"""Response modes: how much of a record is shown. `ids_only`, `metadata`, `preview`, `full`.
+
+A record type declares the fields of each mode; they need not nest, and a mode may have fields that are made
+from others, such as a snippet. Records that nobody declared are read automatically: identifiers, short facts,
+previews of 200 characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from aerogram.errors import ValidationFailed
+from aerogram.shape.text import clip
+
+__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "id_field_of", "identify", "in_mode", "snippet"]
+
+Mode: TypeAlias = Literal["ids_only", "metadata", "preview", "full"]
+Record: TypeAlias = Mapping[str, Any]
+
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+PREVIEW_CHARACTERS: Final = 200
+FACT_CHARACTERS: Final = 80
+NAME_CHARACTERS: Final = 40
+
+_ID_NAMES: Final = ("id", "_id", "uuid", "guid", "key", "slug")
+_ID_ENDINGS: Final = ("_id", "Id", "ID", "_uuid", "_key")
+_NAMES: Final = ("uri", "url", "path", "name", "title", "label")
+_LIST_LENGTHS: Final[Mapping[Mode, int]] = MappingProxyType({"ids_only": 1, "metadata": 3, "preview": 5})
+_STRING_LENGTHS: Final[Mapping[Mode, int]] = MappingProxyType(
+    {"ids_only": NAME_CHARACTERS, "metadata": FACT_CHARACTERS, "preview": PREVIEW_CHARACTERS}
+)
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """The fields of one kind of record in each mode; `full` is every field unless it is given.
+
+    `made` has the fields that are computed from a record, `caps` the longest lists per mode:
+    `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`.
+    """
+
+    ids_only: Sequence[str]
+    metadata: Sequence[str]
+    preview: Sequence[str]
+    full: Sequence[str] | None = None
+    made: Mapping[str, Callable[[Record], Any]] = field(default_factory=dict)
+    caps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def fields(self, mode: Mode) -> tuple[str, ...] | None:
+        """The names of the fields of a mode; None when it has them all."""
+        names: Sequence[str] | None = getattr(self, mode)
+        return None if names is None else tuple(names)
+
+    def show(self, record: Record, mode: Mode) -> dict[str, Any]:
+        """The record as this mode shows it; a field that the record lacks is left out."""
+        names = self.fields(mode)
+        shown = {name: record[name] for name in (record if names is None else names) if name in record}
+        for name, make in self.made.items():
+            if names is not None and name in names and name not in record:
+                shown[name] = make(record)
+        for name, longest in self.caps.get(mode, {}).items():
+            if len(shown.get(name) or ()) > longest:
+                shown[name] = shown[name][:longest]
+        return shown
+
+
+def snippet(name: str) -> Callable[[Record], str]:
+    """A field for `made`: the first 200 characters of another field."""
+    return lambda record: clip(str(record.get(name, "")), PREVIEW_CHARACTERS)
+
+
+def allowed_mode(mode: str) -> Mode:
+    """The mode of that name; anything else is refused with the four names."""
+    for known in MODES:
+        if mode == known:
+            return known
+    raise ValidationFailed(
+        f"There is no response mode {str(mode)[:40]!r}",
+        remediation=f"Use one of {', '.join(MODES)}",
+        details={"allowed_modes": list(MODES)},
+    )
+
+
+def _is_identifier(value: Any) -> bool:
+    return (isinstance(value, str) and 0 < len(value) <= PREVIEW_CHARACTERS) or type(value) is int
+
+
+def _usual_id_field(record: Record) -> str | None:
+    """The name of the field that identifies a record, by the usual names for such fields."""
+    for name in _ID_NAMES:
+        if _is_identifier(record.get(name)):
+            return name
+    for name, value in record.items():
+        if name.endswith(_ID_ENDINGS) and _is_identifier(value):
+            return name
+    return next((name for name in _NAMES if _is_identifier(record.get(name))), None)
+
+
+def id_field_of(record: Record, kind: RecordType | None) -> str | None:
+    """The field that identifies a record: the first of its type's `ids_only` that can, else the usual names."""
+    declared = kind.ids_only if kind is not None else ()
+    return next((name for name in declared if _is_identifier(record.get(name))), None) or _usual_id_field(record)
+
+
+def identify(item: Any, kind: RecordType | None = None) -> str | None:
+    """The identifier of an item as text, or None when it has none."""
+    if not isinstance(item, Mapping):
+        return None
+    name = id_field_of(item, kind)
+    return None if name is None else str(item[name])
+
+
+def bare(item: Any, kind: RecordType | None = None) -> Any:
+    """The least that an item can be shown as: a record by its identifier alone."""
+    name = id_field_of(item, kind) if isinstance(item, Mapping) else None
+    return in_mode(item, "ids_only", kind) if name is None else {name: item[name]}
+
+
+def in_mode(value: Any, mode: Mode, kind: RecordType | None = None) -> Any:
+    """A value as a mode shows it: records by their type or automatically, texts clipped, lists shortened."""
+    if isinstance(value, Mapping):
+        return kind.show(value, mode) if kind is not None else _show_record(value, mode)
+    if mode == "full":
+        return value
+    if isinstance(value, str):
+        return clip(value, _STRING_LENGTHS[mode])
+    if isinstance(value, (list, tuple)):
+        return [in_mode(item, mode, kind) for item in value[: _LIST_LENGTHS[mode]]]
+    return value
+
+
+def _show_record(record: Record, mode: Mode) -> Record:
+    if mode == "full":
+        return record
+    name = _usual_id_field(record)
+    if mode == "ids_only":
+        return {name: record[name]} if name is not None else _first_fact(record)
+    if mode == "metadata":
+        return {key: value for key, value in record.items() if key == name or _is_fact(value)}
+    return {key: value if key == name else _preview(value) for key, value in record.items()}
+
+
+def _is_fact(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= FACT_CHARACTERS
+    return value is None or isinstance(value, (bool, int, float))
+
+
+def _first_fact(record: Record) -> Record:
+    """For a record that nothing identifies: the first short fact that it has."""
+    return next(({key: value} for key, value in record.items() if value is not None and _is_fact(value)), {})
+
+
+def _preview(value: Any) -> Any:
+    """A nested value with long texts clipped and long lists cut, one level of records deep."""
+    if isinstance(value, Mapping):
+        return {key: inner for key, inner in value.items() if _is_fact(inner)}
+    return in_mode(value, "preview")

@@ -1,0 +1,92 @@
+"""Molds: what an advertised JSON Schema forbids to leave out or to shorten.
+
+Only what matters for making a value smaller is read from a schema: required members, fewest items, and texts
+whose wording is bound by an enum, a pattern or a format. Where a schema is too clever to follow (a choice
+between shapes), the value is kept whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+__all__ = ["ANYTHING", "Mold"]
+
+_CHOICES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependentRequired"})
+_BOUND_TEXT: Final = frozenset({"enum", "const", "pattern", "format", "minLength", "contentEncoding"})
+_BOUND_LIST: Final = frozenset({"contains", "prefixItems", "uniqueItems", "const", "enum"})
+_BOUND_RECORD: Final = frozenset({"minProperties", "const", "enum"})
+
+
+@dataclass(frozen=True)
+class Mold:
+    """One place in a schema, and the whole schema for its references."""
+
+    schema: Mapping[str, Any]
+    root: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any] | None) -> Mold:
+        """The mold of a schema; without one, anything goes."""
+        return cls(schema, schema)._resolved() if schema else ANYTHING
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The members that a record must keep."""
+        return frozenset(self.schema.get("required", ()))
+
+    @property
+    def fewest_items(self) -> int:
+        """How many items a list must keep."""
+        return int(self.schema.get("minItems", 0))
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is asked of this place."""
+        return not self.schema
+
+    def keeps_whole(self, value: Any) -> bool:
+        """Whether a value here cannot be made smaller without breaking the schema."""
+        if not _CHOICES.isdisjoint(self.schema):
+            return True
+        bound = _BOUND_TEXT if isinstance(value, str) else _BOUND_LIST if isinstance(value, list) else _BOUND_RECORD
+        return not bound.isdisjoint(self.schema)
+
+    def member(self, name: str) -> Mold:
+        """The mold of a record's member."""
+        properties = self.schema.get("properties", {})
+        return self._at(properties[name] if name in properties else self.schema.get("additionalProperties"))
+
+    @property
+    def item(self) -> Mold:
+        """The mold of a list's items."""
+        return self._at(self.schema.get("items"))
+
+    def _at(self, schema: Any) -> Mold:
+        return Mold(schema, self.root)._resolved() if isinstance(schema, Mapping) and schema else ANYTHING
+
+    def _resolved(self) -> Mold:
+        """Follow references inside the schema; one that leads elsewhere keeps its value whole."""
+        schema = self.schema
+        for _ in range(20):
+            reference = schema.get("$ref")
+            if not isinstance(reference, str):
+                return Mold(schema, self.root)
+            found = _look_up(self.root, reference)
+            if found is None:
+                return Mold({"allOf": ()}, self.root)
+            schema = found
+        return Mold({"allOf": ()}, self.root)
+
+
+def _look_up(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
+    if not reference.startswith("#"):
+        return None
+    found: Any = root
+    for step in reference[1:].strip("/").split("/") if reference != "#" else ():
+        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+ANYTHING: Final = Mold({}, {})

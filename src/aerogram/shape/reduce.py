@@ -1,0 +1,254 @@
+"""Reduction: the richest version of a JSON value that costs no more than the room there is.
+
+    records   share the room among their members: small ones stay whole, large ones get an equal part
+    lists     lose detail before they lose items: first every item by its identifier, as far as they fit,
+              then, best-ranked first, short facts, previews, everything; what room is left after that goes
+              to the first item that is not yet whole. With `detail_first`, items stay whole and the tail goes
+    texts     become marked previews
+
+Costs are those of the pieces, each counted once; the caller measures the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from aerogram.jsontext import dumps
+from aerogram.shape.modes import MODES, Mode, RecordType, bare, id_field_of, in_mode
+from aerogram.shape.mold import ANYTHING, Mold
+from aerogram.shape.text import clip
+
+__all__ = ["Part", "Reducer"]
+
+BYTES_PER_UNIT: Final = 64
+"""No piece is counted that has more bytes than this for each unit of room: it cannot fit."""
+SHORTEST_CLIP: Final = 24
+MISSES_PER_ROUND: Final = 6
+LEAST_FILL: Final = 4
+
+
+class Part(NamedTuple):
+    """A reduced value and what it costs."""
+
+    value: Any
+    cost: float
+
+
+@dataclass
+class _Row:
+    """An item of a list on its way from its identifier to its full detail."""
+
+    item: Any
+    shown: Any
+    cost: float
+    rank: int = -1
+
+
+@dataclass
+class Reducer:
+    """Reduces values; `price` gives the cost of a piece of JSON text."""
+
+    price: Callable[[str], float]
+    kind: RecordType | None = None
+    detail_first: bool = False
+    clipper: Callable[[str, int], str] | None = None
+    _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict)
+
+    def reduce(self, value: Any, room: float, mold: Mold = ANYTHING) -> Part | None:
+        """The richest version of the value within the room; None when there is none."""
+        cost = self.cost(value, room)
+        if cost <= room:
+            return Part(value, cost)
+        if mold.keeps_whole(value):
+            return None
+        if isinstance(value, str):
+            return self._reduce_text(value, room)
+        if isinstance(value, Mapping):
+            return self._reduce_record(value, room, mold)
+        if isinstance(value, list):
+            return self._reduce_list(value, room, mold)
+        return None
+
+    def cost(self, value: Any, room: float) -> float:
+        """What a value costs; infinity as soon as it is clear that it exceeds the room."""
+        known = self._known.get(id(value))
+        if known is not None and (known[1] < math.inf or known[2] > room * BYTES_PER_UNIT):
+            return known[1]
+        if isinstance(value, list) and self._exceeds(value, room):
+            return math.inf
+        text = dumps(value)
+        cost = self.price(text.decode()) if len(text) <= (room + 1) * BYTES_PER_UNIT else math.inf
+        if isinstance(value, (dict, list, str)):
+            self._known[id(value)] = (value, cost, len(text))
+        return cost
+
+    def _exceeds(self, items: list[Any], room: float) -> bool:
+        """Whether the first items of a list already cost more than the room, without looking at the rest."""
+        if len(items) > room:  # the separator alone costs as much
+            return True
+        spent = 0.0
+        for item in items:
+            spent += self.cost(item, room - spent)
+            if spent > room * 1.1 + 8:  # pieces cost a little more alone than together
+                return True
+        return False
+
+    def _reduce_text(self, text: str, room: float) -> Part | None:
+        """Clip to what fits, guessing the length from the cost so far."""
+        length = min(len(text) - 1, int(room * BYTES_PER_UNIT))
+        best = None
+        low = 0
+        for _ in range(8):
+            if length < SHORTEST_CLIP:
+                break
+            clipped = (self.clipper or clip)(text, length)
+            cost = self.price(dumps(clipped).decode())
+            if cost <= room:
+                best, low = Part(clipped, cost), length
+                if cost >= room * 0.97:
+                    break
+            # the mark costs a fixed part, the rest grows with the length
+            guess = int(length * max(room - 6, 1) / max(cost - 6, 1))
+            guess = guess if cost > room else min(guess, 2 * length)
+            if guess <= low or guess == length:
+                break
+            length = min(guess, len(text) - 1)
+        return best
+
+    def _reduce_record(self, record: Mapping[str, Any], room: float, mold: Mold) -> Part | None:
+        """Water-filling: go through the members from the cheapest on, each within its share of what is left."""
+        left = room - self.price("{}")
+        names = [name for _, name in zip(range(int(room) + 1), record, strict=False)]
+        vital = self._vital(record, mold)
+        prices = {name: self.price(dumps(name).decode() + ":,") for name in (*names, *vital)}
+        costs = {name: self.cost(record[name], left) + prices[name] for name in prices}
+        kept: dict[str, Any] = {}
+        pending = sorted(prices, key=lambda name: (name not in vital, costs[name]))
+        for count, name in enumerate(pending):
+            share = left / (len(pending) - count) if name not in vital else left
+            part = self.reduce(record[name], share - prices[name], mold.member(name))
+            if part is None and name in mold.required:
+                return None
+            if part is not None:
+                kept[name] = part.value
+                left -= part.cost + prices[name]
+        if not kept:
+            return None
+        return Part({name: kept[name] for name in record if name in kept}, room - left)
+
+    def _vital(self, record: Mapping[str, Any], mold: Mold) -> frozenset[str]:
+        """The members that come first: what the schema requires and what identifies the record."""
+        identifier = id_field_of(record, self.kind)
+        return frozenset(name for name in mold.required if name in record) | (
+            {identifier} if identifier else frozenset()
+        )
+
+    def _reduce_list(self, items: list[Any], room: float, mold: Mold) -> Part | None:
+        left = room - self.price("[]")
+        rows = self._whole_rows(items, left, mold) if self.detail_first else self._bare_rows(items, left, mold)
+        if len(rows) < mold.fewest_items:
+            return None
+        if not rows and items:
+            return None
+        left -= sum(row.cost for row in rows)
+        if len(rows) == len(items) and not self.detail_first:
+            left = self._enrich(rows, left, mold.item)
+        self._fill(rows, left, mold.item)
+        return Part([row.shown for row in rows], room - left)
+
+    def _bare_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
+        """As many items as fit by their identifiers."""
+        rows: list[_Row] = []
+        for item in items:
+            shown = _lawful(bare(item, self.kind), item, "ids_only", mold.item)
+            cost = self.cost(shown, left) + 1
+            if cost > left:
+                break
+            rows.append(_Row(item, shown, cost))
+            left -= cost
+        return rows or self._squeezed_first(items, left, mold)
+
+    def _whole_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
+        """As many items as fit in full; a first one that does not is reduced."""
+        rows: list[_Row] = []
+        for item in items:
+            shown = self.kind.show(item, "full") if self.kind and isinstance(item, Mapping) else item
+            cost = self.cost(shown, left) + 1
+            if cost > left:
+                break
+            rows.append(_Row(item, shown, cost, len(MODES) - 1))
+            left -= cost
+        return rows or self._squeezed_first(items, left, mold)
+
+    def _squeezed_first(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
+        part = self.reduce(items[0], left - 1, mold.item) if items else None
+        return [] if part is None else [_Row(items[0], part.value, part.cost + 1, len(MODES) - 1)]
+
+    def _view(self, item: Any, mode: Mode, mold: Mold) -> Any:
+        """An item in a mode, with what its schema insists on put back."""
+        shown = in_mode(item, mode, self.kind)
+        return shown if mode == "full" else _lawful(shown, item, mode, mold)
+
+    def _enrich(self, rows: list[_Row], left: float, mold: Mold) -> float:
+        """Raise the detail of the rows mode by mode, best-ranked first; the room that remains."""
+        for rank, mode in enumerate(MODES):
+            misses = 0
+            for row in rows:
+                shown = self._view(row.item, mode, mold)
+                if shown == row.shown:
+                    row.rank = rank
+                    continue
+                cost = self.cost(shown, left + row.cost) + 1
+                if cost - row.cost <= left:
+                    left -= cost - row.cost
+                    row.shown, row.cost, row.rank = shown, cost, rank
+                    continue
+                misses += 1
+                if misses == MISSES_PER_ROUND:
+                    break
+        return left
+
+    def _fill(self, rows: list[_Row], left: float, mold: Mold) -> None:
+        """Give the room that is left to the first rows that are not whole yet."""
+        tried = 0
+        for row in rows:
+            if left < LEAST_FILL or tried == MISSES_PER_ROUND:
+                return
+            if row.rank == len(MODES) - 1:
+                continue
+            tried += 1
+            part = self.reduce(row.item, row.cost - 1 + left, mold)
+            if part is not None and part.cost + 1 > row.cost and _says_no_less(part.value, row.shown):
+                left -= part.cost + 1 - row.cost
+                row.shown, row.cost = part.value, part.cost + 1
+
+
+def _says_no_less(richer: Any, poorer: Any) -> bool:
+    if isinstance(richer, Mapping) and isinstance(poorer, Mapping):
+        return len(richer) >= len(poorer)
+    return True
+
+
+def _mended(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
+    """What a mode shows, with required members in their smallest lawful form."""
+    if isinstance(item, Mapping) and isinstance(shown, Mapping):
+        names = [name for name in item if name in shown or name in mold.required]
+        return {
+            name: _lawful(
+                shown[name] if name in shown else in_mode(item[name], mode), item[name], mode, mold.member(name)
+            )
+            for name in names
+        }
+    if isinstance(item, list) and isinstance(shown, list):
+        count = max(len(shown), mold.fewest_items)
+        return [_lawful(in_mode(inner, mode), inner, mode, mold.item) for inner in item[:count]]
+    return shown
+
+
+def _lawful(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
+    if mold.is_free:
+        return shown
+    return item if mold.keeps_whole(item) else _mended(shown, item, mode, mold)

@@ -1,0 +1,104 @@
+"""Clipping: a long text becomes a marked preview that ends where a reader would stop."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+__all__ = ["clip", "ends_clipped", "whole_characters"]
+
+ELLIPSIS: Final = "…"
+JOINER: Final = "\u200d"
+VIRAMA: Final = 9
+"""The combining class of the signs that bind two consonants into one character."""
+
+LOOK_BACK: Final = 0.15
+"""The share of a preview that may be given up to end it at a sentence or a word."""
+
+_CLIPPED: Final = re.compile(r"… \[\+\d+ chars\]\Z")
+_SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
+_WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
+
+
+def _extends(character: str) -> bool:
+    """Whether a character only makes sense together with the one before it."""
+    if character < "\u0300":
+        return False
+    return (
+        unicodedata.category(character) in ("Mn", "Me", "Mc")
+        or character == JOINER
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= character <= "\U000e007f"  # tags of regional flags
+        or "\u1160" <= character <= "\u11ff"  # Hangul vowels and finals
+    )
+
+
+def _reaches_on(character: str) -> bool:
+    """Whether a character binds the next one to itself: joiners and viramas."""
+    return character == JOINER or (character > "\u0300" and unicodedata.combining(character) == VIRAMA)
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _splits_a_flag(text: str, at: int) -> bool:
+    if not (_is_flag_letter(text[at]) and _is_flag_letter(text[at - 1])):
+        return False
+    start = at
+    while start and _is_flag_letter(text[start - 1]):
+        start -= 1
+    return (at - start) % 2 == 1
+
+
+def _inside_a_character(text: str, at: int) -> bool:
+    return (
+        _extends(text[at])
+        or _reaches_on(text[at - 1])
+        or (text[at - 1] == "\r" and text[at] == "\n")
+        or _splits_a_flag(text, at)
+    )
+
+
+def whole_characters(text: str, at: int) -> int:
+    """The largest cut at or before `at` that leaves every user-perceived character whole."""
+    if at >= len(text):
+        return len(text)
+    while at > 0 and _inside_a_character(text, at):
+        at -= 1
+    return at
+
+
+def _last_match(pattern: re.Pattern[str], text: str, start: int, end: int) -> int | None:
+    found = None
+    for match in pattern.finditer(text, start, end):
+        found = match.end()
+    return found
+
+
+def _sensible_cut(text: str, at: int) -> int:
+    """A little before `at`, where a sentence or at least a word ends; else `at` itself."""
+    start = at - int(at * LOOK_BACK)
+    for pattern in (_SENTENCE_END, _WORD_END):
+        cut = _last_match(pattern, text, start, at)
+        if cut:
+            return cut
+    return at
+
+
+def clip(text: str, limit: int) -> str:
+    """The text, or its beginning with a mark that says how much is missing; at most `limit` characters."""
+    if len(text) <= limit:
+        return text
+    room = limit - len(f"{ELLIPSIS} [+{len(text)} chars]")
+    if room < 1:
+        return text[: whole_characters(text, max(limit - 1, 0))] + ELLIPSIS if limit > 0 else ""
+    cut = whole_characters(text, _sensible_cut(text, room))
+    kept = text[:cut].rstrip()
+    return f"{kept}{ELLIPSIS} [+{len(text) - len(kept)} chars]"
+
+
+def ends_clipped(text: str) -> bool:
+    """Whether a text ends with the mark of a clip."""
+    return text.endswith(ELLIPSIS) or _CLIPPED.search(text) is not None
