@@ -34,8 +34,13 @@ def _set(part: object, name: str, value: object) -> None:
     object.__setattr__(part, name, value)
 
 
-def _settle(part: object, *, mappings: tuple[str, ...] = (), sequences: tuple[str, ...] = ()) -> None:
-    """Give equal meaning one form: an empty mapping is none, a sequence is a tuple."""
+def _settle(
+    part: object, *, mappings: tuple[str, ...] = (), sequences: tuple[str, ...] = (), counts: tuple[str, ...] = ()
+) -> None:
+    """Give equal meaning one form: an empty mapping is none, a sequence is a tuple; a count is never negative."""
+    for name in counts:
+        if (getattr(part, name) or 0) < 0:
+            raise InvalidReply(f"{type(part).__name__}.{name} is not negative")
     for name in mappings:
         if not getattr(part, name):
             _set(part, name, None)
@@ -71,7 +76,7 @@ class Problem:
             _set(self, "kind", row.kind if row else "internal")
         if self.retry is None:
             _set(self, "retry", row.retry if row else KIND_RULES[self.kind].retry)
-        _settle(self, mappings=("details",))
+        _settle(self, mappings=("details",), counts=("retry_after",))
 
     @classmethod
     def of(cls, code: str, message: str | None = None, **known: Any) -> Problem:
@@ -133,7 +138,7 @@ class Page:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("extra",))
+        _settle(self, mappings=("extra",), counts=("total", "page_size"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ class RateLimit:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("extra",))
+        _settle(self, mappings=("extra",), counts=("limit", "remaining", "retry_after"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,11 @@ class Telemetry:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("extra",))
+        _settle(
+            self,
+            mappings=("extra",),
+            counts=("duration_ms", "tokens_estimated", "tokens_used", "billable_units"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +363,15 @@ def _check_status(reply: Reply[Any]) -> None:
         raise InvalidReply("a failed reply speaks through its problem's message")
 
 
+def _check_timestamp(text: str) -> None:
+    try:
+        zoned = dt.datetime.fromisoformat(text).tzinfo is not None
+    except (TypeError, ValueError):
+        zoned = False
+    if not zoned:
+        raise InvalidReply(f"a timestamp is ISO 8601 with a time zone, not {text!r}")
+
+
 def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
     """Keep the fields that say something; the others answer from the class."""
     held = self.__dict__
@@ -366,6 +384,8 @@ def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
             held[name] = value
     if not held.keys().isdisjoint(_STATUS_WORDS):
         _check_status(self)
+    if "timestamp" in held:
+        _check_timestamp(held["timestamp"])
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Reply) if f.name != "data"}

@@ -334,7 +334,7 @@ class KnowledgeV1Dialect(Dialect):
         warnings = body.get("warnings") or []
         if metadata.get("status") == "error" or body.get("error"):
             problem, warnings = _hear_problem(metadata, body.get("error"), warnings)
-            heard = {"data": body.get("results") or None, "status": "error", "problem": problem}
+            heard = {"data": None if heard["data"] == [] else heard["data"], "status": "error", "problem": problem}
         elif metadata.get("status") == "partial":
             heard["status"] = "partial"
         _hear_metadata(metadata, heard)

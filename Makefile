@@ -1,0 +1,49 @@
+# Everything a developer or CI does. `make` alone lists the targets.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+SOURCES := src tests bench
+# two workers on a small machine, more where there are more cores
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test bench docs goldens format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## make .venv and install what everything needs
+
+$(READY): pyproject.toml constraints.txt
+	@echo "== setting up .venv (about a minute the first time)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev
+	@touch $@
+
+check: $(READY) ## lint and types
+	@echo "== lint"
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@echo "== types"
+	@$(BIN)/mypy
+
+test: check ## everything that must be green
+	@echo "== tests"
+	@$(BIN)/python -m pytest -n $(WORKERS) -rs
+
+bench: $(READY) ## measure: every figure in the docs comes from here
+	@$(BIN)/python bench
+
+docs: $(READY) ## write the generated parts of the docs again
+	@$(BIN)/python docs/generate.py
+
+goldens: $(READY) ## accept the dialects' schemas as they are now (bump their version first)
+	@$(BIN)/python tests/golden/write.py
+
+format: $(READY) ## format the code
+	@$(BIN)/ruff check --fix --quiet $(SOURCES) || true
+	@$(BIN)/ruff format $(SOURCES)
+
+clean: ## remove what the targets made
+	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

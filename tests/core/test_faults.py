@@ -1,0 +1,120 @@
+"""What an exception means to the caller, and what it never tells."""
+
+import logging
+
+import pydantic
+import pytest
+
+from aerogram import problem_of, register_code, register_exception
+from aerogram.errors import NotFound, RateLimited, ReplyError
+
+
+class Login(pydantic.BaseModel):
+    user: str = pydantic.Field(min_length=2, pattern="^[a-z]+$")
+    password: str = pydantic.Field(min_length=8)
+    age: int = 0
+
+
+def refused(**given):
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        Login(**given)
+    return problem_of(refusal.value)
+
+
+def test_an_unknown_exception_is_masked_and_logged_under_the_request_id(caplog):
+    try:
+        raise RuntimeError("password=hunter2 in /etc/secret.conf")
+    except RuntimeError as error:
+        with caplog.at_level(logging.ERROR, "aerogram"):
+            problem = problem_of(error, request_id="req_1")
+    assert problem.code == "INTERNAL_ERROR" and "req_1" in problem.message
+    assert "hunter2" not in repr(problem) and "/etc" not in repr(problem)
+    assert "req_1" in caplog.text and "hunter2" in caplog.text
+
+
+def test_a_declared_error_tells_its_own_words():
+    problem = problem_of(NotFound("no spec x", remediation="list specs", details={"id": "x"}))
+    assert (problem.code, problem.message, problem.remediation) == ("NOT_FOUND", "no spec x", "list specs")
+    assert problem.details == {"id": "x"}
+
+
+def test_a_declared_error_carries_when_to_come_back():
+    assert problem_of(RateLimited("slow down", retry_after=45)).retry_after == 45
+
+
+def test_a_subclass_of_reply_error_brings_its_own_code():
+    register_code("LEDGER_CLOSED", parent="CONFLICT")
+
+    class LedgerClosed(ReplyError):
+        code = "LEDGER_CLOSED"
+
+    problem = problem_of(LedgerClosed("2025 is closed"))
+    assert (problem.code, problem.kind) == ("LEDGER_CLOSED", "conflict")
+
+
+def test_a_registered_exception_is_found_by_its_classes_nearest_first():
+    class Base(Exception):
+        pass
+
+    class Child(Base):
+        pass
+
+    class Grandchild(Child):
+        pass
+
+    register_exception(Base, "UNAVAILABLE")
+    register_exception(Child, "NOT_FOUND")
+    assert problem_of(Grandchild("gone")).code == "NOT_FOUND"
+    assert problem_of(Base("down")).message == "down"
+
+
+def test_a_registered_exception_can_keep_its_text_to_itself(caplog):
+    class Internal(Exception):
+        pass
+
+    register_exception(Internal, "UNAVAILABLE", tell=False)
+    problem = problem_of(Internal("10.0.0.7 refused"), request_id="req_2")
+    assert "10.0.0.7" not in repr(problem)
+    assert "10.0.0.7" in caplog.text and "req_2" in caplog.text
+
+
+@pytest.mark.parametrize("error", [TimeoutError("db at 10.0.0.7"), ConnectionResetError("peer 10.0.0.7")])
+def test_a_lost_connection_is_unavailable_and_leaks_no_address(error):
+    problem = problem_of(error)
+    assert problem.code == "UNAVAILABLE" and problem.retryable
+    assert "10.0.0.7" not in repr(problem)
+
+
+def test_a_missing_field_is_missing_required():
+    problem = refused(password="long enough")
+    assert problem.code == "MISSING_REQUIRED"
+    assert problem.details["field"] == "user" and problem.details["constraint"] == "required"
+    assert problem.details["received"] is None and problem.details["pointer"] == "/user"
+
+
+def test_a_wrong_value_names_field_constraint_and_what_was_received():
+    problem = refused(user="Bob!", password="long enough")
+    assert problem.code == "VALIDATION_ERROR"
+    assert problem.details["constraint"] == "pattern" and problem.details["pattern"] == "^[a-z]+$"
+    assert problem.details["received"] == "Bob!"
+
+
+def test_several_faults_are_all_listed_with_pointers():
+    problem = refused(user="B", age="old")
+    assert {fault["pointer"] for fault in problem.details["errors"]} == {"/user", "/password", "/age"}
+
+
+def test_a_secret_is_never_repeated():
+    problem = refused(user="bob", password="hunter2")
+    assert "hunter2" not in repr(problem)
+    assert problem.details["received"] == "***"
+
+
+def test_an_object_is_named_by_its_type_because_it_may_hold_secrets():
+    problem = refused(user={"password": "hunter2"}, password="long enough")
+    assert problem.details["received"] == "<dict>" and "hunter2" not in repr(problem)
+
+
+def test_a_long_value_is_shown_by_its_beginning():
+    problem = refused(user="x" * 10_000 + "!", password="long enough")
+    assert len(problem.details["received"]) < 250

@@ -1,0 +1,152 @@
+"""Reading bodies: any bytes in, a reply or one clear error out."""
+
+import contextlib
+import json
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aerogram import Reply, dialect, read, translate, validate
+from aerogram.errors import AerogramError, ContractError, InvalidReply, UnknownDialect
+from replies import json_values
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b'{"a": 1, "a": 2}', "stands twice"),
+        (b'{"success": true, "data": {"x": 1, "x": 2}}', "stands twice"),
+        (b'{"a": 1e999}', "too large"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "too large"),
+        (b'{"a": 99999999999999999999}', "too large"),
+        (b'{"a": NaN}', "not a JSON number"),
+        (b'{"a": "\\ud800"}', "surrogate"),
+        (b"[" * DEEP, "nested deeper"),
+        (b"[" * DEEP + b"]" * DEEP, "nested deeper"),
+        (b'{"success": true, "data": ' + b'{"a":' * 300 + b"1" + b"}" * 301, "nested deeper"),
+        (b"[1, 2]", "none of the known dialects"),
+        (b"null", "none of the known dialects"),
+        (b'{"hello": "world"}', "none of the known dialects"),
+    ],
+)
+def test_text_that_cannot_be_a_body_is_refused_with_the_rule(text, rule):
+    with pytest.raises(ContractError, match=rule):
+        read(text)
+
+
+def test_a_byte_order_mark_is_no_obstacle():
+    body = orjson.dumps(dialect("response-v2").encode(Reply.ok({"a": 1})))
+    assert read(b"\xef\xbb\xbf" + body).data == {"a": 1}
+
+
+def test_objects_nested_too_deep_are_refused_when_parsed_already():
+    data = {}
+    for _ in range(5000):
+        data = {"a": data}
+    with pytest.raises(ContractError, match="nested deeper"):
+        read({"success": True, "data": data, "error": None, "meta": {"version": "response-v2"}})
+
+
+GOOD = {"success": True, "data": {}, "error": None, "meta": {"version": "response-v2"}}
+STANDARD = {
+    "status": "sparse",
+    "query_echo": {},
+    "results": [1],
+    "citations": [],
+    "warnings": [],
+    "meta": {"request_id": "r", "api_version": "v2", "latency_ms": 1, "billable_units": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({**GOOD, "data": []}, "/data"),
+        ({**GOOD, "error": "x"}, "/error"),
+        ({**GOOD, "success": False}, "/error"),
+        ({**GOOD, "meta": {"version": "response-v3"}}, "/meta/version"),
+        ({**GOOD, "meta": {"version": "response-v2", "content_fidelity": "most"}}, "/meta/content_fidelity"),
+        (
+            {**GOOD, "meta": {"version": "response-v2", "warning_details": [{"message": 5}]}},
+            "/meta/warning_details/0/message",
+        ),
+        ({**GOOD, "meta": {"version": "response-v2", "aerogram": {"status": "great"}}}, "/meta/aerogram/status"),
+        ({**GOOD, "meta": {"version": "response-v2", "aerogram": {"box": "/nowhere"}}}, "/meta/aerogram"),
+        ({**GOOD, "meta": {"version": "response-v2", "aerogram": {"status": "partial"}}}, "/meta/aerogram"),
+        ({**GOOD, "meta": {"version": "response-v2", "aerogram": 5}}, "/meta/aerogram"),
+        ({**STANDARD, "status": "rich", "results": [1, 2]}, ""),
+        ({**STANDARD, "status": "empty", "results": []}, ""),
+        ({**STANDARD, "status": "partial"}, ""),
+        ({**STANDARD, "suggested_actions": [{"args": {}}]}, "/suggested_actions/0"),
+        ({"_metadata": {"timestamp": "noon"}, "results": []}, "/_metadata/timestamp"),
+        ({"_metadata": {"status": "fine"}, "results": []}, "/_metadata/status"),
+        ({"title": "x", "status": 200}, "/status"),
+    ],
+)
+def test_a_broken_contract_names_the_rule_and_the_pointer(body, pointer):
+    with pytest.raises(ContractError) as refusal:
+        read(body)
+    assert refusal.value.pointer == pointer
+    assert refusal.value.rule and refusal.value.dialect
+
+
+def test_reading_takes_fragments_and_validating_does_not():
+    fragment = {"success": True, "data": {"tasks": []}}
+    assert read(fragment).data == {"tasks": []}
+    with pytest.raises(ContractError) as refusal:
+        validate(fragment)
+    assert refusal.value.pointer == "/error"
+
+
+def test_validating_says_which_dialect_a_body_is_in():
+    assert validate(STANDARD).name == "standard-v2"
+
+
+def test_a_body_can_be_read_in_a_dialect_that_is_named():
+    assert read({"anything": 1}, dialect="bare").data == {"anything": 1}
+    with pytest.raises(UnknownDialect, match="response-v2"):
+        read({}, dialect="response-v9")
+
+
+def test_translating_fills_in_what_the_other_contract_requires():
+    body = translate(json.dumps(GOOD), "knowledge-1.0")
+    validate(body)
+    assert read(body).replace(request_id=None, operation=None, timestamp=None, telemetry=None) == read(GOOD)
+
+
+def test_a_success_has_no_problem_details():
+    with pytest.raises(InvalidReply, match="failures only"):
+        translate(GOOD, "problem")
+
+
+def test_an_incomplete_reply_is_refused_with_what_it_lacks():
+    with pytest.raises(InvalidReply, match=r"operation.*timestamp.*complete"):
+        dialect("knowledge-1.0").encode(Reply.ok([]))
+
+
+SHAPES = ["success", "data", "error", "meta", "status", "results", "warnings", "_metadata", "title", "type", "aerogram"]
+wild = st.dictionaries(st.sampled_from(SHAPES) | st.text(max_size=3), json_values, max_size=6)
+
+
+@given(body=wild | st.builds(lambda known, more: {**known, **more}, st.sampled_from([GOOD, STANDARD]), wild))
+@settings(max_examples=300, deadline=None)
+def test_any_object_is_read_or_refused_and_never_a_surprise(body):
+    try:
+        reply = read(body)
+    except ContractError:
+        return
+    assert isinstance(reply, Reply)
+
+
+@given(text=st.binary(max_size=200) | st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_read_or_refused_and_never_a_surprise(text):
+    with contextlib.suppress(AerogramError):
+        read(text)
