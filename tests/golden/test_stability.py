@@ -6,12 +6,12 @@ import copy
 import json
 
 import pytest
-from golden.compatibility import breaks
-from golden.write import broken_promises, current
 
 from aerogram.dialects import NAMES
 from aerogram.schemas import FOLDER, REVISIONS, published, schema
 from aerogram.tokens import Vocabulary
+from golden.compatibility import breaks
+from golden.write import broken_promises, current
 
 SLIM_TOKENS = 60
 every_dialect = pytest.mark.parametrize("name", NAMES)

@@ -12,10 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from golden.compatibility import breaks
-
 from aerogram.dialects import NAMES
 from aerogram.schemas import published, schema, typescript
+from golden.compatibility import breaks
 
 
 def current(name: str) -> dict[str, str]:
