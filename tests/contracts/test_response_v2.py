@@ -78,6 +78,8 @@ def test_data_is_always_an_object(data: Any) -> None:
     assert type(body["data"]) is dict
     assert DIALECT.decode(body).data == data
     assert type(DIALECT.decode(body).data) is type(data)
+    if not isinstance(data, dict | None):
+        assert body["data"] == {"results" if isinstance(data, list) else "result": data}
 
 
 def test_no_payload_is_an_empty_object() -> None:
@@ -162,6 +164,42 @@ def test_meta_key(row: Requirement) -> None:
     assert DIALECT.encode(everything())["meta"][key] == sample
     assert (key in DIALECT.encode(Reply.ok())["meta"]) == (row["required"] == "YES")
     assert DIALECT.encode(DIALECT.decode(DIALECT.encode(everything())))["meta"][key] == sample
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("request_id", 3),
+        ("warnings", "slow"),
+        ("warnings/0", 3),
+        ("warning_details/0/code", 3),
+        ("warning_details/0/context", []),
+        ("pagination", []),
+        ("pagination/cursor", 3),
+        ("pagination/has_more", "yes"),
+        ("pagination/total_count", "many"),
+        ("pagination/page_size", 1.5),
+        ("rate_limit/limit", "100"),
+        ("rate_limit/remaining", "few"),
+        ("rate_limit/reset_at", []),
+        ("rate_limit/retry_after", "soon"),
+        ("telemetry/duration_ms", "fast"),
+        ("telemetry/cache_hit", "yes"),
+        ("content_fidelity_schema_version", 1.0),
+        ("dropped_content_ids", "finding-003"),
+        ("content_archive_hashes", []),
+    ],
+)
+def test_a_meta_key_of_the_wrong_type_is_refused(place: str, wrong: Any) -> None:
+    """Each key has its type; a body that breaks it is refused at that place, of a success and of a failure."""
+    meta = DIALECT.encode(everything())["meta"]
+    target: Any = meta
+    *parents, last = [int(step) if step.isdigit() else step for step in place.split("/")]
+    for step in parents:
+        target = target[step]
+    target[last] = wrong
+    for body in (body_with(**meta), {**failure_with(), "meta": meta}):
+        assert pointer_of_refusal(body).startswith(f"/meta/{place}")
 
 
 @rows("RV2-PAGE-", column="key")
@@ -334,7 +372,7 @@ def test_standard_warning(row: Requirement) -> None:
     assert WARNINGS[row["code"]].severity == row["severity"]
     detail = DIALECT.encode(Reply.ok({}, notices=[Notice.of(row["code"])]))["meta"]["warning_details"][0]
     assert (detail["code"], detail["severity"]) == (row["code"], row["severity"])
-    assert detail["message"] == WARNINGS[row["code"]].description
+    assert (detail["message"], detail["suggestion"]) == (WARNINGS[row["code"]].description, WARNINGS[row["code"]].suggestion)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -349,6 +387,20 @@ def test_error_field(row: Requirement) -> None:
     assert body["data"][row["key"]] == getattr(problem, words.get(row["key"], row["key"]))
     assert aerogram.read(body).problem == problem
     DIALECT.validate(failure_with(**{key: value for key, value in body["data"].items() if key != row["key"]}))
+    assert pointer_of_refusal(failure_with(**{row["key"]: 3})) == f"/data/{row['key']}"
+
+
+@pytest.mark.parametrize("data", [{"feature": "beta"}, {"data": 1}, {"error_code": "mine"}, [1, 2], "text", None])
+def test_a_failure_keeps_data_of_its_own_and_the_delay(data: Any) -> None:
+    """Context beside the error fields stays readable, never overwrites them, and comes back; so does the delay."""
+    said = Reply.failed("RATE_LIMIT_EXCEEDED", "Slow down", data=data, retry_after=45)
+    body = DIALECT.encode(said)
+    assert (body["data"]["error_code"], body["data"]["retry_after_seconds"]) == ("RATE_LIMIT_EXCEEDED", 45)
+    if data == {"feature": "beta"}:
+        assert body["data"]["feature"] == "beta"
+    elif data is not None:
+        assert body["data"]["data"] == (1 if data == {"data": 1} else data)
+    assert aerogram.read(body) == said
 
 
 def test_error_codes_are_screaming_snake_case() -> None:
@@ -483,6 +535,33 @@ def test_helpers_state_the_version_whatever_they_are_given() -> None:
     assert asdict(success_response(meta=claim))["meta"]["version"] == "response-v2"
     assert asdict(error_response("It failed", meta=claim))["meta"]["version"] == "response-v2"
     assert asdict(ToolResponse(success=True))["meta"] == {"version": "response-v2"}
+
+
+def test_success_response_takes_every_other_key_of_meta() -> None:
+    """Details and fidelity land in their places, and further words in data."""
+    detail = {"code": "STALE_CACHE", "severity": "warning", "message": "old"}
+    body = asdict(
+        success_response(
+            {"a": 1},
+            warning_details=[detail],
+            content_fidelity="partial",
+            dropped_content_ids=["x"],
+            content_archive_hashes=ARCHIVED,
+            b=2,
+        )
+    )
+    assert body["data"] == {"a": 1, "b": 2}
+    assert (body["meta"]["warnings"], body["meta"]["warning_details"]) == (["old"], [detail])
+    assert (body["meta"]["dropped_content_ids"], body["meta"]["content_archive_hashes"]) == (["x"], ARCHIVED)
+
+
+def test_helpers_refuse_what_breaks_the_contract() -> None:
+    """No helper gives a body that would not validate."""
+    for broken in ({"pagination": {"cursor": 3}}, {"content_fidelity": "most"}, {"request_id": 7}):
+        with pytest.raises(ContractError):
+            success_response({}, **broken)
+    with pytest.raises(ContractError):
+        error_response("It failed", error_type="cosmic")
 
 
 def test_what_the_helpers_make_reads_back() -> None:
