@@ -13,7 +13,6 @@ from typing import Any
 
 from aerogram.codes import TABLE, WARNINGS, ErrorCode, WarningCode
 from aerogram.dialects import NAMES, dialect
-from aerogram.dialects.extension import KEY
 from aerogram.errors import UnknownCode
 from aerogram.reply import Reply
 
@@ -59,6 +58,8 @@ def explain_all() -> list[Explanation]:
 
 def _said_as(code: str) -> dict[str, str]:
     """What is left of the code in each dialect once the extension, which keeps the exact one, is taken away."""
+    from aerogram.dialects.extension import KEY  # it brings pydantic, which a list of codes can do without
+
     words = {}
     for name in NAMES:
         if name == "bare":
