@@ -46,6 +46,7 @@ MEGABYTE: Final = 1_000_000
 COLLECTION: Final = "aerogram_archive"
 REMEMBERED_GONE: Final = 1_000
 SHORTEST_PREFIX: Final = 12
+DIGEST_LENGTH: Final = 64
 STALE_DRAFT: Final = HOUR
 _GONE_WORDS: Final = {
     "expired": "has expired",
@@ -284,7 +285,7 @@ class Archive:
 
     async def _full_digest(self, owner: str, hash: str) -> str:
         digest = _digest(hash)
-        return digest if len(digest) == 64 else _match(await self._ledger(owner), hash)
+        return digest if len(digest) == DIGEST_LENGTH else _match(await self._ledger(owner), hash)
 
     async def _ledger(self, owner: str) -> _Ledger:
         try:
@@ -348,7 +349,7 @@ def _ledger_key(owner: str) -> str:
 
 def _digest(hash: str) -> str:
     digest = hash.removeprefix("sha256:").lower()
-    if not SHORTEST_PREFIX <= len(digest) <= 64 or set(digest) - set("0123456789abcdef"):
+    if not SHORTEST_PREFIX <= len(digest) <= DIGEST_LENGTH or set(digest) - set("0123456789abcdef"):
         raise NotFound(
             "That is not the hash of an archive entry",
             remediation="Use a hash from content_archive_hashes: sha256: and 64 hex digits",

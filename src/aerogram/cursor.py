@@ -35,6 +35,7 @@ __all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "query_hash"]
 DAY: Final = 86_400.0
 MAX_CURSOR_LENGTH: Final = 4_096
 SIGNATURE_BYTES: Final = 12
+SHORTEST_SECRET: Final = 16
 START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
 
 _ALWAYS: Final = ("query_hash", "offset", "response_mode", "exp", "kid", "sig")
@@ -82,8 +83,8 @@ class SigningKey:
     def from_secret(cls, secret: str | bytes) -> SigningKey:
         """The key for a secret that several servers share."""
         raw = secret.encode() if isinstance(secret, str) else secret
-        if len(raw) < 16:
-            raise ValueError("a shared cursor secret needs at least 16 bytes")
+        if len(raw) < SHORTEST_SECRET:
+            raise ValueError(f"a shared cursor secret needs at least {SHORTEST_SECRET} bytes")
         return cls(hashlib.sha256(b"kid" + raw).hexdigest()[:4], hashlib.sha256(raw).digest(), 0.0)
 
 
@@ -110,7 +111,7 @@ class KeyRing:
         """The ring in a private file, made when absent, so that cursors outlive a restart."""
         return _FileRing(Path(path or state_directory() / "cursor-keys.json"), rotate_every, keep)
 
-    def signing_key(self, now: float) -> SigningKey:
+    def signing_key(self) -> SigningKey:
         """The key to sign with."""
         return self._keys[0]
 
@@ -133,8 +134,8 @@ class _FileRing(KeyRing):
         private_directory(path.parent)
         self._update(rotate=False)
 
-    def signing_key(self, now: float) -> SigningKey:
-        if now - self._keys[0].created > self._rotate_every:
+    def signing_key(self) -> SigningKey:
+        if time.time() - self._keys[0].created > self._rotate_every:
             self._update(rotate=False)
         return self._keys[0]
 
@@ -176,7 +177,7 @@ class _FileRing(KeyRing):
             json.dump({"keys": rows}, file)
             file.flush()
             os.fsync(descriptor)
-        os.replace(draft, self._path)
+        draft.replace(self._path)
 
 
 class Cursors:
@@ -192,7 +193,7 @@ class Cursors:
     def seal(self, position: Position, *, principal: str | None = None) -> str:
         """The position as a signed cursor that only this principal can use."""
         now = self._clock()
-        key = self._keys.signing_key(now)
+        key = self._keys.signing_key()
         body: dict[str, Any] = {
             "query_hash": position.query_hash,
             "offset": position.offset,

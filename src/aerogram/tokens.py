@@ -41,13 +41,19 @@ class Counter(Protocol):
     """Anything that can say how large a text is."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it is called in a reply."""
+        ...
 
     @property
-    def unit(self) -> Unit: ...
+    def unit(self) -> Unit:
+        """What it counts."""
+        ...
 
     @property
-    def margin(self) -> float: ...
+    def margin(self) -> float:
+        """The largest fraction by which the client's count may exceed this one."""
+        ...
 
     def count(self, text: str) -> int:
         """The size of the text in the counter's unit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import subprocess
@@ -27,12 +28,10 @@ def find_free_port() -> int:
 
 def wait_until_listening(port: int, server: subprocess.Popen[bytes]) -> None:
     for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
-        except OSError:
-            assert server.poll() is None, "redis-server ended at once"
-            time.sleep(0.05)
+        assert server.poll() is None, "redis-server ended at once"
+        time.sleep(0.05)
     raise AssertionError("redis-server did not start")
 
 

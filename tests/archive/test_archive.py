@@ -1,5 +1,7 @@
 """The archive: what was put away comes back whole, to its owner, while it lasts."""
 
+# ruff: noqa: ASYNC240 - a test may block its own loop
+
 from __future__ import annotations
 
 import asyncio

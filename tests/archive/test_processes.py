@@ -39,7 +39,7 @@ def start_writer(directory: Path, name: str, count: int) -> subprocess.Popen[str
 
 async def reading(directory: Path, hashes: list[str]) -> list[Content]:
     archive = Archive.at(directory)
-    return [await archive.get(hash, principal="ada") for hash in hashes]
+    return [await archive.get(one, principal="ada") for one in hashes]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -69,7 +69,7 @@ async def put_and_count(directory: Path) -> int:
 def test_two_processes_share_a_store_and_its_quota(tmp_path: Path) -> None:
     """Each reads what the other wrote, and no entry is left out of the sum."""
     writers = [start_writer(tmp_path, name, 15) for name in ("one", "two")]
-    hashes = [hash for writer in writers for hash in writer.communicate()[0].split()[1:]]
+    hashes = [line for writer in writers for line in writer.communicate()[0].split()[1:]]
     assert len(set(hashes)) == 30
     assert [content.hash for content in asyncio.run(reading(tmp_path, hashes))] == hashes
     usage = asyncio.run(usage_of(tmp_path))

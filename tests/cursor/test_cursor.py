@@ -136,7 +136,7 @@ print(Cursors(KeyRing.at(path)).open(cursor, query_hash=query, principal="ada").
 
 
 def test_processes_that_start_together_share_one_key(tmp_path: Path) -> None:
-    program = "import sys; from aerogram.cursor import KeyRing; print(KeyRing.at(sys.argv[1]).signing_key(0).kid)"
+    program = "import sys; from aerogram.cursor import KeyRing; print(KeyRing.at(sys.argv[1]).signing_key().kid)"
     path = str(tmp_path / "keys.json")
     started = [
         subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in range(4)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, Final
 
 from aerogram.content import Content, sha256_of
@@ -84,7 +83,7 @@ class Account:
         return replace(self.reply.telemetry or Telemetry(), tokens_estimated=after, tokens_used=after)
 
     def _fidelity(self, loss: Loss, after: int) -> Fidelity:
-        listed = tuple(islice(loss.dropped_ids(self.kind), self._listed))
+        listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
         hashes, extra = dict(self.hashes), {}
         if loss.dropped > len(listed):
             extra["dropped_count"] = loss.dropped
@@ -135,7 +134,7 @@ class Account:
     def dropped_ids(self, loss: Loss) -> Content | None:
         """The whole list of dropped identifiers, when the reply names only the first of them."""
         loss = self._final(loss)
-        return Content.of_json(list(loss.dropped_ids(self.kind))) if self._archives_ids(loss) else None
+        return Content.of_json(loss.dropped_ids(self.kind)) if self._archives_ids(loss) else None
 
     def _final(self, loss: Loss) -> Loss:
         """The loss without what the next page brings."""

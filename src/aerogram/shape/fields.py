@@ -51,7 +51,7 @@ def _paths(value: Any, prefix: str = "", depth: int = 3) -> Iterable[str]:
     """The dotted paths of a value, each before those inside it."""
     if isinstance(value, list):
         value = value[0] if value else None
-    if not isinstance(value, Mapping) or depth == 0:
+    if not isinstance(value, dict) or depth == 0:
         return
     for name, inner in value.items():
         yield prefix + name
@@ -90,7 +90,7 @@ def _prune(value: Any, tree: Tree) -> Any:
         return value
     if isinstance(value, list):
         return [_prune(item, tree) for item in value]
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     kept = {}
     for name, branch in tree.items():

@@ -6,13 +6,12 @@ items; what came after is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
+from aerogram.identity import identify_all
 from aerogram.reply import FidelityLevel
-from aerogram.shape.modes import RecordType, identify
+from aerogram.shape.modes import RecordType
 
 __all__ = ["Loss", "loss_between"]
 
@@ -50,11 +49,13 @@ class Loss:
             return "summary"
         return "partial"
 
-    def dropped_ids(self, kind: RecordType | None) -> Iterator[str]:
-        """The identifiers of the dropped items; one without is named by its position, as `#17`."""
+    def dropped_ids(self, kind: RecordType | None, most: int | None = None) -> list[str | int]:
+        """The identifiers of the dropped items, or of the first `most` of them."""
+        found: list[str | int] = []
         for items, start in self.tails:
-            for position, item in enumerate(islice(items, start, None), start=start):
-                yield identify(item, kind) or f"#{position}"
+            stop = None if most is None else start + most - len(found)
+            found += identify_all(items[start:stop], start, kind.ids_only if kind else ())
+        return found
 
 
 def loss_between(original: Any, reduced: Any) -> Loss:
@@ -69,7 +70,7 @@ def _compare(original: Any, reduced: Any, loss: Loss) -> None:
         _count_whole(original, loss)
     elif isinstance(original, list) and isinstance(reduced, list):
         _compare_lists(original, reduced, loss)
-    elif isinstance(original, Mapping) and isinstance(reduced, Mapping):
+    elif isinstance(original, dict) and isinstance(reduced, dict):
         loss.omitted += sum(name not in reduced for name in original)
         for name, value in reduced.items():
             if name in original:
@@ -92,4 +93,4 @@ def _compare_lists(original: list[Any], reduced: list[Any], loss: Loss) -> None:
     for item, shown in zip(original, reduced, strict=False):
         if shown is not item and shown != item:
             loss.shortened += 1
-            loss.bare += isinstance(shown, Mapping) and len(shown) == 1 < len(item)
+            loss.bare += isinstance(shown, dict) and len(shown) == 1 < len(item)

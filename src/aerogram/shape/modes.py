@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import ValidationFailed
+from aerogram.identity import id_member
 from aerogram.shape.text import clip
 
-__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "id_field_of", "identify", "in_mode", "snippet"]
+__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]
 
 Mode: TypeAlias = Literal["ids_only", "metadata", "preview", "full"]
 Record: TypeAlias = Mapping[str, Any]
@@ -25,9 +26,6 @@ PREVIEW_CHARACTERS: Final = 200
 FACT_CHARACTERS: Final = 80
 NAME_CHARACTERS: Final = 40
 
-_ID_NAMES: Final = ("id", "_id", "uuid", "guid", "key", "slug")
-_ID_ENDINGS: Final = ("_id", "Id", "ID", "_uuid", "_key")
-_NAMES: Final = ("uri", "url", "path", "name", "title", "label")
 _LIST_LENGTHS: Final[Mapping[Mode, int]] = MappingProxyType({"ids_only": 1, "metadata": 3, "preview": 5})
 _STRING_LENGTHS: Final[Mapping[Mode, int]] = MappingProxyType(
     {"ids_only": NAME_CHARACTERS, "metadata": FACT_CHARACTERS, "preview": PREVIEW_CHARACTERS}
@@ -84,44 +82,15 @@ def allowed_mode(mode: str) -> Mode:
     )
 
 
-def _is_identifier(value: Any) -> bool:
-    return (isinstance(value, str) and 0 < len(value) <= PREVIEW_CHARACTERS) or type(value) is int
-
-
-def _usual_id_field(record: Record) -> str | None:
-    """The name of the field that identifies a record, by the usual names for such fields."""
-    for name in _ID_NAMES:
-        if _is_identifier(record.get(name)):
-            return name
-    for name, value in record.items():
-        if name.endswith(_ID_ENDINGS) and _is_identifier(value):
-            return name
-    return next((name for name in _NAMES if _is_identifier(record.get(name))), None)
-
-
-def id_field_of(record: Record, kind: RecordType | None) -> str | None:
-    """The field that identifies a record: the first of its type's `ids_only` that can, else the usual names."""
-    declared = kind.ids_only if kind is not None else ()
-    return next((name for name in declared if _is_identifier(record.get(name))), None) or _usual_id_field(record)
-
-
-def identify(item: Any, kind: RecordType | None = None) -> str | None:
-    """The identifier of an item as text, or None when it has none."""
-    if not isinstance(item, Mapping):
-        return None
-    name = id_field_of(item, kind)
-    return None if name is None else str(item[name])
-
-
 def bare(item: Any, kind: RecordType | None = None) -> Any:
     """The least that an item can be shown as: a record by its identifier alone."""
-    name = id_field_of(item, kind) if isinstance(item, Mapping) else None
+    name = id_member(item, kind.ids_only if kind else ()) if isinstance(item, dict) else None
     return in_mode(item, "ids_only", kind) if name is None else {name: item[name]}
 
 
 def in_mode(value: Any, mode: Mode, kind: RecordType | None = None) -> Any:
     """A value as a mode shows it: records by their type or automatically, texts clipped, lists shortened."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return kind.show(value, mode) if kind is not None else _show_record(value, mode)
     if mode == "full":
         return value
@@ -135,7 +104,7 @@ def in_mode(value: Any, mode: Mode, kind: RecordType | None = None) -> Any:
 def _show_record(record: Record, mode: Mode) -> Record:
     if mode == "full":
         return record
-    name = _usual_id_field(record)
+    name = id_member(record)
     if mode == "ids_only":
         return {name: record[name]} if name is not None else _first_fact(record)
     if mode == "metadata":
@@ -156,6 +125,6 @@ def _first_fact(record: Record) -> Record:
 
 def _preview(value: Any) -> Any:
     """A nested value with long texts clipped and long lists cut, one level of records deep."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: inner for key, inner in value.items() if _is_fact(inner)}
     return in_mode(value, "preview")

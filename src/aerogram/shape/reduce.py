@@ -16,8 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from aerogram.identity import id_member
 from aerogram.jsontext import dumps
-from aerogram.shape.modes import MODES, Mode, RecordType, bare, id_field_of, in_mode
+from aerogram.shape.modes import MODES, Mode, RecordType, bare, in_mode
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip
 
@@ -55,7 +56,10 @@ class Reducer:
     kind: RecordType | None = None
     detail_first: bool = False
     clipper: Callable[[str, int], str] | None = None
+    # by identity, with the value itself so that the identity stays its own
     _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict)
+    _seen: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
+    _bare: dict[int, tuple[Any, Any, float]] = field(default_factory=dict)
 
     def reduce(self, value: Any, room: float, mold: Mold = ANYTHING) -> Part | None:
         """The richest version of the value within the room; None when there is none."""
@@ -66,7 +70,7 @@ class Reducer:
             return None
         if isinstance(value, str):
             return self._reduce_text(value, room)
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return self._reduce_record(value, room, mold)
         if isinstance(value, list):
             return self._reduce_list(value, room, mold)
@@ -141,7 +145,7 @@ class Reducer:
 
     def _vital(self, record: Mapping[str, Any], mold: Mold) -> frozenset[str]:
         """The members that come first: what the schema requires and what identifies the record."""
-        identifier = id_field_of(record, self.kind)
+        identifier = id_member(record, self.kind.ids_only if self.kind else ())
         return frozenset(name for name in mold.required if name in record) | (
             {identifier} if identifier else frozenset()
         )
@@ -162,20 +166,27 @@ class Reducer:
     def _bare_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
         """As many items as fit by their identifiers."""
         rows: list[_Row] = []
+        inner = mold.item
         for item in items:
-            shown = _lawful(bare(item, self.kind), item, "ids_only", mold.item)
-            cost = self.cost(shown, left) + 1
-            if cost > left:
+            row = self._bare.get(id(item)) or self._bare_row(item, inner)
+            if row[2] > left:
                 break
-            rows.append(_Row(item, shown, cost))
-            left -= cost
+            rows.append(_Row(*row))
+            left -= row[2]
         return rows or self._squeezed_first(items, left, mold)
+
+    def _bare_row(self, item: Any, mold: Mold) -> tuple[Any, Any, float]:
+        """An item, how it looks by its identifier alone, and what that costs."""
+        shown = _lawful(bare(item, self.kind), item, "ids_only", mold)
+        row = (item, shown, self.price(dumps(shown).decode()) + 1)
+        self._bare[id(item)] = row
+        return row
 
     def _whole_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
         """As many items as fit in full; a first one that does not is reduced."""
         rows: list[_Row] = []
         for item in items:
-            shown = self.kind.show(item, "full") if self.kind and isinstance(item, Mapping) else item
+            shown = self.kind.show(item, "full") if self.kind and isinstance(item, dict) else item
             cost = self.cost(shown, left) + 1
             if cost > left:
                 break
@@ -189,8 +200,12 @@ class Reducer:
 
     def _view(self, item: Any, mode: Mode, mold: Mold) -> Any:
         """An item in a mode, with what its schema insists on put back."""
-        shown = in_mode(item, mode, self.kind)
-        return shown if mode == "full" else _lawful(shown, item, mode, mold)
+        seen = self._seen.get((id(item), mode))
+        if seen is None:
+            shown = in_mode(item, mode, self.kind)
+            seen = (item, shown if mode == "full" else _lawful(shown, item, mode, mold))
+            self._seen[id(item), mode] = seen
+        return seen[1]
 
     def _enrich(self, rows: list[_Row], left: float, mold: Mold) -> float:
         """Raise the detail of the rows mode by mode, best-ranked first; the room that remains."""
@@ -227,14 +242,14 @@ class Reducer:
 
 
 def _says_no_less(richer: Any, poorer: Any) -> bool:
-    if isinstance(richer, Mapping) and isinstance(poorer, Mapping):
+    if isinstance(richer, dict) and isinstance(poorer, dict):
         return len(richer) >= len(poorer)
     return True
 
 
 def _mended(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
     """What a mode shows, with required members in their smallest lawful form."""
-    if isinstance(item, Mapping) and isinstance(shown, Mapping):
+    if isinstance(item, dict) and isinstance(shown, dict):
         names = [name for name in item if name in shown or name in mold.required]
         return {
             name: _lawful(

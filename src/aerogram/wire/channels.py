@@ -1,0 +1,154 @@
+"""Channels: what of a reply goes into `content`, which some clients show, and what into `structuredContent`.
+
+    policy    content                                          structuredContent
+    mirror    the body as compact JSON                         the body
+    compact   the body in its cheapest lossless encoding       the body
+    summary   a few lines: status, ids, cursor, fidelity,      the body
+              error code, how to retrieve the rest
+    text      the body as compact JSON                         nothing
+
+Whichever channel a client drops, identifiers, cursor, fidelity, error code and the retrieval call are in the other.
+A reply's size is what both channels take together, because some clients forward both. Pictures and sounds are not
+text and are not counted as text; a budget in bytes counts the result as it goes over the wire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ValidationFailed
+from aerogram.identity import identify
+from aerogram.jsontext import dumps
+from aerogram.reply import Action, Fidelity, Page, Problem, Reply
+from aerogram.tokens import Counter, best_counter
+from aerogram.wire.encodings import cheapest_text
+
+__all__ = ["POLICIES", "Channels", "Policy", "Sizer", "channels_of", "summary_of"]
+
+Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
+POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
+
+_SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
+"""How often a piece of data is paid for, about; the measured whole corrects it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """What a tool result says in each of its two channels."""
+
+    text: str
+    structured: Any = None
+
+
+def channels_of(reply: Reply[Any], body: Any, policy: Policy, counter: Counter | None = None) -> Channels:
+    """The two channels of a reply whose body a dialect has written."""
+    if policy == "mirror":
+        return Channels(dumps(body).decode(), body)
+    if policy == "compact":
+        return Channels(cheapest_text(body, counter), body)
+    if policy == "summary":
+        return Channels(summary_of(reply, body), body)
+    if policy == "text":
+        return Channels(dumps(body).decode())
+    raise ValidationFailed(f"There is no channel policy {policy!r}", remediation=f"Use one of {', '.join(POLICIES)}")
+
+
+def summary_of(reply: Reply[Any], body: Any = None) -> str:
+    """A reply in a few lines that are enough to take the next step."""
+    lines = [_headline(reply, body)]
+    if reply.problem is not None:
+        lines.append(_problem_line(reply.problem))
+    ids = [found for item in _items(reply.data) if (found := identify(item)) is not None]
+    if ids:
+        lines.append("ids: " + ", ".join(ids))
+    if reply.page is not None:
+        lines.append(_page_line(reply.page))
+    if reply.fidelity is not None:
+        lines.append(_fidelity_line(reply.fidelity))
+    lines += [f"warning: {notice.message}" for notice in reply.notices]
+    lines += [f"next: {_call(action)}" for action in reply.actions]
+    return "\n".join(lines)
+
+
+def _headline(reply: Reply[Any], body: Any) -> str:
+    if reply.problem is not None:
+        return reply.problem.user_message or reply.problem.message
+    status = body.get("status") if isinstance(body, dict) else None
+    count = len(_items(reply.data))
+    results = f"{count} result" if count == 1 else f"{count} results"
+    return f"{status if isinstance(status, str) else reply.status} · {results}"
+
+
+def _items(data: Any) -> list[Any]:
+    """The items of a reply: its list, the first list inside its record, or the record itself."""
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict):
+        return next((value for value in data.values() if isinstance(value, list) and value), [data])
+    return [] if data is None else [data]
+
+
+def _problem_line(problem: Problem) -> str:
+    said = [f"error: {problem.code}"]
+    if problem.remediation:
+        said.append(problem.remediation)
+    if problem.retry_after is not None:
+        said.append(f"retry after {problem.retry_after:g} s")
+    return "; ".join(said)
+
+
+def _page_line(page: Page) -> str:
+    total = f" of {page.total}" if page.total is not None else ""
+    if page.cursor:
+        return f"next page{total}: cursor={page.cursor}"
+    return f"last page{total}" if page.has_more is False else f"more{total}: {page.has_more}"
+
+
+def _fidelity_line(fidelity: Fidelity) -> str:
+    said = [f"fidelity: {fidelity.level}"]
+    dropped = (fidelity.extra or {}).get("dropped_count", len(fidelity.dropped_ids))
+    if dropped:
+        said.append(f"{dropped} left out" + (f" ({', '.join(fidelity.dropped_ids)})" if fidelity.dropped_ids else ""))
+    said += [f"{name}={digest}" for name, digest in (fidelity.archive_hashes or {}).items()]
+    return "; ".join(said)
+
+
+def _call(action: Action) -> str:
+    arguments = ", ".join(f"{name}={dumps(value).decode()}" for name, value in (action.args or {}).items())
+    return f"{action.tool or action.endpoint}({arguments})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizer:
+    """The size of a reply in a dialect and a channel policy, as a counter counts it: a `measure` for `fit`."""
+
+    dialect: str | Dialect = "response-v2"
+    policy: Policy = "text"
+    counter: Counter = field(default_factory=best_counter)
+
+    def __call__(self, reply: Reply[Any], /) -> int:
+        """The size of the whole reply, both channels together."""
+        spoken = dialect_named(self.dialect)
+        completed = spoken.complete(reply)
+        return self.of(channels_of(completed, spoken.encode(completed), self.policy, self.counter))
+
+    def of(self, channels: Channels) -> int:
+        """The size of rendered channels."""
+        if self.counter.unit == "bytes":
+            return self.counter.count(_wire_text(channels))
+        size = self.counter.count(channels.text)
+        return size + (0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode()))
+
+    def price(self, text: str) -> float:
+        """What a piece of JSON text adds to a reply."""
+        return self.counter.count(text) * _SHARES[self.policy]
+
+
+def _wire_text(channels: Channels) -> str:
+    result: dict[str, Any] = {"content": [{"type": "text", "text": channels.text}]}
+    if channels.structured is not None:
+        result["structuredContent"] = channels.structured
+    return dumps(result).decode()
