@@ -17,6 +17,7 @@ import fractions
 import functools
 import inspect
 import ipaddress
+import itertools
 import operator
 import os
 import re
@@ -24,12 +25,15 @@ import sys
 import types
 import uuid
 import zoneinfo
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
 import orjson
 import pydantic
 import pydantic_core
+from pydantic.dataclasses import is_pydantic_dataclass
+
+from aerogram.normalize.survey import extent
 
 __all__ = ["Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
 
@@ -48,6 +52,7 @@ class Form(NamedTuple):
 
 
 TEMPORAL = orjson.OPT_UTC_Z
+_ENDLESS = 1_000_000
 
 
 def qualified_name(kind: type) -> str:
@@ -81,7 +86,15 @@ def _duration(value: datetime.timedelta) -> str:
     return str(pydantic_core.to_jsonable_python(datetime.timedelta(value.days, value.seconds, value.microseconds)))
 
 
-def _sorted_set(value: Set[Any]) -> list[Any]:
+def bounded_list(value: Iterable[Any]) -> list[Any]:
+    """The items of a container that may have no end: its class is not ours to trust."""
+    items = list(itertools.islice(value, _ENDLESS + 1))
+    if len(items) > _ENDLESS:
+        raise OverflowError(f"it has more than {_ENDLESS:,} items")
+    return items
+
+
+def _sorted_set(value: Collection[Any]) -> list[Any]:
     """Numbers by size, text by code point, anything else by type and JSON text."""
     kinds = set(map(type, value))
     if kinds <= {int, bool} or kinds == {str}:
@@ -119,7 +132,6 @@ _EXACT: dict[type, Callable[[Any], Any]] = {
     decimal.Decimal: str,
     fractions.Fraction: str,
     complex: pydantic_core.to_jsonable_python,
-    range: list,
     datetime.timezone: _zone,
     zoneinfo.ZoneInfo: str,
     types.SimpleNamespace: vars,
@@ -161,11 +173,12 @@ _BASES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
 )
 
 _CONTAINERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
-    (dict, lambda value: dict(value.items())),
-    (Mapping, lambda value: {key: value[key] for key in value}),
-    ((list, tuple, collections.deque, collections.abc.ValuesView, collections.abc.ItemsView), list),
-    (Set, _sorted_set),
-    (array.array, list),
+    (dict, lambda value: dict(bounded_list(value.items()))),
+    (Mapping, lambda value: {key: value[key] for key in bounded_list(value)}),
+    ((list, tuple, collections.deque, array.array), bounded_list),
+    ((collections.abc.KeysView, collections.abc.ItemsView, collections.abc.ValuesView), bounded_list),
+    (Set, lambda value: _sorted_set(bounded_list(value))),
+    (Sequence, bounded_list),
 )
 
 _HOOKS = ("to_dict", "as_dict", "_asdict", "asdict", "to_json_dict")
@@ -197,12 +210,7 @@ def _hooked(kind: type) -> Form | None:
 
 
 def _container(kind: type) -> Form | None:
-    if issubclass(kind, Iterator):
-        return None
-    found = _by_base(kind, _CONTAINERS)
-    if found is None and issubclass(kind, Sequence):
-        return Form("json", list)
-    return found
+    return None if issubclass(kind, (Iterator, range)) else _by_base(kind, _CONTAINERS)
 
 
 def _live(kind: type) -> Form | None:
@@ -224,7 +232,7 @@ def _live(kind: type) -> Form | None:
 
 
 def _record(kind: type) -> Form | None:
-    if issubclass(kind, pydantic.BaseModel):
+    if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
         return Form("json", _model(kind))
     if dataclasses.is_dataclass(kind):
         return Form("json", _dataclass(kind))
@@ -254,11 +262,11 @@ def _attributes(names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
 
 
 def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
-    names = [field.name for field in dataclasses.fields(kind)]
-    by_name = _attributes({name: name for name in names})
-    if not getattr(kind, "__dictoffset__", 0):
+    fields = dataclasses.fields(kind)
+    by_name = _attributes({field.name: field.name for field in fields})
+    if not (kind.__dictoffset__ and all(_is_stored(kind, field) for field in fields)):
         return by_name
-    count = len(names)
+    count = len(fields)
 
     def convert(value: Any) -> dict[str, Any]:
         held: dict[str, Any] = value.__dict__
@@ -267,10 +275,18 @@ def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
     return convert
 
 
-def _model(kind: type[pydantic.BaseModel]) -> Callable[[Any], Any]:
-    serializer = kind.__pydantic_serializer__
+def _is_stored(kind: type, field: dataclasses.Field[Any]) -> bool:
+    """Whether every instance keeps the field in its own dictionary, under its own name."""
+    return field.init and not hasattr(inspect.getattr_static(kind, field.name, None), "__set__")
 
-    def convert(value: pydantic.BaseModel) -> Any:
+
+def _model(kind: Any) -> Callable[[Any], Any]:
+    serializer = kind.__pydantic_serializer__
+    is_open_ended = getattr(kind, "model_config", {}).get("extra") == "allow"
+
+    def convert(value: Any) -> Any:
+        if is_open_ended and extent((value.__pydantic_extra__,), _ENDLESS) > _ENDLESS:
+            raise OverflowError("its extra fields are too large")
         return serializer.to_python(value, mode="json", by_alias=True, polymorphic_serialization=True, warnings=False)
 
     return convert

@@ -23,14 +23,12 @@ class Policy:
     """The settings of a normaliser; the defaults do what the documentation says.
 
     `blocks`: one text block per list item (`each`), or the whole value as one (`one`).
-    `non_finite`: NaN and the infinities as `null`, or as the texts NaN, Infinity and -Infinity.
     `fallback`: an odd value deep inside is replaced where it stands (`value`), or the
     whole result goes without structured content (`result`).
     `max_depth` leaves room for the message around the value: readers stop at 200 levels.
     """
 
     blocks: Literal["each", "one"] = "each"
-    non_finite: Literal["null", "text"] = "null"
     fallback: Literal["value", "result"] = "value"
     max_bytes: int = 16 * 1024 * 1024
     max_items: int = 10_000

@@ -1,0 +1,217 @@
+"""Libraries: the forms of types from packages that a caller may have imported.
+
+A package is only looked for among the modules already loaded; this one imports none.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import io
+import operator
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from aerogram.normalize.forms import Form, base64_text
+
+__all__ = ["library_form"]
+
+Finder = Callable[[Any, type], Form | None]
+
+
+def library_form(kind: type) -> Form | None:
+    """The form of a type that one of the known packages defines, or that derives from one."""
+    packages = {str(base.__module__).partition(".")[0] for base in kind.__mro__}
+    for name in packages & _FINDERS.keys():
+        module = sys.modules.get(name)
+        found = _FINDERS[name](module, kind) if module is not None else None
+        if found:
+            return found
+    return None
+
+
+def _json(convert: Callable[[Any], Any]) -> Form:
+    return Form("json", convert)
+
+
+# numpy
+
+
+def _numpy(numpy: Any, kind: type) -> Form | None:
+    if issubclass(kind, numpy.ndarray):
+        return _json(lambda value: _array(numpy, value))
+    if issubclass(kind, (numpy.datetime64, numpy.timedelta64)):
+        return _json(lambda value: _instant(numpy, value))
+    if issubclass(kind, numpy.void):
+        return _json(lambda value: dict(zip(value.dtype.names, value, strict=True)) if value.dtype.names else value.item())
+    return _json(lambda value: value.item()) if issubclass(kind, numpy.generic) else None
+
+
+def _array(numpy: Any, value: Any) -> Any:
+    if value.dtype.kind in "mM":
+        return _nested(value, lambda item: _instant(numpy, item))
+    if value.dtype.names:
+        return _nested(value, lambda item: dict(zip(value.dtype.names, item, strict=True)))
+    return value.tolist()
+
+
+def _nested(value: Any, convert: Callable[[Any], Any]) -> Any:
+    return convert(value[()]) if value.ndim == 0 else [_nested(part, convert) if value.ndim > 1 else convert(part) for part in value]
+
+
+def _instant(numpy: Any, value: Any) -> Any:
+    if numpy.isnat(value):
+        return None
+    if isinstance(value, numpy.datetime64):
+        return str(value)
+    return datetime.timedelta(microseconds=int(value.astype("timedelta64[us]").astype("int64")))
+
+
+# pandas, polars and Arrow: a table is a list of rows, each an object
+
+
+def _pandas(pandas: Any, kind: type) -> Form | None:
+    if issubclass(kind, pandas.DataFrame):
+        return _json(lambda value: _frame(pandas, value))
+    if issubclass(kind, pandas.Series):
+        return _json(lambda value: _series(pandas, value))
+    if issubclass(kind, (pandas.Index, pandas.api.extensions.ExtensionArray)):
+        return _json(lambda value: _column(pandas, value))
+    if kind in (type(pandas.NaT), type(pandas.NA)):
+        return _json(lambda value: None)
+    return _json(str) if issubclass(kind, (pandas.Period, pandas.Interval)) else None
+
+
+def _column(pandas: Any, values: Any) -> list[Any]:
+    """The values of a column; what pandas calls missing is null."""
+    items = values.tolist()
+    missing = pandas.isna(values).tolist() if items else []
+    return [None if gone is True else item for item, gone in zip(items, missing, strict=True)]
+
+
+def _frame(pandas: Any, value: Any) -> list[Any]:
+    if not isinstance(value.index, pandas.RangeIndex):
+        value = value.reset_index()
+    columns = [_column(pandas, value.iloc[:, place]) for place in range(value.shape[1])]
+    names = _distinct(value.columns.tolist())
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if columns else []
+
+
+def _distinct(names: Iterable[Any]) -> list[Any]:
+    """Column names, with a number behind those that stand twice."""
+    seen: dict[Any, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
+
+
+def _series(pandas: Any, value: Any) -> Any:
+    values = _column(pandas, value)
+    if isinstance(value.index, pandas.RangeIndex):
+        return values
+    return dict(zip(_distinct(value.index.tolist()), values, strict=True))
+
+
+def _polars(polars: Any, kind: type) -> Form | None:
+    if issubclass(kind, polars.DataFrame):
+        return _json(operator.methodcaller("to_dicts"))
+    if issubclass(kind, polars.LazyFrame):
+        return _json(lambda value: value.collect().to_dicts())
+    return _json(operator.methodcaller("to_list")) if issubclass(kind, polars.Series) else None
+
+
+def _arrow(pyarrow: Any, kind: type) -> Form | None:
+    if issubclass(kind, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.Array, pyarrow.ChunkedArray)):
+        return _json(operator.methodcaller("to_pylist"))
+    return _json(operator.methodcaller("as_py")) if issubclass(kind, pyarrow.Scalar) else None
+
+
+# SQLAlchemy
+
+
+def _sqlalchemy(sqlalchemy: Any, kind: type) -> Form | None:
+    if issubclass(kind, sqlalchemy.Row):
+        return _json(lambda row: dict(row._mapping))
+    if issubclass(kind, sqlalchemy.Result):
+        return Form("iterator", iter)
+    return None
+
+
+def _mapped(orm: Any, kind: type) -> Form | None:
+    """An object of a mapped class: its loaded columns; nothing is fetched for it."""
+    names = [column.key for column in orm.class_mapper(kind).column_attrs]
+    return _json(lambda value: {name: value.__dict__[name] for name in names if name in value.__dict__})
+
+
+def mapped_form(kind: type) -> Form | None:
+    """The form of a class that SQLAlchemy maps to a table."""
+    orm = sys.modules.get("sqlalchemy.orm")
+    return _mapped(orm, kind) if orm is not None and hasattr(kind, "__mapper__") else None
+
+
+# Pictures
+
+
+def _pillow(_: Any, kind: type) -> Form | None:
+    image = sys.modules.get("PIL.Image")
+    return Form("block", _picture) if image is not None and issubclass(kind, image.Image) else None
+
+
+def _picture(value: Any) -> dict[str, Any]:
+    if value.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16"):
+        value = value.convert("RGB")
+    return _png(lambda stream: value.save(stream, format="PNG"))
+
+
+def _matplotlib(_: Any, kind: type) -> Form | None:
+    figure = sys.modules.get("matplotlib.figure")
+    if figure is None or not issubclass(kind, figure.Figure):
+        return None
+    return Form("block", lambda value: _png(lambda stream: value.savefig(stream, format="png")))
+
+
+def _png(save: Callable[[io.BytesIO], Any]) -> dict[str, Any]:
+    stream = io.BytesIO()
+    save(stream)
+    return {"type": "image", "data": base64_text(stream.getbuffer()), "mimeType": "image/png"}
+
+
+# The MCP packages: their content types, and the small helpers that make them
+
+_BLOCKS = ("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource")
+_MAKERS = ("to_image_content", "to_audio_content", "to_resource_content")
+
+
+def _mcp_block(_: Any, kind: type) -> Form | None:
+    types = sys.modules.get("mcp_types") or importlib.import_module("mcp.types")
+    if issubclass(kind, tuple(getattr(types, name) for name in _BLOCKS)):
+        return Form("block", _dump)
+    return _maker(_, kind)
+
+
+def _maker(_: Any, kind: type) -> Form | None:
+    for name in _MAKERS:
+        if hasattr(kind, name):
+            return Form("block", lambda value, name=name: _dump(getattr(value, name)()))  # type: ignore[misc]
+    return None
+
+
+def _dump(value: Any) -> Any:
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+_FINDERS: dict[str, Finder] = {
+    "numpy": _numpy,
+    "pandas": _pandas,
+    "polars": _polars,
+    "pyarrow": _arrow,
+    "sqlalchemy": _sqlalchemy,
+    "PIL": _pillow,
+    "matplotlib": _matplotlib,
+    "mcp_types": _mcp_block,
+    "mcp": _mcp_block,
+    "fastmcp": _maker,
+}

@@ -1,0 +1,140 @@
+"""Output: what a handler's return annotation promises, as a schema that its values keep.
+
+The schema and the values come from the same forms: field aliases, missing numbers and
+boxes are the same in both. Where no structured content is sent there is no schema.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin
+
+from aerogram.errors import ContractError
+from aerogram.normalize.policy import LEGACY, is_modern
+from aerogram.normalize.registry import DEFAULT, Registry
+from aerogram.normalize.schema import schema_of
+
+__all__ = ["Output"]
+
+_NOTHING: tuple[Any, ...] = (None, type(None), Any, object, inspect.Parameter.empty, typing.NoReturn)
+_BINARY = (bytes, bytearray, memoryview)
+_STREAMS = frozenset(
+    (
+        collections.abc.Iterator,
+        collections.abc.Iterable,
+        collections.abc.Generator,
+        collections.abc.AsyncIterator,
+        collections.abc.AsyncIterable,
+        collections.abc.AsyncGenerator,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """The promise of a return annotation; no `schema` means that none is made.
+
+    `is_boxed`: up to 2025-11-25 the value goes under `result`, because structured content
+    must be an object there.
+    """
+
+    schema: Mapping[str, Any] | None
+    is_boxed: bool = False
+
+    @classmethod
+    def of(cls, annotation: Any, registry: Registry = DEFAULT) -> Output:
+        """Read an annotation; one that no schema can describe makes no promise."""
+        declared = _declared(annotation)
+        if _is_unstructured(declared, registry):
+            return cls(None)
+        schema = schema_of(declared, registry)
+        if not schema:
+            return cls(None)
+        _check(schema)
+        return cls(schema, schema.get("type") != "object")
+
+    def for_version(self, protocol_version: str = LEGACY) -> dict[str, Any] | None:
+        """The output schema to advertise: in a box where the protocol wants an object."""
+        if self.schema is None:
+            return None
+        if is_modern(protocol_version) or not self.is_boxed:
+            return dict(self.schema)
+        inner = {name: part for name, part in self.schema.items() if name != "$defs"}
+        boxed = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
+        return {**boxed, "$defs": self.schema["$defs"]} if "$defs" in self.schema else boxed
+
+    def breach(self, value: Any) -> str | None:
+        """Where a JSON value breaks the schema, if it does and a validator is installed to say so."""
+        try:
+            import jsonschema_rs
+        except ImportError:
+            return None
+        found = next(iter(jsonschema_rs.iter_errors(self.schema, value)), None)
+        return None if found is None else f"/{'/'.join(map(str, found.instance_path))}: {found.message[:200]}"
+
+
+def _declared(annotation: Any) -> Any:
+    """The type whose values are sent: what is awaited, the items of a stream, the second half of a pair."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (collections.abc.Awaitable, collections.abc.Coroutine):
+        return _declared(arguments[-1])
+    if origin in _STREAMS:
+        return list[arguments[0]]  # type: ignore[valid-type]
+    if origin is tuple and len(arguments) == 2 and _is_structure(arguments[1]):
+        return arguments[1]
+    return annotation
+
+
+def _is_structure(annotation: Any) -> bool:
+    origin = get_origin(annotation) or annotation
+    return isinstance(origin, type) and is_structure(origin)
+
+
+def is_structure(kind: type) -> bool:
+    """Whether a type is a mapping or a record, so that it can be the structured half of a pair."""
+    if issubclass(kind, Mapping):
+        return True
+    return any(hasattr(kind, mark) for mark in _RECORD_MARKS)
+
+
+_RECORD_MARKS = ("__pydantic_serializer__", "__dataclass_fields__", "__attrs_attrs__", "__struct_fields__")
+
+
+def _is_unstructured(annotation: Any, registry: Registry) -> bool:
+    """Whether values of the annotation may be sent without structured content."""
+    if any(annotation is nothing for nothing in _NOTHING):
+        return True
+    origin = get_origin(annotation)
+    if origin is typing.Annotated:
+        return _is_unstructured(get_args(annotation)[0], registry)
+    if origin in (typing.Union, types.UnionType):
+        options = (option for option in get_args(annotation) if option is not type(None))
+        return any(_is_unstructured(option, registry) for option in options)
+    if origin in (list, tuple, collections.abc.Sequence, set, frozenset):
+        return any(_is_content(item, registry) for item in get_args(annotation))
+    return _is_content(annotation, registry)
+
+
+def _is_content(annotation: Any, registry: Registry) -> bool:
+    if get_origin(annotation) in (typing.Union, types.UnionType, list, tuple):
+        return any(_is_content(option, registry) for option in get_args(annotation))
+    if not isinstance(annotation, type):
+        return False
+    if issubclass(annotation, _BINARY) or annotation.__name__ in ("CallToolResult", "ToolResult"):
+        return True
+    return annotation is not object and registry.forms[annotation].kind in ("block", "odd", "exception", "awaitable")
+
+
+def _check(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema that is none, when the tool is registered and not when it is called."""
+    try:
+        import jsonschema_rs
+    except ImportError:
+        return
+    if not jsonschema_rs.meta.is_valid(schema):
+        raise ContractError("the output schema is not valid JSON Schema; look at the schemas that were registered")

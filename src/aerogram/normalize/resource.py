@@ -1,0 +1,258 @@
+"""Resource: any payload that a resource handler returns as the result of reading it."""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from aerogram.errors import ContractError, MissingExtra, NotFound, TokenLimitExceeded
+from aerogram.normalize.blocks import is_contents, sniff
+from aerogram.normalize.forms import base64_text, encode_text
+from aerogram.normalize.policy import LEGACY, Policy, is_modern
+from aerogram.normalize.result import notices_meta, read_json, response_start
+from aerogram.normalize.values import encode
+from aerogram.reply import Notice
+
+__all__ = ["ResourceResult", "normalize_resource_payload"]
+
+_DEFAULT = Policy()
+_BINARY = (bytes, bytearray, memoryview)
+_MEMBERS = frozenset(("uri", "mimeType", "text", "blob", "_meta"))
+_TEXTUAL = ("text/", "application/json", "application/xml", "application/javascript", "application/yaml")
+_CHUNK = 1024 * 1024
+
+
+class ResourceResult:
+    """The contents that reading a resource gives. Return one from a handler to say exactly what is sent.
+
+    Each of `contents` is a dictionary as the protocol writes it, with its own URI, or an
+    object of the mcp SDK. `ttl_ms` and `cache_scope` go along from 2026-07-28.
+    """
+
+    __slots__ = ("_body", "cache_scope", "notices", "ttl_ms")
+
+    def __init__(
+        self,
+        contents: Iterable[Any],
+        *,
+        ttl_ms: int = 0,
+        cache_scope: Literal["private", "public"] = "private",
+        notices: tuple[Notice, ...] = (),
+        policy: Policy = _DEFAULT,
+    ) -> None:
+        wires = [_wire(item) for item in contents]
+        broken = next((wire for wire in wires if not is_contents(wire)), None)
+        if broken is not None:
+            raise ContractError(f"not the contents of a resource: {str(broken)[:100]}")
+        self._body = encode(wires, policy).body
+        self.ttl_ms = ttl_ms
+        self.cache_scope = cache_scope
+        self.notices = notices
+
+    @property
+    def contents(self) -> list[dict[str, Any]]:
+        """The contents, as the protocol writes them."""
+        found: list[dict[str, Any]] = read_json(self._body)
+        return found
+
+    def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
+        """The result as a plain dictionary for a protocol version."""
+        return {"contents": self.contents, **self._rest(protocol_version)}
+
+    def to_bytes(self, request_id: str | int | None, protocol_version: str = LEGACY) -> bytes:
+        """The finished JSON-RPC response."""
+        rest = self._rest(protocol_version)
+        end = b"," + orjson.dumps(rest)[1:] + b"}" if rest else b"}}"
+        return b"".join((response_start(request_id), b'"contents":', self._body, end))
+
+    def to_mcp(self) -> Any:
+        """The result as the mcp SDK's `ReadResourceResult`."""
+        try:
+            from mcp.types import ReadResourceResult
+        except ImportError:
+            raise MissingExtra("mcp", "mcp") from None
+        caching = {"ttlMs": self.ttl_ms, "cacheScope": self.cache_scope}
+        return ReadResourceResult.model_validate({**self.to_wire(), **caching})
+
+    def _rest(self, protocol_version: str) -> dict[str, Any]:
+        rest = notices_meta(self.notices)
+        if is_modern(protocol_version):
+            rest |= {"resultType": "complete", "ttlMs": self.ttl_ms, "cacheScope": self.cache_scope}
+        return rest
+
+    def __repr__(self) -> str:
+        return f"ResourceResult({self.contents!r})"
+
+
+def normalize_resource_payload(
+    uri: Any,
+    mime_type: str | None,
+    value: Any,
+    *,
+    policy: Policy = _DEFAULT,
+    infer: bool = False,
+    ttl_ms: int = 0,
+    cache_scope: Literal["private", "public"] = "private",
+) -> Any:
+    """Turn what a resource handler returned into the result of reading it.
+
+    A declared MIME type is kept. Without one bytes are `application/octet-stream` and
+    everything else is `text/plain`; with `infer` the payload or the URI says more. A
+    result object of an MCP package is given back as the same object. A payload that
+    cannot be sent raises, as a resource handler would: reading has no error result.
+    """
+    if isinstance(value, ResourceResult) or _is_foreign_result(type(value)):
+        return value
+    if isinstance(value, BaseException):
+        raise value
+    reading = _Reading(encode_text(str(uri)), mime_type, policy, infer)
+    contents = reading.contents(value)
+    return ResourceResult(
+        contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=_roomy(policy)
+    )
+
+
+def _roomy(policy: Policy) -> Policy:
+    """The limit is on payloads; base64 and quoting make them larger."""
+    return replace(policy, max_bytes=policy.max_bytes * 8)
+
+
+class _Reading:
+    """One payload on its way to contents."""
+
+    def __init__(self, uri: str, mime_type: str | None, policy: Policy, infer: bool) -> None:
+        self.uri = uri
+        self.declared = mime_type
+        self.policy = policy
+        self.infer = infer
+        self.notices: list[Notice] = []
+
+    def contents(self, value: Any) -> list[Any]:
+        """The contents that a payload stands for."""
+        several = self._several(value)
+        if several is not None:
+            return several
+        if isinstance(value, str):
+            return [self._text(str.__str__(value), "text/plain")]
+        if isinstance(value, _BINARY):
+            return [self._blob(bytes(value))]
+        if isinstance(value, Path):
+            return [self._file(value)]
+        if isinstance(value, io.IOBase) or hasattr(type(value), "read"):
+            return [self._read(value, None)]
+        return [self._other(value)]
+
+    def _several(self, value: Any) -> list[Any] | None:
+        """Contents that are made already: one, a list of them, or a dictionary but for its URI."""
+        if _is_sdk_contents(value):
+            return [value]
+        if isinstance(value, Mapping):
+            return self._made(value)
+        if isinstance(value, (list, tuple)) and value and all(map(_is_whole, value)):
+            return list(value)
+        return None
+
+    def _made(self, value: Mapping[Any, Any]) -> list[Any] | None:
+        if value.keys() == {"contents"} and isinstance(value["contents"], list) and all(map(_is_whole, value["contents"])):
+            return list(value["contents"])
+        wire = {"uri": self.uri, **value}
+        if not (wire.keys() <= _MEMBERS and is_contents(wire)):
+            return None
+        return [{"uri": wire.pop("uri"), "mimeType": self._mime("text/plain" if "text" in wire else None), **wire}]
+
+    def _mime(self, default: str | None, data: bytes | None = None) -> str:
+        """The MIME type: the declared one, the one inferred on request, or the documented default."""
+        if self.declared:
+            return self.declared
+        found = (sniff(data) if data else None) or mimetypes.guess_type(self.uri)[0] if self.infer else None
+        return found or default or "application/octet-stream"
+
+    def _text(self, text: str, default: str) -> dict[str, Any]:
+        self._within(len(text))
+        return {"uri": self.uri, "mimeType": self._mime(default), "text": encode_text(text)}
+
+    def _blob(self, data: bytes, default: str | None = None) -> dict[str, Any]:
+        self._within(len(data))
+        return {"uri": self.uri, "mimeType": self._mime(default, data), "blob": base64_text(data)}
+
+    def _within(self, size: int) -> None:
+        if size > self.policy.max_bytes:
+            raise TokenLimitExceeded(f"the payload of {self.uri} is larger than {self.policy.max_bytes:,} bytes")
+
+    def _file(self, path: Path) -> dict[str, Any]:
+        try:
+            with path.open("rb") as file:
+                return self._read(file, path.name)
+        except (FileNotFoundError, IsADirectoryError):
+            raise NotFound(f"there is no file behind {self.uri}") from None
+
+    def _read(self, file: Any, name: str | None) -> dict[str, Any]:
+        """A file, read in pieces so that one over the limit is not read whole; text when it is text."""
+        pieces: list[Any] = []
+        size = 0
+        while piece := file.read(_CHUNK):
+            pieces.append(piece)
+            size += len(piece)
+            self._within(size)
+        if pieces and isinstance(pieces[0], str):
+            return self._text("".join(pieces), "text/plain")
+        return self._bytes_read(b"".join(pieces), name)
+
+    def _bytes_read(self, data: bytes, name: str | None) -> dict[str, Any]:
+        guessed = mimetypes.guess_type(name)[0] if self.infer and name else None
+        declared = self.declared or guessed
+        if declared is None or declared.startswith(_TEXTUAL) or declared.endswith(("+json", "+xml")):
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:
+                return self._blob(data, guessed)
+            if "\0" not in text:
+                return self._text(text, guessed or "text/plain")
+        return self._blob(data, guessed)
+
+    def _other(self, value: Any) -> dict[str, Any]:
+        """Everything else: media as a blob, data as JSON text, and the rest as its own text."""
+        encoded = encode(value, self.policy)
+        self.notices += encoded.notices
+        if encoded.is_content and encoded.body.startswith(b"{"):
+            return self._block(read_json(encoded.body))
+        if encoded.body.startswith(b'"'):
+            return self._text(read_json(encoded.body), "text/plain")
+        return self._text(encoded.body.decode(), "application/json" if self.infer else "text/plain")
+
+    def _block(self, wire: dict[str, Any]) -> dict[str, Any]:
+        if wire["type"] in ("image", "audio"):
+            mime = self.declared or wire["mimeType"]
+            return {"uri": self.uri, "mimeType": mime, "blob": wire["data"]}
+        if wire["type"] == "resource":
+            resource: dict[str, Any] = wire["resource"]
+            return resource
+        return self._text(wire.get("text") or orjson.dumps(wire).decode(), "text/plain")
+
+
+def _wire(item: Any) -> Any:
+    return item.model_dump(mode="json", by_alias=True, exclude_none=True) if _is_sdk_contents(item) else item
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is contents with a URI of its own."""
+    return _is_sdk_contents(value) or (isinstance(value, Mapping) and value.keys() <= _MEMBERS and is_contents(value))
+
+
+def _is_sdk_contents(value: Any) -> bool:
+    sdk = sys.modules.get("mcp_types")
+    return sdk is not None and isinstance(value, (sdk.TextResourceContents, sdk.BlobResourceContents))
+
+
+def _is_foreign_result(kind: type) -> bool:
+    sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get("fastmcp.resources.base")
+    if sdk is not None and issubclass(kind, sdk.Result):
+        return True
+    return fastmcp is not None and issubclass(kind, fastmcp.ResourceResult)

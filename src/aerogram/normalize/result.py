@@ -1,0 +1,233 @@
+"""Tool result: what a tool call answers, held as the bytes that will be sent.
+
+Content and structured content are JSON already when a result exists, so that it can
+always be sent. `to_bytes` only joins them; the dictionaries are read back on demand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from aerogram.errors import ContractError, MissingExtra
+from aerogram.normalize.blocks import is_block
+from aerogram.normalize.forms import encode_text
+from aerogram.normalize.policy import LEGACY, Policy, is_modern
+from aerogram.normalize.values import encode
+from aerogram.reply import Notice, Problem
+
+__all__ = ["NOTICES", "PROBLEM", "ToolResult", "notices_meta", "read_json", "response_start", "text_block"]
+
+NOTICES = "dev.aerogram/notices"
+PROBLEM = "dev.aerogram/problem"
+
+_ABSENT: Any = object()
+_LARGE = re.compile(rb"[0-9]{19}")  # orjson reads integers of more than 64 bits as floats
+
+
+class ToolResult:
+    """The answer to a tool call. Return one from a handler to say exactly what is sent.
+
+    `content` takes texts, `Block`s, blocks of the mcp SDK, and blocks as dictionaries;
+    a value that is none of them is refused with a `ContractError`.
+    """
+
+    __slots__ = ("_foreign", "_more", "_structured", "body", "isError", "is_boxed", "notices")
+
+    body: bytes
+    _structured: bytes | None
+    _more: dict[str, Any] | None
+    _foreign: Any
+    isError: bool  # noqa: N815 - the protocol's own names, so that a result reads as it is sent
+    is_boxed: bool
+    notices: tuple[Notice, ...]
+
+    def __init__(
+        self,
+        content: Iterable[Any] = (),
+        structured_content: Any = _ABSENT,
+        *,
+        is_error: bool = False,
+        meta: Mapping[str, Any] | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        rules = policy or Policy()
+        blocks = [_explicit(item, rules) for item in ([content] if isinstance(content, str) else content)]
+        written = None if structured_content is _ABSENT else encode(structured_content, rules)
+        self.body = b"[" + b",".join(blocks) + b"]"
+        self._structured = written.body if written else None
+        self._more = read_json(encode(dict(meta), rules).body) if meta else None
+        self._foreign = None
+        self.isError = is_error
+        self.is_boxed = written is not None and not written.body.startswith(b"{")
+        self.notices = written.notices if written else ()
+
+    @classmethod
+    def of_bytes(
+        cls,
+        body: bytes,
+        structured: bytes | None = None,
+        notices: tuple[Notice, ...] = (),
+        *,
+        is_boxed: bool = False,
+        is_error: bool = False,
+        meta: dict[str, Any] | None = None,
+    ) -> ToolResult:
+        """A result from JSON that is proven already: the array of blocks, and the structured content."""
+        self = cls.__new__(cls)
+        self.body = body
+        self._structured = structured
+        self._more = meta
+        self._foreign = None
+        self.isError = is_error
+        self.is_boxed = is_boxed
+        self.notices = notices
+        return self
+
+    @classmethod
+    def of(cls, result: Any) -> ToolResult:
+        """The result of another package as ours; `to_mcp` gives the same object back."""
+        if isinstance(result, cls):
+            return result
+        wire = result.to_mcp_result() if hasattr(result, "to_mcp_result") else result
+        dumped = wire if isinstance(wire, Mapping) else wire.model_dump(by_alias=True, exclude_none=True)
+        return cls.of_wire(dumped, foreign=result)
+
+    @classmethod
+    def of_wire(cls, wire: Mapping[str, Any], *, foreign: Any = None, policy: Policy | None = None) -> ToolResult:
+        """A result from the dictionary that the protocol writes."""
+        structured = wire.get("structuredContent")
+        made = cls(
+            wire.get("content", ()),
+            _ABSENT if structured is None else structured,
+            is_error=wire.get("isError") is True,
+            meta=wire.get("_meta") or wire.get("meta"),
+            policy=policy,
+        )
+        made._foreign = foreign
+        return made
+
+    @classmethod
+    def failed(cls, problem: Problem) -> ToolResult:
+        """An error that the caller can read and act on: in words, and for programs under `_meta`."""
+        words = f"{problem.code}: {problem.message}"
+        text = f"{words}\n{problem.remediation}" if problem.remediation else words
+        return cls([encode_text(text)], is_error=True, meta={PROBLEM: _facts(problem)})
+
+    @property
+    def content(self) -> list[dict[str, Any]]:
+        """The content blocks, as the protocol writes them."""
+        blocks: list[dict[str, Any]] = read_json(self.body)
+        return blocks
+
+    @property
+    def structuredContent(self) -> Any:  # noqa: N802 - the protocol's own name
+        """The structured content of versions up to 2025-11-25, an object; None when there is none."""
+        if self._structured is None:
+            return None
+        value = read_json(self._structured)
+        return {"result": value} if self.is_boxed else value
+
+    def data(self) -> Any:
+        """The structured content of versions from 2026-07-28: the value itself, without a box."""
+        return None if self._structured is None else read_json(self._structured)
+
+    @property
+    def has_structured_content(self) -> bool:
+        """Whether structured content is sent; from 2026-07-28 it may be null."""
+        return self._structured is not None
+
+    @property
+    def _meta(self) -> dict[str, Any] | None:
+        """What goes along for programs: your own members, the problem of a failure, and the notices."""
+        return {**(self._more or {}), **notices_meta(self.notices).get("_meta", {})} or None
+
+    def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
+        """The result as a plain dictionary for a protocol version."""
+        wire: dict[str, Any] = {"content": self.content}
+        if self._structured is not None:
+            wire["structuredContent"] = self.data() if is_modern(protocol_version) else self.structuredContent
+        return {**wire, **self._rest(protocol_version)}
+
+    def to_bytes(self, request_id: str | int | None, protocol_version: str = LEGACY) -> bytes:
+        """The finished JSON-RPC response."""
+        parts = [response_start(request_id), b'"content":', self.body]
+        if self._structured is not None:
+            if self.is_boxed and not is_modern(protocol_version):
+                parts += (b',"structuredContent":{"result":', self._structured, b"}")
+            else:
+                parts += (b',"structuredContent":', self._structured)
+        rest = self._rest(protocol_version)
+        parts.append(b"," + orjson.dumps(rest)[1:] + b"}" if rest else b"}}")
+        return b"".join(parts)
+
+    def to_mcp(self) -> Any:
+        """The result as the mcp SDK's `CallToolResult`; what came from there comes back as the same object."""
+        if self._foreign is not None:
+            return self._foreign
+        try:
+            from mcp.types import CallToolResult
+        except ImportError:
+            raise MissingExtra("mcp", "mcp") from None
+        return CallToolResult.model_validate(self.to_wire())
+
+    def _rest(self, protocol_version: str) -> dict[str, Any]:
+        rest: dict[str, Any] = {}
+        if self.isError:
+            rest["isError"] = True
+        meta = self._meta
+        if meta:
+            rest["_meta"] = meta
+        if is_modern(protocol_version):
+            rest["resultType"] = "complete"
+        return rest
+
+    def __repr__(self) -> str:
+        return f"ToolResult({self.to_wire()!r})"
+
+
+def notices_meta(notices: tuple[Notice, ...]) -> dict[str, Any]:
+    """The member of a result that carries its notices; nothing when there are none."""
+    return {"_meta": {NOTICES: [_said(notice) for notice in notices]}} if notices else {}
+
+
+def response_start(request_id: str | int | None) -> bytes:
+    """A JSON-RPC response up to the first member of its result."""
+    name = encode_text(request_id) if isinstance(request_id, str) else request_id
+    return b'{"jsonrpc":"2.0","id":' + orjson.dumps(name) + b',"result":{'
+
+
+def text_block(body: bytes) -> bytes:
+    """A text block of JSON: a string as the text it is, anything else as its JSON."""
+    text = body if body.startswith(b'"') else orjson.dumps(body.decode())
+    return b'{"type":"text","text":' + text + b"}"
+
+
+def read_json(body: bytes) -> Any:
+    """JSON that is ours, with every digit of large integers."""
+    return json.loads(body) if _LARGE.search(body) else orjson.loads(body)
+
+
+def _explicit(item: Any, policy: Policy) -> bytes:
+    if isinstance(item, str):
+        return text_block(encode(item, policy).body)
+    form = policy.registry.forms[type(item)]
+    wire = form.convert(item) if form.kind == "block" else item
+    if not is_block(wire):
+        raise ContractError(f"content is made of texts and blocks, not of {type(item).__name__}")
+    return encode(wire, policy).body
+
+
+def _said(notice: Notice) -> dict[str, Any]:
+    names = ("message", "code", "severity", "suggestion", "context")
+    return {name: getattr(notice, name) for name in names if getattr(notice, name) is not None}
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    names = ("code", "kind", "message", "title", "user_message", "remediation", "details", "retry_after", "documentation")
+    facts = {name: getattr(problem, name) for name in names if getattr(problem, name) is not None}
+    return {**facts, "retryable": problem.retryable}

@@ -1,0 +1,148 @@
+"""Schema: JSON Schema (2020-12) of an annotation, for values in the forms that the normaliser writes."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticOmit, core_schema
+
+from aerogram.normalize.registry import Registry
+
+__all__ = ["schema_of"]
+
+_PLACE = "#/$defs/"
+
+
+def schema_of(annotation: Any, registry: Registry) -> dict[str, Any] | None:
+    """The schema of an annotation, its definitions kept; none when nothing can be said about it."""
+    try:
+        # A list takes a configuration where a dataclass or typed dictionary alone would not.
+        adapter: TypeAdapter[Any] = TypeAdapter(list[annotation], config=ConfigDict(arbitrary_types_allowed=True))
+        whole = adapter.json_schema(mode="serialization", by_alias=True, schema_generator=_generator(registry))
+    except (PydanticUserError, PydanticOmit, NameError, TypeError):
+        return None
+    return _unwrapped(whole)
+
+
+def _unwrapped(whole: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the items, with the definitions that it still refers to."""
+    schema, definitions = whole.get("items", {}), whole.get("$defs", {})
+    if "$ref" in schema:
+        schema = {**definitions[schema["$ref"].removeprefix(_PLACE)], **_without(schema, "$ref")}
+    used = _references(schema, definitions)
+    kept = {name: part for name, part in definitions.items() if name in used}
+    return {**schema, "$defs": kept} if kept else dict(schema)
+
+
+def _references(schema: Any, definitions: dict[str, Any]) -> set[str]:
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        name = part.get("$ref") if isinstance(part, dict) else None
+        if isinstance(name, str) and name.removeprefix(_PLACE) in definitions.keys() - found:
+            found.add(name.removeprefix(_PLACE))
+            waiting.append(definitions[name.removeprefix(_PLACE)])
+    return found
+
+
+def _generator(registry: Registry) -> type[GenerateJsonSchema]:
+    return type("Generator", (_Generator,), {"registry": registry})
+
+
+class _Generator(GenerateJsonSchema):
+    """Pydantic's schemas, changed where the normaliser's forms differ from pydantic's."""
+
+    registry: Registry
+    _has_models = False
+
+    def generate(self, schema: CoreSchema, mode: Any = "validation") -> JsonSchemaValue:
+        """Generate the whole schema; inside models pydantic writes the values, and named tuples as arrays."""
+        self._has_models = _mentions_model(schema)
+        return super().generate(schema, mode)
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        """NaN and the infinities are written as null."""
+        return {**super().float_schema(schema), "type": ["number", "null"]}
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        """Base64, or what a model's own settings make of bytes: text in any case."""
+        return {"type": "string"}
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
+        """Different items may have the same form, as two NaNs have."""
+        return _without(super().set_schema(schema), "uniqueItems")
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
+        """As sets."""
+        return _without(super().frozenset_schema(schema), "uniqueItems")
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        """Flags can be combined, so that any integer may come."""
+        if issubclass(schema["cls"], enum.Flag):
+            return {"type": "integer"}
+        return _untitled(super().enum_schema(schema), schema["cls"])
+
+    def call_schema(self, schema: core_schema.CallSchema) -> JsonSchemaValue:
+        """A named tuple is an object; inside a model pydantic writes it as an array."""
+        array = super().call_schema(schema)
+        kind = schema["function"]
+        if not hasattr(kind, "_fields"):
+            return array
+        properties = dict(zip(kind._fields, array["prefixItems"], strict=True))
+        named = {"type": "object", "properties": properties, "required": list(kind._fields)}
+        return {"anyOf": [named, array]} if self._has_models else named
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """A subclass may add fields, and a content block may be sent as an attachment."""
+        return self._registered(schema["cls"]) or self._open(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """A subclass may add fields."""
+        return self._registered(schema["cls"]) or self._open(super().dataclass_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        """Further keys are sent as they are."""
+        return self._open(super().typed_dict_schema(schema), schema.get("cls", dict))
+
+    def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> JsonSchemaValue:
+        """A class that pydantic does not know: its registered schema, or anything."""
+        return self._registered(schema["cls"]) or {}
+
+    def callable_schema(self, schema: core_schema.CallableSchema) -> JsonSchemaValue:
+        """A function is sent as its name."""
+        return {"type": "string"}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Titles that repeat a name cost tokens and say nothing."""
+        return False
+
+    def _registered(self, kind: type) -> JsonSchemaValue | None:
+        found = self.registry.schema(kind)
+        if found is not None:
+            return dict(found)
+        return {"type": "object"} if self.registry.forms[kind].kind == "block" else None
+
+    def _open(self, schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
+        if schema.get("additionalProperties") is False:
+            schema = _without(schema, "additionalProperties")
+        return _untitled(schema, kind)
+
+
+def _without(schema: JsonSchemaValue, *names: str) -> JsonSchemaValue:
+    return {name: part for name, part in schema.items() if name not in names}
+
+
+def _untitled(schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
+    return _without(schema, "title") if schema.get("title") == kind.__name__ else schema
+
+
+def _mentions_model(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return schema.get("type") == "model" or any(map(_mentions_model, schema.values()))
+    return isinstance(schema, list) and any(map(_mentions_model, schema))

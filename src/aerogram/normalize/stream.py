@@ -1,0 +1,76 @@
+"""Stream: values that come one after another, or later, read into a list with an end."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from aerogram.normalize.policy import Policy
+from aerogram.reply import Notice
+
+__all__ = ["Drained", "drain", "settle"]
+
+
+class Drained(list[Any]):
+    """What was read of a stream; `notice` says so when that is not all."""
+
+    notice: Notice | None = None
+
+
+class _Meter:
+    """Counts what was read, in items and in bytes of text, against a policy."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.items = policy.max_items
+        self.room = policy.max_bytes
+        self.read = Drained()
+
+    def takes(self, item: Any) -> bool:
+        """Keep an item if there is room for it."""
+        self.room -= len(item) if isinstance(item, (str, bytes, bytearray)) else 1
+        if len(self.read) >= self.items or self.room < 0:
+            count = len(self.read)
+            self.read.notice = Notice.of("PARTIAL_RESULTS", f"only the first {count:,} items were read", pointer="")
+            return False
+        self.read.append(item)
+        return True
+
+
+def drain(source: Iterable[Any], policy: Policy) -> Drained:
+    """The items of an iterator up to the policy's limits; a generator with more is closed."""
+    meter, iterator = _Meter(policy), iter(source)
+    if not all(map(meter.takes, iterator)):
+        _close(iterator)
+    return meter.read
+
+
+def _close(iterator: Iterator[Any]) -> None:
+    close = getattr(iterator, "close", None)
+    if close is not None:
+        close()
+
+
+async def settle(value: Any, policy: Policy | None = None) -> Any:
+    """Await what must be awaited: a coroutine's result, or the items of an async iterator up to the limits.
+
+    Any other value is given back as it is.
+    """
+    while inspect.isawaitable(value):
+        value = await value
+    return await _drain_async(value, policy or Policy()) if isinstance(value, AsyncIterable) else value
+
+
+async def _drain_async(source: AsyncIterable[Any], policy: Policy) -> Drained:
+    meter, iterator = _Meter(policy), aiter(source)
+    async for item in iterator:
+        if not meter.takes(item):
+            await _close_async(iterator)
+            break
+    return meter.read
+
+
+async def _close_async(iterator: AsyncIterator[Any]) -> None:
+    close = getattr(iterator, "aclose", None)
+    if close is not None:
+        await close()

@@ -1,0 +1,252 @@
+"""Tool: any value that a handler returns as a tool result.
+
+A value is data unless it is something more: a finished result, content, bytes, nothing,
+a failure, or a pair of content and data. Data is sent twice, as text and as structured
+content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from aerogram.errors import ReplyError
+from aerogram.faults import problem_of
+from aerogram.normalize.blocks import is_block, media, sniff
+from aerogram.normalize.output import Output, is_structure
+from aerogram.normalize.policy import Policy
+from aerogram.normalize.result import ToolResult, read_json, text_block
+from aerogram.normalize.stream import Drained, drain, settle
+from aerogram.normalize.values import Encoded, encode
+from aerogram.reply import Notice, Problem
+
+__all__ = ["normalize_tool_result"]
+
+_DEFAULT = Policy()
+_NO_PROMISE = Output(None)
+_BINARY = (bytes, bytearray, memoryview)
+_DATA = frozenset((str, int, float, bool, dict, list))
+_RESULT_MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "meta", "resultType"))
+
+
+def normalize_tool_result(
+    value: Any, *, policy: Policy = _DEFAULT, returns: Any = _NO_PROMISE, mime_type: str | None = None
+) -> Any:
+    """Turn what a handler returned into a tool result; whatever the value, there is one.
+
+    `returns` is the handler's return annotation, or the `Output` made from it once: the
+    result then keeps the schema that it promises. `mime_type` says what returned bytes
+    are, and `auto` lets their first bytes say it; they are then sent as an image, a sound
+    or a blob. A result object of an MCP package is given back as the same object.
+    """
+    try:
+        promise = returns if isinstance(returns, Output) else _promise(returns)
+        result = _normalized(value, policy, promise, mime_type)
+        return _kept(result, promise) if promise.schema is not None else result
+    except Exception as error:  # a handler's value must never keep its request from being answered
+        return ToolResult.failed(_safe_problem(error))
+
+
+@lru_cache(maxsize=1024)
+def _promise(annotation: Any) -> Output:
+    return Output.of(annotation)
+
+
+def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
+    kind = type(value)
+    if kind in _DATA:
+        if kind is dict and "content" in value and _is_result(value):
+            return ToolResult.of_wire(value, policy=policy)
+        return _data(value, policy, promise)
+    if value is None:
+        return ToolResult.of_bytes(b"[]", b"null" if promise.is_boxed else None, is_boxed=True)
+    if issubclass(kind, _BINARY):
+        return _binary(value, sniff(value) if mime_type == "auto" else mime_type)
+    if kind is tuple and len(value) == 2 and is_structure(type(value[1])):
+        return _pair(value[0], value[1], policy, promise)
+    if isinstance(value, ToolResult) or _is_foreign_result(kind):
+        return _passed(value)
+    return _special(value, policy, promise)
+
+
+def _special(value: Any, policy: Policy, promise: Output) -> Any:
+    """Failures, streams and content; anything else is data."""
+    form = policy.registry.forms[type(value)]
+    if form.kind == "exception":
+        return ToolResult.failed(_safe_problem(value))
+    if form.kind == "awaitable":
+        return _normalized(_awaited(value, policy), policy, promise)
+    if form.kind == "iterator":
+        return _special(drain(form.convert(value), policy), policy, promise)
+    if isinstance(value, Drained):
+        return _data(list(value), policy, promise, (value.notice,) if value.notice else ())
+    return _data(value, policy, promise)
+
+
+def _awaited(value: Any, policy: Policy) -> Any:
+    """Outside of an event loop a coroutine can be run to its end; inside of one it had to be awaited."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(settle(value, policy))
+    if hasattr(value, "close"):
+        value.close()
+    raise ReplyError(
+        f"the value of type {type(value).__name__} at the top has to be awaited before it is normalised",
+        remediation="Await `settle(value)` in the handler's own event loop.",
+    )
+
+
+# Data: text and structured content
+
+
+def _data(value: Any, policy: Policy, promise: Output, notices: tuple[Notice, ...] = ()) -> ToolResult:
+    encoded = encode(value, policy)
+    if encoded.is_content:
+        return ToolResult.of_bytes(_array(_flattened(value, policy)), None, notices)
+    body = _array(_texts(encoded, policy))
+    structured = None if encoded.odd else encoded.body
+    boxed = promise.is_boxed or not encoded.body.startswith(b"{")
+    return ToolResult.of_bytes(body, structured, notices + encoded.notices, is_boxed=boxed)
+
+
+def _texts(encoded: Encoded, policy: Policy) -> list[bytes]:
+    """The text blocks of some data, and the media that stood in it."""
+    if policy.blocks == "each" and encoded.body.startswith(b"["):
+        blocks = [text_block(body) for body in _items(read_json(encoded.body))]
+    else:
+        blocks = [text_block(encoded.body)]
+    return blocks + [orjson.dumps(block) for block in encoded.media] if encoded.media else blocks
+
+
+def _array(blocks: list[bytes]) -> bytes:
+    return b"[" + b",".join(blocks) + b"]"
+
+
+def _items(value: Any) -> Iterator[bytes]:
+    """The items of nested lists, as JSON; nothing for None."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _items(item)
+    elif value is not None:
+        yield _written(value)
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # an integer beyond 64 bits
+        return encode(value, _DEFAULT).body
+
+
+# Content: blocks, alone or in lists
+
+
+def _flattened(value: Any, policy: Policy) -> list[bytes]:
+    if value is None:
+        return []
+    form = policy.registry.forms[type(value)]
+    if form.kind == "block":
+        return [encode(form.convert(value), policy).body]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return [block for item in value for block in _flattened(item, policy)]
+    return _texts(encode(value, policy), policy)
+
+
+def _binary(value: bytes | bytearray | memoryview, mime_type: str | None) -> ToolResult:
+    data = bytes(value)
+    body = encode(media(data, mime_type) if mime_type else data, _DEFAULT)
+    return ToolResult.of_bytes(_array([body.body if mime_type else text_block(body.body)]))
+
+
+def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> ToolResult:
+    """Content from the first half, structured content from the second."""
+    shown = ToolResult.of(_normalized(payload, policy, _NO_PROMISE))
+    encoded = encode(structured, policy)
+    boxed = promise.is_boxed or not encoded.body.startswith(b"{")
+    notices = shown.notices + encoded.notices
+    return ToolResult.of_bytes(shown.body, encoded.body, notices, is_boxed=boxed)
+
+
+# Finished results
+
+
+def _is_result(value: Mapping[str, Any]) -> bool:
+    """Whether a dictionary is a result as the protocol writes it, with nothing that would be lost."""
+    if not (value.keys() <= _RESULT_MEMBERS) or ("_meta" in value and "meta" in value):
+        return False
+    content, meta = value["content"], value.get("_meta", value.get("meta"))
+    return (
+        isinstance(content, (list, tuple))
+        and all(map(is_block, content))
+        and isinstance(value.get("isError", False), bool)
+        and (meta is None or isinstance(meta, Mapping))
+        and value.get("resultType", "complete") == "complete"
+    )
+
+
+def _is_foreign_result(kind: type) -> bool:
+    """Whether a class is a result of an MCP package that the caller has imported."""
+    sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get("fastmcp.tools.base")
+    if sdk is not None and issubclass(kind, sdk.Result):
+        return True
+    return fastmcp is not None and issubclass(kind, fastmcp.ToolResult)
+
+
+def _passed(value: Any) -> Any:
+    """The same object, unless it could not be sent: then one that can, with the same meaning."""
+    if isinstance(value, ToolResult):
+        return value
+    try:
+        orjson.dumps(value.model_dump(mode="json", by_alias=True))
+    except Exception:  # a lone surrogate, a cycle: nothing its own server could send
+        return ToolResult.of_wire(value.model_dump(mode="python", by_alias=True, exclude_none=True))
+    return value
+
+
+# Failures
+
+
+def _kept(result: Any, promise: Output) -> Any:
+    """The result, or an error in its place if it breaks the schema that was promised for it."""
+    if not isinstance(result, ToolResult) or result.isError:
+        return result
+    if not result.has_structured_content:
+        return _broken("there is no structured content")
+    breach = promise.breach(result.data()) if result.notices else None
+    return _broken(breach) if breach else result
+
+
+def _broken(reason: str) -> ToolResult:
+    return ToolResult.failed(Problem.of("INTERNAL_ERROR", f"the result breaks its output schema: {reason}"))
+
+
+def _safe_problem(error: BaseException) -> Problem:
+    try:
+        if isinstance(error, BaseExceptionGroup):
+            return _group_problem(error)
+        return problem_of(error)
+    except Exception:  # an exception whose own methods raise
+        return Problem.of("INTERNAL_ERROR", f"{type(error).__name__} at the top cannot be read")
+
+
+def _group_problem(group: BaseExceptionGroup[Any]) -> Problem:
+    """The first failure speaks for the group; the details name each of them."""
+    leaves = list(_leaves(group))[:20]
+    problems = [_safe_problem(leaf) for leaf in leaves]
+    each = [{"type": type(leaf).__name__, "code": p.code, "message": p.message} for leaf, p in zip(leaves, problems, strict=True)]
+    words = f"{len(each)} failures: " + "; ".join(f"{one['type']}: {one['message']}" for one in each)
+    return Problem.of(problems[0].code, words, remediation=problems[0].remediation, details={"failures": each})
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterable[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

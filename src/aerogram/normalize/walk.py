@@ -1,0 +1,300 @@
+"""Walk: the careful way through a value. It keeps the path, the ancestors and the room that is left.
+
+Every value it meets gets a JSON form, and every place where that form is not the value
+itself gets a notice with the JSON Pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+import orjson
+import pydantic
+
+from aerogram.errors import ReplyError, TokenLimitExceeded
+from aerogram.faults import problem_of
+from aerogram.normalize.forms import Form, encode_text, model_fields, qualified_name
+from aerogram.normalize.policy import Policy
+from aerogram.normalize.survey import extent
+from aerogram.reply import Notice
+
+__all__ = ["Unreadable", "Walk"]
+
+_EXACT_INTEGER = 2**53
+_LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
+_MOST_NOTICES = 100
+_CONTAINER_COST = 32  # what the careful way takes per container: it bounds time, too
+_OBJECT_COST = 64
+_MEDIA = frozenset(("image", "audio", "resource"))
+
+
+class Unreadable(ReplyError):
+    """A value cannot be written, nor named: its own methods raise."""
+
+
+class Walk:
+    """One careful pass over one value."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.notices: list[Notice] = []
+        self.media: list[dict[str, Any]] = []
+        self.is_odd = False
+        self.has_listed_block = False
+        self._mappings = 0
+        self._path: list[str] = []
+        self._above: dict[int, int] = {}
+        self._room = policy.max_bytes
+        self._unsaid = 0
+
+    def write(self, value: Any) -> Any:
+        """The value as plain JSON data; integers beyond 64 bits are fragments of digits."""
+        plain = self._write(value)
+        if self._unsaid:
+            self.notices.append(Notice(f"{self._unsaid} more places were changed", "FALLBACK_USED", "info"))
+        return plain
+
+    def prove(self, value: Any, body: bytes) -> None:
+        """Refuse a body over the limit, naming the value it came from."""
+        if len(body) > self.policy.max_bytes:
+            raise self._too_large(value)
+
+    # One value, made plainer until it is plain
+
+    def _write(self, value: Any) -> Any:
+        entered: list[int] = []
+        depth, mappings = len(self._path), self._mappings
+        try:
+            while True:
+                kind = type(value)
+                if kind in _SCALARS:
+                    self._take(1, value)
+                    return _SCALARS[kind](self, value)
+                barred = self._bar(value)
+                if barred is not None:
+                    return barred
+                entered.append(id(value))
+                if kind in _CONTAINERS:
+                    return _CONTAINERS[kind](self, value)
+                form = self.policy.registry.forms[kind]
+                if form.kind != "json":
+                    return _FORMED[form.kind](self, value, form)
+                value = self._plainer(value, form)
+        except ReplyError:
+            raise
+        except Exception as error:  # it comes from the value's own methods
+            del self._path[depth:]
+            self._mappings = mappings
+            return self._unreadable(value, error)
+        finally:
+            for key in entered:
+                del self._above[key]
+
+    def _bar(self, value: Any) -> Any:
+        """What stands for a value that must not be gone into, because that would never end; else enter it."""
+        self._take(_CONTAINER_COST if type(value) in _CONTAINERS else _OBJECT_COST, value)
+        key, limit = id(value), self.policy.max_depth
+        if key in self._above:
+            target = _pointer(self._path[: self._above[key]])
+            self._note("FALLBACK_USED", f"the value holds itself, at {target or 'the top'}", value)
+            return {"$ref": f"#{target}"}
+        if len(self._path) >= limit or len(self._above) >= 3 * limit:
+            self._note("CONTENT_TRUNCATED", f"nesting deeper than {limit} levels was cut", value)
+            return f"[deeper than {limit} levels]"
+        self._above[key] = len(self._path)
+        return None
+
+    def _plainer(self, value: Any, form: Form) -> Any:
+        """One step; a model that its own serialiser cannot write, or would not stop writing, goes field by field."""
+        if not isinstance(value, pydantic.BaseModel):
+            return form.convert(value)
+        try:
+            if extent(value, self._room) <= self._room:
+                return form.convert(value)
+        except Exception:  # whatever its serialiser raised, its fields are written by their own forms
+            return model_fields(value)
+        return model_fields(value)
+
+    # Scalars
+
+    def _text(self, value: str) -> str:
+        self._take(len(value), value)
+        text = encode_text(value)
+        if text is not value:
+            self._note("FALLBACK_USED", "lone surrogates were replaced by U+FFFD", value)
+        return text
+
+    def _integer(self, value: int) -> Any:
+        if -_EXACT_INTEGER <= value <= _EXACT_INTEGER:
+            return value
+        if not -_LONGEST_INTEGER < value < _LONGEST_INTEGER:
+            self._take(value.bit_length() // 4, value)
+            self._note("FALLBACK_USED", "an integer of more than 4,300 digits is written as hexadecimal text", value)
+            return hex(value)
+        self._note("FALLBACK_USED", "an integer beyond 2^53 is exact here, but not for every reader", value)
+        return orjson.Fragment(str(value))
+
+    def _number(self, value: float) -> float | None:
+        if value - value == 0:
+            return value
+        self._note("FALLBACK_USED", f"{value} is not a JSON number and was written as null", value)
+        return None
+
+    def _same(self, value: Any) -> Any:
+        return value
+
+    # Containers
+
+    def _mapping(self, value: Mapping[Any, Any]) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        self._mappings += 1
+        for key, part in value.items():
+            name = self._free_name(self._name(key), key, written)
+            self._path.append(name)
+            written[name] = self._write(part)
+            self._path.pop()
+        self._mappings -= 1
+        return written
+
+    def _sequence(self, value: Iterable[Any]) -> list[Any]:
+        written: list[Any] = []
+        for place, part in enumerate(value):
+            self._path.append(str(place))
+            written.append(self._write(part))
+            self._path.pop()
+        return written
+
+    def _name(self, key: Any) -> str:
+        """A key as JSON would write it: `true`, `null`, `1.5`, a date; a tuple as its JSON text."""
+        if type(key) is str:
+            return self._text(key)
+        if type(key) is float and key - key != 0:
+            return str(key)
+        plain = self._write(key)
+        return plain if type(plain) is str else orjson.dumps(plain).decode()
+
+    def _free_name(self, name: str, key: Any, taken: Mapping[str, Any]) -> str:
+        if name not in taken:
+            return name
+        free = named = f"{name} ({_type_name(key)})"
+        count = 1
+        while free in taken:
+            count += 1
+            free = f"{named} {count}"
+        self._note("FALLBACK_USED", f"two keys have the name {name!r}; the second is {free!r} here", key)
+        return free
+
+    # Kinds that are more than their JSON
+
+    def _iterator(self, value: Any, form: Form) -> list[Any]:
+        source, most = iter(form.convert(value)), self.policy.max_items
+        written = self._sequence(islice(source, most))
+        if next(source, _END) is not _END:
+            self._note("PARTIAL_RESULTS", f"only the first {most:,} items were read", value)
+            getattr(source, "close", _nothing)()
+        return written
+
+    def _awaitable(self, value: Any, form: Form) -> Any:
+        getattr(value, "close", _nothing)()
+        raise TypeError("it has to be awaited first")
+
+    def _block(self, value: Any, form: Form) -> Any:
+        wire = self._write(form.convert(value))
+        self.has_listed_block = self.has_listed_block or not self._mappings
+        if not self._path or wire["type"] not in _MEDIA:
+            return wire
+        self.media.append(wire)
+        held = wire.get("resource", wire)
+        named = {name: held[name] for name in ("uri", "mimeType") if name in held}
+        return {"type": wire["type"], **named, "attachment": len(self.media) - 1}
+
+    def _exception(self, value: Any, form: Form) -> Any:
+        problem = problem_of(value)
+        return self._write({"error": {"code": problem.code, "message": problem.message}})
+
+    def _odd(self, value: Any, form: Form) -> Any:
+        text = form.convert(value)
+        if type(text) is not str:
+            text = str.__str__(text)
+        if self._path:  # at the top its text is what was promised
+            self._note("FALLBACK_USED", "it has no JSON form; its text stands in its place", value)
+        self._mark_odd()
+        return self._text(text)
+
+    def _unreadable(self, value: Any, error: Exception) -> Any:
+        reason = f"it cannot be read: {_described(error)}"
+        if not self._path:
+            raise Unreadable(f"the value of type {_type_name(value)} at the top: {reason}") from error
+        self._note("PARTIAL_FAILURE", reason, value)
+        self._mark_odd()
+        return f"[unreadable {_type_name(value)}]"
+
+    def _mark_odd(self) -> None:
+        """The value has no JSON form: when it is at the top, or when the policy is all or nothing."""
+        self.is_odd = self.is_odd or not self._path or self.policy.fallback == "result"
+
+    # Limits and notices
+
+    def _take(self, room: int, value: Any) -> None:
+        self._room -= room
+        if self._room < 0:
+            raise self._too_large(value)
+
+    def _too_large(self, value: Any) -> TokenLimitExceeded:
+        where = _pointer(self._path) or "the top"
+        return TokenLimitExceeded(
+            f"the result is larger than {self.policy.max_bytes:,} bytes; "
+            f"the limit was passed at {where}, in a value of type {_type_name(value)}",
+            remediation="Ask for less: a page, a filter or fewer fields.",
+        )
+
+    def _note(self, code: str, text: str, value: Any) -> None:
+        if len(self.notices) >= _MOST_NOTICES:
+            self._unsaid += 1
+            return
+        pointer = _pointer(self._path)
+        message = f"{pointer or 'the value'} ({_type_name(value)}): {text}"
+        self.notices.append(Notice.of(code, message, pointer=pointer, type=_type_name(value)))
+
+
+_SCALARS: dict[type, Callable[[Walk, Any], Any]] = {
+    str: Walk._text,
+    int: Walk._integer,
+    float: Walk._number,
+    bool: Walk._same,
+    type(None): Walk._same,
+}
+_CONTAINERS: dict[type, Callable[[Walk, Any], Any]] = {
+    dict: Walk._mapping,
+    list: Walk._sequence,
+    tuple: Walk._sequence,
+}
+_FORMED: dict[str, Callable[[Walk, Any, Form], Any]] = {
+    "iterator": Walk._iterator,
+    "awaitable": Walk._awaitable,
+    "block": Walk._block,
+    "exception": Walk._exception,
+    "odd": Walk._odd,
+}
+_END = object()
+
+
+def _nothing() -> None: ...
+
+
+def _pointer(path: Iterable[str]) -> str:
+    return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in path)
+
+
+def _type_name(value: Any) -> str:
+    try:
+        return encode_text(qualified_name(type(value)))[:200]
+    except Exception:  # a metaclass may hide even its name
+        return "object"
+
+
+def _described(error: Exception) -> str:
+    """What went wrong inside a stranger's method: its kind, not its words, which may be anything."""
+    return f"{_type_name(error)} was raised"
