@@ -39,10 +39,12 @@ def _settle(
 ) -> None:
     """Give equal meaning one form: an empty mapping is none, a sequence is a tuple; a count is never negative."""
     for name in counts:
-        if (getattr(part, name) or 0) < 0:
+        count = getattr(part, name)
+        if count is not None and count < 0:
             raise InvalidReply(f"{type(part).__name__}.{name} is not negative")
     for name in mappings:
-        if not getattr(part, name):
+        value = getattr(part, name)
+        if value is not None and not value:
             _set(part, name, None)
     for name in sequences:
         value = getattr(part, name)
@@ -302,12 +304,13 @@ class Reply(Generic[T]):
         """The fields that say something, by name; `data` is always among them."""
         return self.__dict__
 
-    def completeness(self) -> set[str]:
-        """Which of the things that some contract requires this reply says."""
-        held = {name for name in _STAMPS if getattr(self, name) is not None}
-        if self.telemetry is not None:
-            held.update(name for name in _METERS if getattr(self.telemetry, name) is not None)
-        return held
+    def missing(self, needs: frozenset[str]) -> frozenset[str]:
+        """Which of the things that some contract requires this reply does not say."""
+        return frozenset(
+            name
+            for name in needs
+            if getattr(self.telemetry if name in _METERS else self, name, None) is None  # no telemetry, no reading
+        )
 
     def complete(
         self,
@@ -323,7 +326,7 @@ class Reply(Generic[T]):
         Only what is in `needs` is filled in; what is already said stays.
         """
         said: dict[str, Any] = {}
-        missing = needs - self.completeness()
+        missing = self.missing(needs)
         if "request_id" in missing:
             said["request_id"] = new_request_id()
         if "operation" in missing:
@@ -380,8 +383,10 @@ def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
         if name not in _DEFAULTS:
             raise TypeError(f"Reply has no field {name!r}")
         value = tuple(given) if name in _SEQUENCES and type(given) is not tuple else given
-        if value != _DEFAULTS[name] and value != {}:
-            held[name] = value
+        # parts have slow comparisons, so only plain values are compared with their default
+        if value is None or (type(value) in _PLAIN and (not value or value == _DEFAULTS[name]) and value != ""):
+            continue
+        held[name] = value
     if not held.keys().isdisjoint(_STATUS_WORDS):
         _check_status(self)
     if "timestamp" in held:
@@ -390,6 +395,7 @@ def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
 
 _DEFAULTS = {f.name: f.default for f in fields(Reply) if f.name != "data"}
 _SEQUENCES = frozenset(name for name, default in _DEFAULTS.items() if default == ())
+_PLAIN = frozenset({str, tuple, dict})
 _STATUS_WORDS = frozenset({"status", "problem", "empty_reason"})
 # dataclass() wrote an __init__ that type checkers know and that sets every field; this one is ten times faster
 Reply.__init__ = _hold  # type: ignore[method-assign]

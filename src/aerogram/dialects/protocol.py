@@ -101,7 +101,7 @@ class Dialect(ABC):
         return reply.complete(self.needs, **facts)
 
     def _require(self, reply: Reply[Any]) -> None:
-        missing = self.needs - reply.completeness()
+        missing = reply.missing(self.needs)
         if missing:
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
@@ -117,7 +117,9 @@ def without_nothing(**members: Any) -> dict[str, Any]:
 
 def strangers(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
     """The members a contract does not name, or None."""
-    return {name: value for name, value in found.items() if name not in known} or None
+    if found.keys() <= known:
+        return None
+    return {name: value for name, value in found.items() if name not in known}
 
 
 def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
@@ -129,6 +131,8 @@ def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
 def unflat(part: type[Any], members: Mapping[str, Any], words: Mapping[str, str]) -> Any:
     """The part in an open object; members without a word of their own become its `extra`."""
     named = {name: members[word] for name, word in words.items() if word in members}
+    if len(named) == len(members):
+        return part(**named)
     return part(**named, extra=strangers(members, frozenset(words.values())))
 
 

@@ -1,0 +1,37 @@
+"""Run every benchmark, or the ones named: `python bench core normalize`.
+
+Each module of this folder with a `main` is one; it prints ratios measured in one run.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+
+def names():
+    return sorted(path.stem for path in HERE.glob("*.py") if "def main(" in path.read_text() and path.stem != "__main__")
+
+
+def run(name):
+    print(f"\n== {name}", flush=True)
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    module.main()
+
+
+def entry():
+    chosen = sys.argv[1:] or names()
+    unknown = sorted(set(chosen) - set(names()))
+    if unknown:
+        sys.exit(f"no benchmark named {', '.join(unknown)}; there are: {', '.join(names())}")
+    for name in chosen:
+        run(name)
+
+
+if __name__ == "__main__":
+    entry()
