@@ -12,7 +12,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aerogram.digest.locator import Locator, locate
@@ -24,10 +24,13 @@ Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 
 # tuned on the questions in bench/data/digest
 SATURATION = 1.2
-CONTEXT = 0.5
+CONTEXT = 0.8
 CLOSENESS = 0.6
-FLOOR = 0.3
+FLOOR = 0.4
 MEANING = 0.4
+REPEATED = 0.8
+TELLING = 0.05
+BEFORE, AFTER = 0, 2
 _SHORTLIST = 400
 _EMBEDDED = 2_000
 
@@ -59,7 +62,7 @@ class Ranking:
         self.limit = limit
         self.sentences: list[Sentence] = split(source.text, limit)
         self.terms: list[Term] = query_terms(query)
-        self.hits: dict[int, Counter[int]] = {}
+        self.hits: dict[int, dict[int, int]] = {}
         self._pages = page_spans(source.text) if source.paged else None
         self._find()
         self._weigh()
@@ -69,7 +72,7 @@ class Ranking:
         windows = heapq.nlargest(_SHORTLIST, self._windows(), key=lambda window: window.score)
         if embed is not None:
             windows = self._by_meaning(windows, embed)
-        return [self._passage(window) for window in _choose(windows, count)]
+        return [self._passage(self._trim(window)) for window in self._choose(windows, count)]
 
     def sentence_score(self, place: int) -> float:
         """How much one sentence bears on the question, from 0 to 1."""
@@ -87,7 +90,8 @@ class Ranking:
             for position in _occurrences(folded, term):
                 place = bisect_right(starts, position) - 1
                 if place >= 0 and position < self.sentences[place].end:
-                    self.hits.setdefault(place, Counter())[number] += 1
+                    found = self.hits.setdefault(place, {})
+                    found[number] = found.get(number, 0) + 1
 
     def _weigh(self) -> None:
         """Give each term its weight: what is rare in the text says more."""
@@ -99,23 +103,25 @@ class Ranking:
         self.weights = [term.weight * rare for term, rare in zip(self.terms, rarity, strict=True)]
         self.whole = sum(self.weights) or 1.0
 
-    def _share(self, counts: dict[int, float] | Counter[int]) -> float:
+    def _share(self, counts: Mapping[int, float]) -> float:
         """The share of what the question asks for that these counts of its terms make up."""
         score = sum(self.weights[i] * n * (1 + SATURATION) / (n + SATURATION) for i, n in counts.items())
         return min(1.0, score / self.whole)
 
     def _windows(self) -> Iterator[_Window]:
-        """For every sentence that has something, the best run of sentences around it."""
-        for first in range(len(self.sentences)):
-            last = self._reach(first)
-            if any(place in self.hits for place in range(first, last + 1)):
+        """For every sentence that has something, the longest run of sentences from it on."""
+        last = -1
+        for first in sorted(self.hits):
+            # the end only ever moves on, so all windows together cost one pass
+            last = self._reach(first, max(first, last))
+            if self.sentences[last].kind != "heading":
                 yield _Window(first, last, self._score(first, last))
 
-    def _reach(self, first: int) -> int:
+    def _reach(self, first: int, known: int | None = None) -> int:
         """The last sentence that still fits into a window that starts at `first`."""
         start = self.sentences[first]
-        last = first
-        for place in range(first + 1, len(self.sentences)):
+        last = first if known is None else known
+        for place in range(last + 1, len(self.sentences)):
             sentence = self.sentences[place]
             if sentence.end - start.start > self.limit or sentence.page != start.page or sentence.kind == "heading":
                 break
@@ -154,6 +160,37 @@ class Ranking:
             for span, close in zip(spans, closeness, strict=True)
         ]
 
+    def _choose(self, windows: list[_Window], count: int) -> list[_Window]:
+        """The best windows that do not overlap; one that only repeats what is chosen already waits behind others."""
+        chosen: list[_Window] = []
+        seen: Counter[int] = Counter()
+        worth = {window: window.score for window in windows}
+        while worth and len(chosen) < count:
+            best = max(worth, key=lambda window: (worth[window], -window.last, -window.first))
+            if best.score <= 0 or (chosen and best.score < FLOOR * chosen[0].score):
+                break
+            chosen.append(best)
+            seen.update({term for place in range(best.first, best.last + 1) for term in self.hits.get(place, ())})
+            rest = [window for window in worth if window.last < best.first or window.first > best.last]
+            worth = {window: window.score * self._news(window, seen) for window in rest}
+        return sorted(chosen, key=lambda window: -window.score)
+
+    def _news(self, window: _Window, seen: Counter[int]) -> float:
+        """The share of what a window has that the chosen ones do not have yet, repetition counting less each time."""
+        found = {term for place in range(window.first, window.last + 1) for term in self.hits.get(place, ())}
+        whole = sum(self.weights[term] for term in found)
+        return sum(self.weights[term] * REPEATED ** seen[term] for term in found) / whole if whole else 1.0
+
+    def _trim(self, window: _Window) -> _Window:
+        """The window without the sentences at its ends that say nothing to the question, but for neighbours."""
+        places = range(window.first, window.last + 1)
+        scores = {place: self.sentence_score(place) for place in places}
+        telling = [place for place in places if scores[place] >= TELLING * max(scores.values()) > 0]
+        if not telling:
+            return window
+        first, last = max(window.first, telling[0] - BEFORE), min(window.last, telling[-1] + AFTER)
+        return _Window(first, last, window.score)
+
     def _words(self, first: int, last: int) -> str:
         return self.source.text[self.sentences[first].start : self.sentences[last].end]
 
@@ -161,18 +198,6 @@ class Ranking:
         start, end = self.sentences[window.first].start, self.sentences[window.last].end
         locator = locate(start, end, self._pages)
         return Passage(self.source.text[start:end], locator, round(window.score, 4), start, end)
-
-
-def _choose(windows: list[_Window], count: int) -> list[_Window]:
-    """The best windows that do not overlap, down to a share of the best one's score."""
-    ordered = sorted(windows, key=lambda window: (-window.score, window.last - window.first, window.first))
-    chosen: list[_Window] = []
-    for window in ordered:
-        if len(chosen) == count or window.score <= 0 or (chosen and window.score < FLOOR * chosen[0].score):
-            break
-        if all(window.last < other.first or window.first > other.last for other in chosen):
-            chosen.append(window)
-    return chosen
 
 
 def _occurrences(folded: str, term: Term) -> Iterator[int]:

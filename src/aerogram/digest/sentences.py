@@ -5,14 +5,18 @@ heading are each one sentence. A sentence never crosses a page, and one that is 
 than the limit is cut where it hurts least.
 """
 
+# ruff: noqa: RUF001  it knows the signs of many scripts
+
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
 from aerogram.digest.text import page_spans
+from aerogram.digest.words import word_list
 
 SentenceKind = Literal["prose", "heading", "row", "code"]
 
@@ -27,11 +31,6 @@ class Sentence(NamedTuple):
     head: int
 
 
-_ABBREVIATIONS = frozenset(
-    "abb abs al allg anm approx art aufl bd bes bspw bzgl bzw ca cf chap co corp dept dgl dipl div dr ebd eg etc evtl "
-    "exkl fa fig ggf ggü hr hrsg ie inc inkl jan jr kap ltd max min mio mr mrs ms mrd nr no nos op pp prof resp rev "
-    "sec sen sog sr st std str tel usf usw vgl vol vs zit zzgl jun jul aug sep sept okt oct nov dez dec feb mär apr".split()
-)
 # an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not
 _END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？｡]+[」』）】”\"]*")
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
@@ -43,6 +42,8 @@ _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _CUT_MARKS = re.compile(r"[,;:、，；：—–]|\s")
 _SHORT_LINE = 0.7
 _HEADING_CHARS = 90
+_SHORTEST = 20
+_ORDINAL_DIGITS = 2
 
 
 def split(text: str, limit: int) -> list[Sentence]:
@@ -56,10 +57,26 @@ def split(text: str, limit: int) -> list[Sentence]:
                 head = len(found)
             elif previous == "row" and kind != "row":
                 head = _heading_before(found)
-            own = head if head < len(found) else -1
-            found.extend(Sentence(a, b, kind, page, own) for a, b in _pieces(text, first, last, limit))
+            for a, b in _pieces(text, first, last, limit):
+                own = head if head < len(found) else -1
+                _append(found, Sentence(a, b, kind, page, own), limit)
             previous = kind
     return found
+
+
+def _append(found: list[Sentence], sentence: Sentence, limit: int) -> None:
+    """Add a sentence; one of a word or two belongs to what follows it."""
+    last = found[-1] if found else None
+    if (
+        last is not None
+        and last.end - last.start < _SHORTEST
+        and last.kind == sentence.kind != "heading"
+        and last.page == sentence.page
+        and sentence.end - last.start <= limit
+    ):
+        found[-1] = sentence._replace(start=last.start, head=last.head)
+    else:
+        found.append(sentence)
 
 
 def _heading_before(found: list[Sentence]) -> int:
@@ -119,10 +136,8 @@ def _prose_units(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int,
     first = lines[0][0]
     for number, (line_first, last) in enumerate(lines):
         is_last = number == len(lines) - 1
-        short = last - line_first < _SHORT_LINE * width and not text[last - 1] in ",-、，"
+        short = last - line_first < _SHORT_LINE * width and text[last - 1] not in ",-、，"
         if not is_last and not (short and not _TERMINATED.search(text, max(line_first, last - 8), last)):
-            continue
-        if is_last and last - first == 0:
             continue
         alone = first == line_first
         heading = alone and _is_heading(text, first, last, short and not is_last, len(lines) == 1)
@@ -161,8 +176,13 @@ def _ends_sentence(text: str, first: int, mark_end: int, end: int) -> bool:
         return True
     letters = word[1].lower()
     if letters.isdigit():
-        return len(letters) > 2
-    return len(letters) > 1 and letters not in _ABBREVIATIONS
+        return len(letters) > _ORDINAL_DIGITS
+    return len(letters) > 1 and letters not in _abbreviations()
+
+
+@cache
+def _abbreviations() -> frozenset[str]:
+    return frozenset(word_list("abbreviations"))
 
 
 def _pieces(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:

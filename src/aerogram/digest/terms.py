@@ -5,6 +5,8 @@ that other inflections and compounds count for something. Scripts without blanks
 words are looked for by runs of characters alone.
 """
 
+# ruff: noqa: RUF001  it knows the signs of many scripts
+
 from __future__ import annotations
 
 import re
@@ -12,6 +14,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
+
+from aerogram.digest.words import word_list
 
 
 class Term(NamedTuple):
@@ -31,31 +35,9 @@ _HIRAGANA = re.compile("[\u3040-\u309f]+")
 _IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _SPECIAL = {0x0130: "i", 0x03C2: "σ", 0x1E9E: "s", 0x00DF: "s"}
 
-# words that ask or join and say nothing about the subject, in the languages that most questions come in
-_STOPWORDS = frozenset(
-    """
-    a about after all also am an and any are as at be been before being between both but by can could did do does doing
-    done during each every few for from further get gets give given had has have having he her here hers him his how i
-    if in into is it its itself just many may me might more most much must my need needs no nor not now of off on once
-    one only onto or other our ours out over own per put same shall she should so some such than that the their theirs
-    them then there these they this those through to too under until up us use used uses using very via was we were
-    what when where whether which while who whom whose why will with within without would you your yours long often
-    aber alle allem allen aller alles als am an ander andere anderen auch auf aus bei beim bin bis bist da dabei dadurch
-    dafür damit danach dann daran darauf darf das dass davon dazu dein dem den denn der des dessen die dies diese diesem
-    diesen dieser dieses doch dort du durch ein eine einem einen einer eines er es etwa etwas euch für gegen gibt hab
-    habe haben hat hatte hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist ja je jede jedem
-    jeden jeder jedes kann kein keine keinem keinen keiner können könnte lange laut man mehr mein mit muss müssen nach
-    nicht noch nun nur ob oder ohne sehr sein seine seinem seinen seiner seit sich sie sind so soll sollen sollte
-    sondern sowie statt über um und uns unser unter viel viele vom von vor wann war waren warum was weil welche welchem
-    welchen welcher welches wenn wer werden weshalb wie wieso wieviel wird wo wodurch wofür wohin womit worden woran
-    wozu wurde wurden zu zum zur zwischen
-    al au aux avec ce ces cette che chi come comment con da dans das de degli dei del della delle des do dos du e el em
-    en est et est-ce il la las le les los mais na não no nos nous o os où ou para par pas per perché plus por pour
-    pourquoi qu quand que quel quelle quels qui quoi sa se ses si son sont sous sua su sur um uma un una une vous y
-    aan bij dat deze die een en het hoe is met naar niet of om op te tot van voor waar waarom wat welke wie wordt zijn
-    """.split()
-)
-_QUESTION_KANA = frozenset("です ます した する して こと もの とき どの どれ どう なに なぜ いつ どこ だれ から まで れる られ いる ある ない".split())
+# a question that is longer than this is not looked for to its end: each term costs a pass over the text
+_LONGEST_QUERY = 400
+_SHORTEST_WORD = 3
 
 
 def fold(text: str) -> str:
@@ -64,11 +46,17 @@ def fold(text: str) -> str:
     return folded if folded.isascii() else folded.translate(_bare_letters())
 
 
+@cache
+def stopwords() -> frozenset[str]:
+    """Words that ask or join and say nothing about the subject, in the languages most questions come in."""
+    return frozenset(map(fold, word_list("stopwords")))
+
+
 def query_terms(query: str) -> list[Term]:
     """What to look for, with how much each term says before anything is known about the text."""
-    folded = fold(unicodedata.normalize("NFC", query))
+    folded = fold(unicodedata.normalize("NFC", query))[:_LONGEST_QUERY]
     words = [word[0] for word in _WORD.finditer(folded)]
-    telling = [word for word in words if word not in _STOP]
+    telling = [word for word in words if word not in stopwords()]
     weights: dict[tuple[str, str], float] = {}
     terms = [term for word in telling for term in _word_terms(word)]
     terms += [term for run in _RUN.findall(folded) for term in _run_terms(run)]
@@ -85,7 +73,7 @@ def content_words(folded: str) -> Iterator[str]:
     for word in _PART.findall(folded):
         if _RUN.match(word):
             yield from (pair for pair in _pairs(word) if not _HIRAGANA.fullmatch(pair))
-        elif len(word) > 2 and word not in _STOP:
+        elif len(word) >= _SHORTEST_WORD and word not in stopwords():
             yield word
 
 
@@ -94,10 +82,10 @@ def _word_terms(word: str) -> Iterator[Term]:
     parts = _PART.findall(word)
     if len(parts) > 1:
         for part in parts:
-            if part not in _STOP:
+            if part not in stopwords():
                 yield from _word_terms(part)
         return
-    if len(word) < 5 or word.isdigit():
+    if len(word) <= GRAM or word.isdigit():
         return
     yield Term(word[: max(4, round(STEM_SHARE * len(word)))], STEM, "prefix")
     grams = {word[i : i + GRAM] for i in range(len(word) - GRAM + 1)}
@@ -111,7 +99,7 @@ def _run_terms(run: str) -> Iterator[Term]:
     for pair in _pairs(run):
         if not _HIRAGANA.fullmatch(pair):
             yield Term(pair, PAIR if not _HIRAGANA.search(pair) else MIXED_PAIR)
-        elif pair not in _QUESTION_KANA:
+        elif pair not in stopwords():
             yield Term(pair, KANA_PAIR)
     for sign in _IDEOGRAPH.findall(run):
         yield Term(sign, SIGN)
@@ -148,4 +136,3 @@ def _bare_letters() -> dict[int, str]:
 
 
 _SPECIAL_CASES = str.maketrans(_SPECIAL)
-_STOP = frozenset(fold(word) for word in _STOPWORDS)

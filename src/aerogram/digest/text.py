@@ -51,7 +51,7 @@ class CanonicalText:
 
 def text_hash(text: str) -> str:
     """The sha256 of a canonical text's UTF-8, as `sha256:…`."""
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def normalise(text: str) -> str:

@@ -20,7 +20,10 @@ _BY_SUFFIX: dict[str, Kind] = {
     ".pdf": "pdf",
     ".xhtml": "html",
 }
-_HTML_START = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}>\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_HTML_START = re.compile(
+    r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}>\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def read(
@@ -47,7 +50,7 @@ def _load(path: Path, limits: Limits) -> bytes:
         limits.check_bytes(path.stat().st_size, path.name)
         return path.read_bytes()
     except OSError as error:
-        raise UnreadableSource("missing", f"{path.name} cannot be read: {error.strerror}") from error
+        raise UnreadableSource("missing", f"the file cannot be read: {error.strerror}") from error
 
 
 def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits) -> CanonicalText:

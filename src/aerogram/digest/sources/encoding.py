@@ -20,7 +20,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_DECLARED = re.compile(rb"""<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9._:-]{2,40})""", re.I)
+_DECLARED = re.compile(
+    rb"""<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9._:-]{2,40})""", re.IGNORECASE
+)
 _EAST_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 _JAPANESE = re.compile("[\u3040-\u30ff]")
 _HAN_OR_HANGUL = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
@@ -71,7 +73,7 @@ def _candidates(content: bytes) -> Iterator[str]:
 
 def _wide(sample: bytes) -> Iterator[str]:
     """UTF-16 without a mark shows by zeros in every other byte."""
-    if b"\0" not in sample or len(sample) < 4:
+    if b"\0" not in sample:
         return
     half = len(sample) // 2
     if sample[1::2].count(0) > 0.4 * half > sample[::2].count(0):

@@ -12,10 +12,10 @@ from html import unescape
 VERSION = "1"
 
 _BULLET = "\n- "
-_BLOCKS = frozenset(
-    "address article aside blockquote body caption center details dialog div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend main menu nav ol optgroup option p pre search "
-    "section summary table title ul".split()
+_BLOCKS = re.compile(
+    "address|article|aside|blockquote|body|caption|center|details|dialog|div|dl|dt|fieldset|"
+    "figcaption|figure|footer|form|h1|h2|h3|h4|h5|h6|header|hgroup|hr|html|legend|main|"
+    "menu|nav|ol|optgroup|option|p|pre|search|section|summary|table|title|ul"
 )
 _SILENT = frozenset(("script", "style"))
 _RAW = frozenset(("textarea", "title", "xmp", "iframe", "noembed", "noframes"))
@@ -95,7 +95,7 @@ class _Page:
             self.line(" " if self.cells else "\n")
         elif name == "img" and (alt := _ALT.search(attributes)):
             self.words(f" {alt[1] or alt[2] or ''} ")
-        elif name in _BLOCKS:
+        elif _BLOCKS.fullmatch(name):
             self.block()
         if name == "pre":
             self.open_pre += 1
@@ -108,7 +108,7 @@ class _Page:
         if name == "tr":
             self.cells = 0
             self.line("\n")
-        elif name in _BLOCKS:
+        elif _BLOCKS.fullmatch(name):
             self.block()
 
     def block(self) -> None:

@@ -3,10 +3,13 @@
 pdfium is not safe to use from two threads, so one lock guards it for the process.
 """
 
+# ruff: noqa: RUF001  it knows the signs of many scripts
+
 from __future__ import annotations
 
 import re
 import threading
+from itertools import pairwise
 from typing import Any
 
 from aerogram.digest.limits import Deadline, Limits, UnreadableSource
@@ -16,9 +19,11 @@ from aerogram.errors import MissingExtra
 _LOCK = threading.Lock()
 # pdfium marks a hyphen that only a line break needed; the word is whole without it
 _BROKEN_WORD = re.compile("[\ufffe\x02](?:\r?\n)?")
-_EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
-# these scripts put no blank between words, so a line that breaks between two such letters was one line
-_BROKEN_LINE = re.compile(f"(?<=[{_EAST_ASIAN}、])\r?\n(?=[{_EAST_ASIAN}])")
+_SIGN = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f"
+_OPEN_END = re.compile(f"[{_SIGN}](?<![。！？])$")
+_SIGN_START = re.compile(f"[{_SIGN}]")
+_FULL_LINE = 0.8
+_NAMED = 10
 
 
 def extract(content: bytes, limits: Limits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
@@ -91,11 +96,18 @@ def _page_words(document: Any, number: int, limits: Limits) -> str:
 
 def _mend(words: str) -> str:
     """Undo what line breaks did to words."""
-    return _BROKEN_LINE.sub("", _BROKEN_WORD.sub("", words))
+    lines = _BROKEN_WORD.sub("", words).replace("\r\n", "\n").split("\n")
+    full = _FULL_LINE * max(map(len, lines))
+    mended = [lines[0]]
+    for previous, line in pairwise(lines):
+        # scripts without blanks break a full line anywhere, inside a word too
+        joined = len(previous) >= full and _OPEN_END.search(previous) and _SIGN_START.match(line)
+        mended.append(line if joined else "\n" + line)
+    return "".join(mended)
 
 
 def _note(unread: list[int]) -> tuple[str, ...]:
     if not unread:
         return ()
-    named = ", ".join(map(str, unread[:10])) + (" …" if len(unread) > 10 else "")
+    named = ", ".join(map(str, unread[:_NAMED])) + (" …" if len(unread) > _NAMED else "")
     return (f"{len(unread)} pages could not be read: {named}",)

@@ -1,0 +1,183 @@
+"""Commands: digests on the command line; each verb calls the library function of its name."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import typer
+from pydantic import ValidationError
+
+from aerogram import jsontext
+from aerogram.archive import Archive
+from aerogram.digest.batch import Batch, Outcome, Progress, digest_many
+from aerogram.digest.digest import Digester
+from aerogram.digest.payload import DigestPayload, payload_of
+from aerogram.digest.policy import Policy
+from aerogram.digest.replies import reply_of
+from aerogram.digest.sources import read
+from aerogram.digest.text import CanonicalText
+from aerogram.digest.verify import Verification
+from aerogram.digest.verify import verify as verify_payload
+from aerogram.errors import ContractError
+from aerogram.terminal import note, one_line, read_input, write_json, write_text
+
+_DIGEST_EXAMPLES = """\b
+Examples:
+  aerogram digest report.pdf --query "What did it cost?"
+  aerogram digest *.html --query "Who decided?" --json > digests.json
+"""
+_VERIFY_EXAMPLES = """\b
+Examples:
+  aerogram verify digests.json --source report.pdf
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command("digest", epilog=_DIGEST_EXAMPLES)(digest)
+    app.command("verify", epilog=_VERIFY_EXAMPLES)(verify)
+
+
+def digest(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Text, Markdown, HTML or PDF.")],
+    query: Annotated[str, typer.Option("--query", "-q", help="The question that the digest is for.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Sources with their digests, for `verify` and programs.")
+    ] = False,
+    policy: Annotated[
+        Literal["auto", "always", "off"], typer.Option(help="auto: leave short and unrelated files as they are.")
+    ] = "always",
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds for each file.")] = 120.0,
+    keep: Annotated[bool, typer.Option("--keep", help="Put the text into the archive under its hash.")] = False,
+) -> None:
+    """Condense files for a question, with evidence that can be checked."""
+    digester = Digester(Policy(mode=policy), archive=Archive.at() if keep else None)
+    sources: dict[str, Any] = {str(file): file for file in files}
+    with _progress(len(sources)) as progress:
+        batch = asyncio.run(digest_many(digester, sources, query, seconds=seconds, on_progress=progress))
+    if as_json:
+        reply = reply_of(batch)
+        write_json(reply.data if reply.problem is None else {"sources": []})
+    else:
+        write_text(_table(batch))
+    for outcome in batch.failed:
+        note(f"{outcome.name}: {cast('Any', outcome.problem).message}")
+    if batch.failed:
+        raise typer.Exit(1)
+
+
+def verify(
+    file: Annotated[str, typer.Argument(metavar="DIGEST", help="A digest as JSON; '-': standard input.")],
+    source: Annotated[
+        Path | None, typer.Option("--source", "-s", help="The file it was made of; without it, the archive is asked.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Check a digest's hash and every quotation against its source."""
+    said = jsontext.loads(read_input(file))
+    entry = _entry(said, source)
+    payload = _payload(entry)
+    if source is not None:
+        text = read(source)
+        outcome = verify_payload(payload, text)
+        hint = _other_extractor(entry, text) if not outcome else ""
+    else:
+        outcome, hint = asyncio.run(_ask_archive(payload)), ""
+    if as_json:
+        write_json(_report(outcome, hint))
+    elif outcome:
+        write_text(f"verified: the hash and {outcome.snippets} quotations hold")
+    if not outcome:
+        note(f"{outcome.mismatch.message if outcome.mismatch else ''}{hint}")
+        raise typer.Exit(1)
+
+
+async def _ask_archive(payload: DigestPayload) -> Verification:
+    async with Archive.at() as archive:
+        return await verify_payload(payload, archive)
+
+
+def _entry(said: Any, source: Path | None) -> Any:
+    """The digest that is meant: the body itself, or the one among several sources that has the file's name."""
+    listed = said.get("sources") if isinstance(said, dict) else None
+    if not isinstance(listed, list):
+        return said
+    digests = [entry for entry in listed if isinstance(entry, dict)]
+    named = [entry for entry in digests if source is not None and entry.get("id") in (str(source), source.name)]
+    found = named or digests
+    if len(found) != 1:
+        raise ContractError(f"the file has {len(digests)} digests and none is named after the source", "/sources")
+    return found[0]
+
+
+def _payload(entry: Any) -> DigestPayload:
+    try:
+        return payload_of(entry)
+    except ValidationError as error:
+        raise ContractError("; ".join(detail["msg"] for detail in error.errors())) from None
+
+
+def _other_extractor(entry: Any, text: CanonicalText) -> str:
+    """A word on why an unchanged file may give another text."""
+    made = entry.get("provenance") if isinstance(entry, dict) else None
+    if not isinstance(made, dict):
+        return ""
+    then = f"{made.get('extractor')} {made.get('extractor_version')}"
+    now = f"{text.extractor} {text.version}"
+    return f"; it was made with {then}, this is {now}" if then != now else ""
+
+
+def _report(outcome: Verification, hint: str) -> dict[str, Any]:
+    first = outcome.mismatch
+    report: dict[str, Any] = {"verified": bool(outcome), "snippets": outcome.snippets}
+    if first is not None:
+        report["mismatch"] = {"field": first.field, "message": first.message + hint}
+    return report
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Progress | None]:
+    """A bar for a person who watches; nothing for a pipe."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("digesting", total=total)
+        yield lambda _outcome, done, _total: bar.update(task, completed=done)
+
+
+def _table(batch: Batch) -> str:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("source", "digest", "score", "locator", "evidence")
+    for outcome in batch.outcomes:
+        for row in _rows(outcome):
+            table.add_row(*(Text(one_line(cell)) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().rstrip("\n")
+
+
+def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
+    if outcome.digest is None:
+        yield outcome.name, "failed", "", "", cast("Any", outcome.problem).message
+        return
+    payload = outcome.digest.payload
+    if payload is None:
+        yield outcome.name, f"skipped: {outcome.digest.skipped}", "", "", ""
+        return
+    size = f"{payload.digest_chars:,} of {payload.original_chars:,} characters"
+    yield outcome.name, size, "", "", payload.summary
+    for snippet in payload.evidence_snippets:
+        yield "", "", f"{snippet.relevance_score:.2f}", snippet.locator, snippet.text.replace("\n", " ")

@@ -1,0 +1,199 @@
+"""Digests: a source condensed for one question, with evidence that can be checked.
+
+`digest_text` is the pure heart: canonical text and question in, payload out. A `Digester`
+puts the rest around it: policy, cache, archive, a writer with its fallback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, cast
+
+from aerogram.digest.cache import Cache, cache_key
+from aerogram.digest.draft import Assignment, Draft, Writer, accept, extract_draft
+from aerogram.digest.evidence import Embed, Passage, Ranking
+from aerogram.digest.payload import DigestPayload, EvidenceSnippet, is_digest, payload_of
+from aerogram.digest.policy import Policy, SkipReason
+from aerogram.digest.sources import Kind, read
+from aerogram.digest.text import CanonicalText, normalise
+from aerogram.digest.verify import TextArchive, keep
+from aerogram.reply import Notice
+
+Source = str | bytes | PurePath | CanonicalText | DigestPayload | Mapping[str, Any]
+
+_log = logging.getLogger("aerogram.digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What became of one source: a payload, or the reason why there is none and its text as it is."""
+
+    payload: DigestPayload | None
+    text: CanonicalText | None = None
+    skipped: SkipReason | None = None
+    notices: tuple[Notice, ...] = ()
+    cached: bool = False
+    archived: bool = False
+
+
+def query_hash(query: str) -> str:
+    """The 8 hex digits that stand for a question in a payload."""
+    return hashlib.sha256(_question(query).encode()).hexdigest()[:8]
+
+
+def digest_text(
+    text: CanonicalText, query: str, policy: Policy | None = None, embed: Embed | None = None
+) -> DigestPayload:
+    """The digest of a canonical text for a question, made of the text's own words."""
+    policy = policy or Policy()
+    ranking = Ranking(text, _question(query), policy.snippet_chars)
+    passages = ranking.evidence(policy.snippets, embed)
+    return _payload(text, query, passages, extract_draft(ranking, policy.summary_chars, policy.key_points))
+
+
+class Digester:
+    """Digests sources by one policy; share one between tasks."""
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        archive: TextArchive | None = None,
+        cache: Cache | None = None,
+        writer: Writer | None = None,
+        writer_timeout: float = 30.0,
+        embed: Embed | None = None,
+    ) -> None:
+        self.policy = policy or Policy()
+        self.archive = archive
+        self.cache = cache
+        self.writer = writer
+        self.writer_timeout = writer_timeout
+        self.embed = embed
+
+    async def digest(
+        self, source: Source, query: str, *, kind: Kind | None = None, name: str = "", seconds: float | None = None
+    ) -> Digest:
+        """Digest one source for a question, or say why it was skipped; a digest is never digested again."""
+        if isinstance(source, DigestPayload) or (isinstance(source, Mapping) and is_digest(source)):
+            return Digest(payload_of(source), skipped="already_digest")
+        text = await self._read(source, kind, name, seconds)
+        reason = self.policy.skips_size(len(text.text))
+        if reason == "empty" and self.policy.mode == "always":
+            return Digest(_payload(text, query, [], Draft("", ())), text, "empty")
+        if reason:
+            return Digest(None, text, reason)
+        return await self._cached(text, query)
+
+    async def _read(self, source: Source, kind: Kind | None, name: str, seconds: float | None) -> CanonicalText:
+        if isinstance(source, CanonicalText):
+            return source
+        content = source.get("content", "") if isinstance(source, Mapping) else source
+        policy = self.policy if seconds is None else self.policy.with_deadline(seconds)
+        readable = cast("str | bytes | PurePath", content)
+        return await asyncio.to_thread(read, readable, kind=kind, name=name, limits=policy.limits)
+
+    async def _cached(self, text: CanonicalText, query: str) -> Digest:
+        """The digest from the cache, or a new one that goes into it."""
+        key = cache_key(text.hash, _question(query), self._fingerprint())
+        payload = await self.cache.get(key) if self.cache else None
+        if payload is not None:
+            found = Digest(payload, text, cached=True)
+        else:
+            found = await self._make(text, query)
+            # a fallback is there because something failed for the moment, so the next call tries again
+            if self.cache and found.payload and not found.notices:
+                await self.cache.put(key, found.payload)
+        return await self._settle(found)
+
+    async def _settle(self, found: Digest) -> Digest:
+        """Apply what does not depend on the making: relevance by the policy, and the archive."""
+        payload, text = found.payload, found.text
+        if payload is None or text is None:
+            return found
+        best = max((snippet.relevance_score for snippet in payload.evidence_snippets), default=0.0)
+        reason = self.policy.skips_relevance(best)
+        if reason:
+            return replace(found, payload=None, skipped=reason)
+        if self.archive is None:
+            return found
+        await keep(text, self.archive)
+        return replace(found, archived=True)
+
+    async def _make(self, text: CanonicalText, query: str) -> Digest:
+        ranking = await asyncio.to_thread(Ranking, text, _question(query), self.policy.snippet_chars)
+        passages = await asyncio.to_thread(ranking.evidence, self.policy.snippets, self.embed)
+        draft, notices = await self._draft(ranking, passages)
+        return Digest(_payload(text, query, passages, draft), text, notices=notices)
+
+    async def _draft(self, ranking: Ranking, passages: list[Passage]) -> tuple[Draft, tuple[Notice, ...]]:
+        """The writer's draft; the text's own sentences when there is no writer or it fails."""
+        notices: tuple[Notice, ...] = ()
+        if self.writer is not None:
+            try:
+                return accept(await self._written(ranking, passages)), ()
+            except Exception as error:  # noqa: BLE001  whatever a writer does, there is a digest
+                _log.warning("the writer of a digest failed", exc_info=True)
+                notices = (_fallback(error),)
+        draft = await asyncio.to_thread(extract_draft, ranking, self.policy.summary_chars, self.policy.key_points)
+        return draft, notices
+
+    async def _written(self, ranking: Ranking, passages: list[Passage]) -> object:
+        assignment = Assignment(ranking.query, ranking.source.text, tuple(passages))
+        writer = cast("Writer", self.writer)
+        async with asyncio.timeout(self.writer_timeout):
+            if inspect.iscoroutinefunction(writer) or inspect.iscoroutinefunction(type(writer).__call__):
+                return await cast("Any", writer)(assignment)
+            drafted = await asyncio.to_thread(writer, assignment)
+            return await drafted if inspect.isawaitable(drafted) else drafted
+
+    def _fingerprint(self) -> str:
+        return self.policy.fingerprint(_name(self.embed), _name(self.writer))
+
+
+def _question(query: str) -> str:
+    return " ".join(normalise(query).split())
+
+
+def _name(part: object) -> str:
+    """A name that tells one embedder or writer from another; give yours a `name` when it has settings."""
+    if part is None:
+        return ""
+    own = getattr(part, "name", None) or getattr(part, "__qualname__", None) or type(part).__qualname__
+    return f"{getattr(part, '__module__', '')}.{own}"
+
+
+def _fallback(error: Exception) -> Notice:
+    reason = "timed out" if isinstance(error, TimeoutError) else "failed"
+    return Notice.of(
+        "FALLBACK_USED",
+        f"The writer {reason}; summary and key points are taken from the text itself",
+        reason=str(error) or type(error).__name__,
+    )
+
+
+def _payload(text: CanonicalText, query: str, passages: list[Passage], draft: Draft) -> DigestPayload:
+    snippets = [
+        EvidenceSnippet(text=passage.text, locator=str(passage.locator), relevance_score=passage.relevance)
+        for passage in passages
+    ]
+    said = [draft.summary, *draft.key_points, *(snippet.text for snippet in snippets)]
+    digest_chars = sum(map(len, said))
+    original = len(text.text)
+    return DigestPayload(
+        query_hash=query_hash(query),
+        summary=draft.summary,
+        key_points=list(draft.key_points),
+        evidence_snippets=snippets,
+        original_chars=original,
+        digest_chars=digest_chars,
+        # a digest of a few lines can be longer than they are; the contract has no ratio above 1
+        compression_ratio=round(min(1.0, digest_chars / original), 4) if original else 0.0,
+        source_text_hash=text.hash,
+    )

@@ -1,0 +1,159 @@
+"""Drafts: a summary and key points, taken from the text itself, for one question.
+
+Sentences that bear on the question come first, then those that say what the whole text
+is about. A writer of your own may draft instead; what it gives is held to the same limits.
+"""
+
+# ruff: noqa: RUF001  it knows the signs of many scripts
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from aerogram.digest.evidence import Passage, Ranking
+from aerogram.digest.payload import MAX_POINT, MAX_POINTS, MAX_SUMMARY
+from aerogram.digest.terms import content_words, fold
+from aerogram.errors import ValidationFailed
+
+_SAMPLE_CHARS = 400_000
+_CANDIDATES = 1_500
+_SENTENCES = 4
+_SHORTEST = 12
+_ALIKE = 0.6
+_RELEVANCE, _CENTRALITY, _POSITION = 0.6, 0.2, 0.2
+_LINE_BREAK = re.compile(r"\s*\n\s*")
+_UNSPACED_END = re.compile("[。！？」』）、]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A summary and key points."""
+
+    summary: str
+    key_points: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a writer is given: the question, the text, the evidence found in it, and the limits to keep."""
+
+    query: str
+    text: str
+    evidence: tuple[Passage, ...]
+    max_summary: int = MAX_SUMMARY
+    max_points: int = MAX_POINTS
+    max_point: int = MAX_POINT
+
+
+Writer = Callable[[Assignment], Draft | Awaitable[Draft]]
+
+
+class UnusableDraft(ValidationFailed):
+    """A writer gave something that no digest can hold."""
+
+
+def accept(draft: object) -> Draft:
+    """A writer's draft if it keeps every limit; `UnusableDraft` says which one it breaks."""
+    if not isinstance(draft, Draft) or not isinstance(draft.summary, str) or not draft.summary.strip():
+        raise UnusableDraft("the writer gave no summary")
+    if len(draft.summary) > MAX_SUMMARY:
+        raise UnusableDraft(f"the summary has {len(draft.summary)} characters; the limit is {MAX_SUMMARY}")
+    if len(draft.key_points) > MAX_POINTS:
+        raise UnusableDraft(f"there are {len(draft.key_points)} key points; the limit is {MAX_POINTS}")
+    if not all(isinstance(point, str) and 0 < len(point) <= MAX_POINT for point in draft.key_points):
+        raise UnusableDraft(f"a key point is text of 1 to {MAX_POINT} characters")
+    return draft
+
+
+def extract_draft(ranking: Ranking, summary_chars: int, points: int) -> Draft:
+    """A summary and key points made of the text's own sentences."""
+    return _Extraction(ranking).draft(summary_chars, points)
+
+
+class _Extraction:
+    """One pass over the sentences that could speak for the text."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.ranking = ranking
+        self.places = self._candidates()
+        self.scores = {place: ranking.sentence_score(place) for place in self.places}
+        self.words = {place: frozenset(content_words(fold(ranking.quote(place)))) for place in self.places}
+
+    def draft(self, summary_chars: int, points: int) -> Draft:
+        by_worth = sorted(self.places, key=lambda place: (-self._worth(place), place))
+        chosen = list(islice(self._distinct(by_worth, (), summary_chars), _SENTENCES))
+        summary = _join(self._said(place) for place in sorted(chosen))
+        by_relevance = sorted(self.places, key=lambda place: (-self.scores[place], -self._worth(place), place))
+        more = self._distinct(by_relevance, chosen, points * MAX_POINT)
+        key_points = [self._said(place) for place in islice(more, points)]
+        return Draft(summary, tuple(key_points))
+
+    def _candidates(self) -> list[int]:
+        """Whole sentences of prose: those that bear on the question, and the first ones."""
+        sentences = self.ranking.sentences
+        prose = [place for place in range(len(sentences)) if self._speaks(place)] or list(range(len(sentences)))
+        relevant = sorted(
+            (place for place in prose if place in self.ranking.hits), key=lambda p: -self.ranking.sentence_score(p)
+        )
+        return sorted({*prose[:_CANDIDATES], *relevant[:_CANDIDATES]})
+
+    def _speaks(self, place: int) -> bool:
+        sentence = self.ranking.sentences[place]
+        return sentence.kind == "prose" and sentence.end - sentence.start >= _SHORTEST
+
+    def _worth(self, place: int) -> float:
+        relevance = self.scores[place] / self._best_score
+        position = 1 / (1 + place / 4)
+        return _RELEVANCE * relevance + _CENTRALITY * self._centrality(place) + _POSITION * position
+
+    def _centrality(self, place: int) -> float:
+        """How much a sentence is about what the whole text is about, from 0 to 1."""
+        words = self.words[place]
+        if not words:
+            return 0.0
+        return sum(math.log1p(self._frequency[word]) for word in words) / (len(words) + 3) / self._top_frequency
+
+    @cached_property
+    def _best_score(self) -> float:
+        return max(self.scores.values(), default=0.0) or 1.0
+
+    @cached_property
+    def _frequency(self) -> Counter[str]:
+        return Counter(content_words(fold(self.ranking.source.text[:_SAMPLE_CHARS])))
+
+    @cached_property
+    def _top_frequency(self) -> float:
+        return math.log1p(max(self._frequency.values(), default=1))
+
+    def _distinct(self, ordered: list[int], taken: Iterable[int], room: int) -> Iterator[int]:
+        """The first of these sentences that fit and do not repeat one another."""
+        seen = [self.words[place] for place in taken]
+        for place in ordered:
+            size = len(self.ranking.quote(place))
+            if size > min(room, MAX_POINT) or any(_alike(self.words[place], other) for other in seen):
+                continue
+            seen.append(self.words[place])
+            room -= size + 1
+            yield place
+
+    def _said(self, place: int) -> str:
+        quote = self.ranking.quote(place)
+        return _LINE_BREAK.sub("" if _UNSPACED_END.search(quote) else " ", quote)
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= _ALIKE * min(len(one), len(other)) if one and other else one == other
+
+
+def _join(sentences: Iterable[str]) -> str:
+    summary = ""
+    for sentence in sentences:
+        gap = "" if not summary or _UNSPACED_END.search(summary) else " "
+        summary += gap + sentence
+    return summary

@@ -1,0 +1,116 @@
+"""Verification: whether a digest still says what its source says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Protocol, overload
+
+from aerogram.content import Content
+from aerogram.digest.locator import InvalidLocator, Locator
+from aerogram.digest.payload import DigestPayload
+from aerogram.digest.text import CanonicalText, text_hash
+from aerogram.errors import IntegrityError, NotFound
+
+
+class TextArchive(Protocol):
+    """Where canonical texts are kept by their hash; `aerogram.archive.Archive` is one."""
+
+    async def put(self, *contents: Content) -> object:
+        """Keep contents under the hashes that follow from them."""
+
+    async def get(self, hash: str) -> Content:
+        """The content with that hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One thing that does not hold: which field, what the digest says and what the text says."""
+
+    field: str
+    message: str
+    said: str
+    found: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The outcome; true when the hash and every snippet hold."""
+
+    mismatches: tuple[Mismatch, ...]
+    snippets: int
+
+    def __bool__(self) -> bool:
+        return not self.mismatches
+
+    @property
+    def mismatch(self) -> Mismatch | None:
+        """The first thing that does not hold."""
+        return self.mismatches[0] if self.mismatches else None
+
+    def require(self) -> None:
+        """Raise `IntegrityError` unless everything holds."""
+        if self.mismatch is not None:
+            raise IntegrityError(self.mismatch.message, details={"field": self.mismatch.field})
+
+
+@overload
+def verify(payload: DigestPayload, source: str | CanonicalText) -> Verification: ...
+@overload
+def verify(payload: DigestPayload, source: TextArchive) -> Awaitable[Verification]: ...
+def verify(payload: DigestPayload, source: str | CanonicalText | TextArchive) -> Verification | Awaitable[Verification]:
+    """Check a digest's hash and every quotation against its canonical text; await it when given an archive."""
+    if isinstance(source, CanonicalText):
+        return _verify_text(payload, source.text)
+    return _verify_text(payload, source) if isinstance(source, str) else _verify_archived(payload, source)
+
+
+async def keep(text: CanonicalText, archive: TextArchive) -> str:
+    """Put a canonical text into an archive; its hash."""
+    await archive.put(Content.of_text(text.text))
+    return text.hash
+
+
+async def fetch(archive: TextArchive, source_text_hash: str, locator: str | Locator | None = None) -> str:
+    """A canonical text from the archive: the whole of it, or what a locator points to."""
+    content = await archive.get(source_text_hash)
+    text = content.body.decode()
+    if locator is None:
+        return text
+    return (Locator.parse(locator) if isinstance(locator, str) else locator).quote(text)
+
+
+async def _verify_archived(payload: DigestPayload, archive: TextArchive) -> Verification:
+    try:
+        text = await fetch(archive, payload.source_text_hash)
+    except NotFound as error:
+        missing = Mismatch("source_text_hash", f"the archive has no such text: {error}", payload.source_text_hash, None)
+        return Verification((missing,), len(payload.evidence_snippets))
+    return _verify_text(payload, text)
+
+
+def _verify_text(payload: DigestPayload, text: str) -> Verification:
+    checks = [_hash_mismatch(payload, text)]
+    checks += [_snippet_mismatch(payload, number, text) for number in range(len(payload.evidence_snippets))]
+    return Verification(tuple(check for check in checks if check), len(payload.evidence_snippets))
+
+
+def _hash_mismatch(payload: DigestPayload, text: str) -> Mismatch | None:
+    found = text_hash(text)
+    if found == payload.source_text_hash:
+        return None
+    message = f"source_text_hash: the digest is of another text ({payload.source_text_hash[:19]}…, here {found[:19]}…)"
+    return Mismatch("source_text_hash", message, payload.source_text_hash, found)
+
+
+def _snippet_mismatch(payload: DigestPayload, number: int, text: str) -> Mismatch | None:
+    snippet = payload.evidence_snippets[number]
+    try:
+        found = Locator.parse(snippet.locator).quote(text)
+    except InvalidLocator as error:
+        where = f"evidence_snippets[{number}]"
+        return Mismatch(f"{where}.locator", f"{where}: {error}", snippet.text, None)
+    if found == snippet.text:
+        return None
+    message = f"evidence_snippets[{number}]: the text at {snippet.locator} is not what is quoted"
+    return Mismatch(f"evidence_snippets[{number}].text", message, snippet.text, found)
