@@ -1,0 +1,183 @@
+"""Contract: what a server promises about its replies, and the one call that adapters make.
+
+    outcome (value | Reply | exception)
+      │ normalise        to JSON data, or to a problem
+      ▼
+      │ page → mode and fields → complete → fit
+      ▼
+      │ archive          what was left out is stored before the reply that names it is sent
+      ▼
+    Reply                ready for the dialect: encode it, and send it
+
+An adapter makes a `Call` of what it knows about the request, awaits `answer`, and puts the reply on its wire.
+Whatever goes wrong on the way, there is an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aerogram.archive import Archive
+from aerogram.cursor import Cursors
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ReplyError
+from aerogram.faults import problem_of
+from aerogram.normalize.policy import Policy as Forms
+from aerogram.normalize.result import read_json
+from aerogram.normalize.stream import settle
+from aerogram.normalize.values import encode
+from aerogram.reply import Reply, new_request_id
+from aerogram.shape.account import without_archive
+from aerogram.shape.fields import select
+from aerogram.shape.fit import Fitted, fit
+from aerogram.shape.modes import Mode, RecordType, allowed_mode
+from aerogram.shape.pages import Pager, take
+from aerogram.tokens import Budget
+from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
+
+__all__ = ["Call", "Contract"]
+
+log = logging.getLogger("aerogram")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What is known about one request: who asks for what, and how the reply is to be shaped.
+
+    A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy.
+    """
+
+    operation: str = "unknown"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    request_id: str = field(default_factory=new_request_id)
+    principal: str | None = None
+    client_tag: str | None = None
+    response_mode: str | None = None
+    fields: Sequence[str] | None = None
+    max_tokens: int | None = None
+    cursor: str | None = None
+    page_size: int | None = None
+    schema: Mapping[str, Any] | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether the caller asked for a page."""
+        return self.cursor is not None or self.page_size is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """The promise: a dialect, a size, and what becomes of the rest.
+
+    `budget` is a number of tokens, a text such as "10240 bytes", or the name of a client's limit; `budgets` are
+    those of single operations. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
+    declares the record types of operations, `retrieve` names the tool that gives archived content back.
+    """
+
+    dialect: str | Dialect = "response-v2"
+    budget: int | str | Budget | None = None
+    budgets: Mapping[str, int | str | Budget | None] = field(default_factory=dict)
+    channels: Policy = "mirror"
+    archive: Archive | None = None
+    cursors: Cursors = field(default_factory=Cursors)
+    kinds: Mapping[str, RecordType] = field(default_factory=dict)
+    forms: Forms = field(default_factory=lambda: Forms(blocks="one"))
+    retrieve: str | None = "retrieve"
+    clock: Callable[[], float] = time.perf_counter
+
+    @property
+    def speaker(self) -> Dialect:
+        """The dialect that replies are encoded in."""
+        return dialect_named(self.dialect)
+
+    async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
+        """The finished reply to a call; `outcome` is what the handler returned, or the exception it raised."""
+        try:
+            reply = await self.reply_to(outcome, call)
+            return await self._fitted(self.shaped(reply, call), call)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
+
+    async def reply_to(self, outcome: Any, call: Call) -> Reply[Any]:
+        """The outcome as a reply whose data is JSON."""
+        if isinstance(outcome, BaseException):
+            return Reply.failed(problem_of(outcome, request_id=call.request_id))
+        said = outcome if isinstance(outcome, Reply) else Reply(await settle(outcome, self.forms))
+        if said.data is None:
+            return said
+        encoded = encode(said.data, self.forms)
+        return said.replace(data=read_json(encoded.body), notices=(*said.notices, *encoded.notices))
+
+    def shaped(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        """The page, the mode and the fields that the caller asked for."""
+        if reply.problem is not None:
+            return reply
+        kind = self.kinds.get(call.operation)
+        mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
+        if call.is_paged and isinstance(reply.data, list) and reply.page is None:
+            reply = self._page(reply, call, mode)
+        if mode is None and call.fields is None:
+            return reply
+        return reply.replace(data=select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind))
+
+    def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        """The reply with its request id, and what its dialect requires."""
+        if reply.request_id is None or reply.client_tag is None:
+            reply = reply.replace(
+                request_id=reply.request_id or call.request_id, client_tag=reply.client_tag or call.client_tag
+            )
+        elapsed = (self.clock() - call.started) * 1000
+        return self.speaker.complete(reply, operation=call.operation, duration_ms=elapsed)
+
+    def render(self, reply: Reply[Any]) -> Channels:
+        """The two channels of a finished reply."""
+        return channels_of(reply, self.speaker.encode(reply), self.channels)
+
+    def limit(self, call: Call) -> Budget | None:
+        """The budget of a call: the operation's or the server's, and the caller's if that is smaller."""
+        own = self.budgets.get(call.operation, self.budget)
+        held = None if own is None else Budget.of(own)
+        if call.max_tokens is None:
+            return held
+        asked = Budget.of(call.max_tokens)
+        return asked if held is None else held.within(asked)
+
+    def _page(self, reply: Reply[Any], call: Call, mode: Mode | None) -> Reply[Any]:
+        pager = Pager(self.cursors, call.operation, call.arguments, mode or "full", call.principal)
+        window = pager.window(call.cursor, call.page_size)
+        paged = pager.page(take(reply.data, window), window, total=len(reply.data)).reply
+        empty = {"status": "empty", "empty_reason": paged.empty_reason} if paged.status == "empty" else {}
+        return reply.replace(data=paged.data, page=paged.page, **empty)
+
+    async def _fitted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        reply = self.completed(reply, call)
+        budget = self.limit(call)
+        if budget is None:
+            return reply
+        fitted = fit(
+            reply,
+            budget.room,
+            measure=Sizer(self.speaker, self.channels, budget.counter),
+            kind=self.kinds.get(call.operation),
+            schema=call.schema,
+            archive=self.archive is not None,
+            retrieve=self.retrieve if self.archive is not None else None,
+        )
+        return await self._kept(fitted, call)
+
+    async def _kept(self, fitted: Fitted, call: Call) -> Reply[Any]:
+        """The reply, once everything that it names is stored; honestly marked when it could not be."""
+        if not fitted.leftovers or self.archive is None:
+            return fitted.reply
+        try:
+            await self.archive.put(*(one.content for one in fitted.leftovers), principal=call.principal)
+        except (ReplyError, OSError) as error:
+            log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
+            return without_archive(fitted.reply)
+        return fitted.reply
