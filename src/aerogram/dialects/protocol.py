@@ -124,7 +124,11 @@ def strangers(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]
 
 def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
     """An open object of a contract: the part's own words, then whatever else it holds."""
-    held = {word: value for name, word in words.items() if (value := getattr(part, name)) is not None}
+    held = {
+        word: list(value) if type(value) is tuple else value
+        for name, word in words.items()
+        if (value := getattr(part, name)) is not None
+    }
     return {**held, **part.extra} if part.extra and part.extra.keys().isdisjoint(words.values()) else held
 
 

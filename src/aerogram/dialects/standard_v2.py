@@ -327,7 +327,7 @@ class StandardV2Dialect(Dialect):
             "status": status,
             "query_echo": _write_echo(reply.query_echo),
             "results": rows,
-            "citations": [plain(flat(one, _CITATION_WORDS)) for one in reply.citations],
+            "citations": [flat(one, _CITATION_WORDS) for one in reply.citations],
             "warnings": [plain(notice) for notice in reply.notices],
         }
         if reply.problem is None or reply.actions:
@@ -396,7 +396,7 @@ def _status(reply: Reply[Any], rows: list[Any]) -> Status:
 def _write_echo(echo: canonical.QueryEcho | None) -> dict[str, Any]:
     """All three members are always there, so that a client need not look twice."""
     silent: dict[str, Any] = {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []}
-    return {**silent, **plain(flat(echo, _ECHO_WORDS))} if echo else silent
+    return {**silent, **flat(echo, _ECHO_WORDS)} if echo else silent
 
 
 def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
