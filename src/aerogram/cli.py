@@ -31,7 +31,7 @@ Exit codes:
 def main() -> None:
     """Run the program on the arguments it was started with."""
     try:
-        program()()
+        program()(prog_name="aerogram")
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except (AerogramError, OSError, MemoryError, RecursionError) as error:

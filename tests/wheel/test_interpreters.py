@@ -1,0 +1,47 @@
+"""Other Pythons: the core's own tests, on the wheel, with each version that is promised and can be found."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wheel.conftest import find_interpreter
+
+TESTS = Path(__file__).parents[1]
+FRAMEWORKS = {"fastmcp", "mcp", "starlette", "fastapi", "uvicorn", "httpx", "splintr", "msgspec", "attrs"}
+
+
+def core_tests() -> list[Path]:
+    """The test files of the core that need no framework."""
+    return [path for path in sorted((TESTS / "core").glob("test_*.py")) if FRAMEWORKS.isdisjoint(imported(path))]
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level names that a file imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    member = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    return {name.partition(".")[0] for name in plain | member}
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_the_core_keeps_its_promises_on(version, wheel, environment, tmp_path):
+    interpreter = find_interpreter(version)
+    if interpreter is None:
+        pytest.skip(f"Python {version} is not on this machine")
+    python = environment(f"{wheel}[schema]", "pytest", "hypothesis", interpreter=interpreter)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nfilterwarnings = error\n", encoding="utf-8")
+    options = ["-q", "-x", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", str(tmp_path / "pytest.ini")]
+    assert core_tests()
+    done = subprocess.run(
+        [python, "-m", "pytest", *options, *map(str, core_tests())],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
