@@ -14,11 +14,11 @@ SOURCE = ROOT / "src"
 
 LADDER = (
     ("errors", "identity", "state", "typescript"),
-    ("codes", "content", "cursor", "jsontext", "tokens"),
+    ("codes", "content", "counters", "cursor", "jsontext", "tokens"),
     ("archive", "reply"),
-    ("faults",),
+    ("faults", "limits"),
     ("dialects", "digest", "normalize", "shape"),
-    ("explain", "schemas", "wire"),
+    ("explain", "retrieval", "schemas", "wire"),
     ("contract", "terminal"),
     ("aerogram",),
     ("client", "fastapi", "fastmcp", "mcp", "starlette", "testing"),

@@ -41,8 +41,8 @@ def test_a_module_is_named_after_a_thing(module):
 
 
 @every_module
-def test_what_is_excused_from_a_check_says_why(module):
-    """`noqa` and `type: ignore` name what they excuse; a broad one is not accepted."""
+def test_an_excuse_from_a_check_names_the_check(module):
+    """`noqa` and `type: ignore` say which rule they mean; a broad one would hide others."""
     assert re.findall(r"#\s*noqa(?!: [A-Z]+\d+)|#\s*type:\s*ignore(?!\[)", module.text) == []
 
 
