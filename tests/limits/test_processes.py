@@ -1,0 +1,44 @@
+"""Limits on Redis between processes: the sum of what they let through is exact."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+WORKER = """
+import asyncio, sys
+from aerogram.errors import RateLimited
+from aerogram.limits import Limits, Plan
+
+async def main(url, principal, limit, calls):
+    limits = Limits.in_redis(url, Plan.of(limit))
+
+    async def attempt():
+        try:
+            await limits.take(principal, "search")
+        except RateLimited:
+            return 0
+        return 1
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(sum(await asyncio.gather(*(attempt() for _ in range(int(calls))))))
+    await limits.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("limit", ["37/hour", "37/day"])
+def test_four_processes_together_get_exactly_what_one_would_get(redis_url, ada, limit):
+    command = [sys.executable, "-c", WORKER, redis_url, ada, limit, "30"]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    for worker in workers:
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    passed = [int(worker.communicate(timeout=60)[0]) for worker in workers]
+    assert sum(passed) == 37

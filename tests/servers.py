@@ -1,0 +1,55 @@
+"""Real servers that tests start for themselves: each on a free port, ended when the test run ends."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+def find_free_port() -> int:
+    """A port where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_listening(port: int, server: subprocess.Popen) -> None:
+    """Return as soon as the server takes connections."""
+    for _ in range(200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert server.poll() is None, "the server ended at once"
+        time.sleep(0.05)
+    raise AssertionError("the server did not start")
+
+
+@contextmanager
+def running_redis(directory: Path) -> Iterator[str]:
+    """The URL of a Redis of one's own."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is not installed (Debian: apt-get install redis-server)")
+    port = find_free_port()
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_until_listening(port, server)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis for these tests; import this fixture into a conftest to use it."""
+    with running_redis(tmp_path_factory.mktemp("redis")) as url:
+        yield url
