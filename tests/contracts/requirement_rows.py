@@ -96,10 +96,10 @@ def _requirement(row: dict[str, Any]) -> Requirement:
 
 
 def _counts() -> list[str]:
-    lines = ["| document | promises | proven | open |", "|---|---|---|---|"]
-    for document in DOCUMENTS:
-        lines.append(_count(document, [row for row in requirements() if document in (row.document, row.also)]))
-    return [*lines, _count("all", list(requirements())), "", "A promise that two documents make is counted for both.", ""]
+    head = ["| document | promises | proven | open |", "|---|---|---|---|"]
+    of_each = [_count(name, [row for row in requirements() if name in (row.document, row.also)]) for name in DOCUMENTS]
+    of_all = _count("all", list(requirements()))
+    return [*head, *of_each, of_all, "", "A promise that two documents make is counted for both.", ""]
 
 
 def _count(name: str, found: list[Requirement]) -> str:

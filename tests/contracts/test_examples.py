@@ -14,12 +14,12 @@ from types import SimpleNamespace
 from typing import Any, List, Literal, Optional  # noqa: UP035  # the documents use these names
 
 import pytest
-from contracts.document_examples import CLASSES, FOLDER, Example, example, examples
 from pydantic import BaseModel
 
 import aerogram
 from aerogram.dialects import knowledge_v1, response_v2, standard_v2
 from aerogram.errors import ContractError
+from contracts.document_examples import CLASSES, FOLDER, Example, example, examples
 
 envelopes = [one for one in examples() if one.form == "envelope"]
 codes = [one for one in examples() if one.language == "python"]
@@ -36,6 +36,17 @@ def run(shown: Example, **names: Any) -> dict[str, Any]:
     space = dict(names)
     exec(compile(shown.completed_text(), shown.id, "exec", dont_inherit=True), space)
     return space
+
+
+def names_in(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """Return the names that code uses, and those that it makes itself."""
+    nodes = list(ast.walk(tree))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    own |= {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return {node.id for node in names}, own
 
 
 # --- the data itself ---------------------------------------------------------------------------------------------
@@ -91,11 +102,7 @@ def test_code_parses_unless_it_is_elided(shown: Example) -> None:
 def test_code_takes_exactly_the_names_it_is_said_to_need(shown: Example) -> None:
     """Whole code needs nothing from around it; the needs of a fragment are all listed."""
     tree = ast.parse(shown.completed_text())
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    own |= {name.asname or name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+    used, own = names_in(tree)
     missing = used - own - set(dir(builtins))
     assert missing <= set(shown.needs) <= used
     assert not (missing and shown.cls == "whole")
@@ -280,7 +287,7 @@ def test_the_paging_loop_of_the_guide_walks_every_page() -> None:
 
 # --- code of the knowledge document ------------------------------------------------------------------------------
 
-TYPING = {"BaseModel": BaseModel, "List": List, "Literal": Literal, "Optional": Optional}  # noqa: UP006, UP045
+TYPING = {"BaseModel": BaseModel, "List": List, "Literal": Literal, "Optional": Optional}  # noqa: UP006
 
 
 @pytest.mark.parametrize(
@@ -333,5 +340,3 @@ def test_the_declared_whitelists_are_ours(name: str) -> None:
     documented, ours = run(shown)[name], getattr(knowledge_v1, name)
     for mode in ("IDS_ONLY", "METADATA", "PREVIEW", "FULL"):
         assert getattr(documented, mode) == getattr(ours, mode)
-
-

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import aerogram
-from aerogram import Notice, Page, Reply, Telemetry
+from aerogram import Notice, Page, Problem, Reply, Telemetry
 from aerogram.codes import TABLE, WARNINGS
 from aerogram.dialects import knowledge_v1
 from aerogram.dialects.knowledge_v1 import (
@@ -113,6 +113,18 @@ def test_every_reply_is_the_envelope(data: Any) -> None:
         assert list(body)[:5] == ["_metadata", "results", "pagination", "execution_context", "warnings"]
         DIALECT.validate(body)
         assert DIALECT.decode(body) == said
+
+
+def test_the_contract_has_its_own_word_for_everything_it_names() -> None:
+    """What the document names is told in its members alone; nothing of it needs an extension."""
+    notice = Notice("Some results omitted", "PARTIAL_RESULTS", "warning", "Ask again")
+    page = Page("abc", True, 42, 10)
+    problem = Problem("INVALID_FIELDS", "no", remediation="Ask for others", details={"allowed_fields": ["rank"]})
+    said = [reply([{"chunk_id": 1}], page=page, notices=[notice], message="done"), Reply.failed(problem, **STAMPS)]
+    for one in (*said, Reply.partial([], notice, **STAMPS)):
+        body = DIALECT.encode(one)
+        assert "aerogram" not in body
+        assert DIALECT.decode(body) == one
 
 
 def test_the_models_are_annotated_throughout() -> None:
@@ -255,7 +267,10 @@ def test_execution_member(row: Requirement) -> None:
         assert pointer_of_refusal(body) == f"/execution_context/{row['field']}"
 
 
-@pytest.mark.parametrize(("estimated", "used", "taken"), [(2450, 2523, True), (1000, 1100, True), (1000, 1101, False), (0, 1, False), (10, 0, True)])
+@pytest.mark.parametrize(
+    ("estimated", "used", "taken"),
+    [(2450, 2523, True), (1000, 1100, True), (1000, 1101, False), (0, 1, False), (10, 0, True)],
+)
 def test_tokens_used_stay_within_a_tenth_of_the_estimate(estimated: int, used: int, taken: bool) -> None:
     """A tenth above the estimate is taken, the next token is refused; we never write such a body either."""
     cost = {**whole()["execution_context"], "tokens_estimated": estimated, "tokens_used": used}

@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
+
 from contracts.requirement_rows import DOCUMENTS, PAGE, PARTS, ROOT, Requirement, page, requirements
 
 IDENTIFIER = re.compile(r"(RV2|RVG|STD|KNW|NRM|DIG)-[A-Z]+-\d{3}")

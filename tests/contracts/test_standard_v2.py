@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
 import pytest
-from contracts.document_examples import example
-from pydantic import BaseModel, ValidationError
-from contracts.requirement_rows import Requirement, rows
+from pydantic import ValidationError
 
 import aerogram
 from aerogram import Action, Citation, Notice, Problem, QueryEcho, Reply, Telemetry
 from aerogram.codes import TABLE
-from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect, wrap_for_mcp
+from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
 from aerogram.errors import ContractError, InvalidReply
 from aerogram.reply import new_request_id
+from contracts.document_examples import example
+from contracts.requirement_rows import Requirement, rows
 
 DIALECT = aerogram.dialect("standard-v2")
 STAMPS: dict[str, Any] = {
@@ -105,6 +106,58 @@ def test_success_member(row: Requirement) -> None:
     if row["key"] != "suggested_actions":
         del body[row["key"]]
         assert refusal(body).pointer in ("", f"/{row['key']}")
+
+
+@pytest.mark.parametrize(
+    "said", [everything(), failure(), Reply.empty(**STAMPS), Reply.partial(some(1), "x", **STAMPS)]
+)
+def test_the_contract_has_its_own_word_for_everything_it_names(said: Reply[Any]) -> None:
+    """What the document names is told in its members alone; nothing of it needs an extension."""
+    told = said.replace(problem=said.problem and Problem(said.problem.code, "x", user_message="y"))
+    body = DIALECT.encode(told)
+    assert "aerogram" not in body
+    assert DIALECT.decode(body) == told
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("query_echo/normalized_input", []),
+        ("query_echo/applied_filters", []),
+        ("query_echo/unparsed_terms", "x"),
+        ("citations/0/source_id", 3),
+        ("citations/0/field_paths", "x"),
+        ("suggested_actions/0/args", []),
+        ("retry_with", []),
+        ("meta/request_id", 3),
+        ("meta/api_version", "v1"),
+        ("meta/latency_ms", -1),
+        ("meta/billable_units", -1),
+        ("meta/client_tag", 3),
+    ],
+)
+def test_a_member_of_the_wrong_type_is_refused(place: str, wrong: Any) -> None:
+    """Each member has its type and bounds; a body that breaks them is refused at that place."""
+    body = json.loads(json.dumps(DIALECT.encode(everything())))
+    target: Any = body
+    *parents, last = [int(step) if step.isdigit() else step for step in place.split("/")]
+    for step in parents:
+        target = target[step]
+    target[last] = wrong
+    assert refusal(body).pointer == f"/{place}"
+
+
+def test_warnings_are_objects_or_plain_text() -> None:
+    """The document does not say what a warning looks like: both forms are read, with all they say."""
+    detail = {
+        "code": "STALE_CACHE",
+        "severity": "warning",
+        "message": "old",
+        "suggestion": "wait",
+        "context": {"age": 2},
+    }
+    heard = aerogram.read(body_of("partial", 1, warnings=["plain", detail])).notices
+    assert heard == (Notice("plain"), Notice("old", "STALE_CACHE", "warning", "wait", {"age": 2}))
 
 
 @rows("STD-ENV-01")
@@ -222,7 +275,7 @@ def test_an_unknown_status_is_refused() -> None:
     assert refusal(body_of("fine", 5)).pointer == "/status"
 
 
-# --- echo, citations, actions ------------------------------------------------------------------------------------------
+# --- echo, citations, actions -----------------------------------------------------------------------------------------
 
 
 @rows("STD-ECHO-")
@@ -327,7 +380,9 @@ def test_error_member(row: Requirement) -> None:
         "documentation": "https://example.org/errors#rate_limited",
     }
     assert body["error"][row["key"]] == expected[row["key"]]
-    assert DIALECT.encode(aerogram.read(body))["error"][row["key"]] == expected[row["key"]]
+    foreign = {name: value for name, value in body.items() if name != "aerogram"}
+    assert DIALECT.encode(aerogram.read(foreign))["error"] == expected
+    assert refusal({**body, "error": {**body["error"], row["key"]: []}}).pointer == f"/error/{row['key']}"
 
 
 def test_a_code_outside_the_list_is_refused() -> None:
@@ -413,82 +468,9 @@ def test_closed_error_code(row: Requirement) -> None:
     error = DIALECT.encode(reply)["error"]
     assert (error["code"], error["retryable"]) == (row["code"], row["retryable"])
     assert aerogram.read(DIALECT.encode(reply)).problem.code == row["code"]
-
-
-@rows("STD-CTOR-00")
-def test_standard_error_constructor(row: Requirement) -> None:
-    """Each constructor makes its code with the table's retry rule and texts, or the texts given."""
-    make = getattr(StandardError, row["constructor"])
-    error = make()
-    known = TABLE[row["code"]]
-    assert (error.code, error.retryable) == (row["code"], known.retry == "yes")
-    assert (error.user_message, error.developer_message) == (known.user_text["en"], known.title)
-    assert make("why", language="ja").user_message == known.user_text["ja"]
-    assert make("why", user_message="sorry").user_message == "sorry"
-    assert make("why").developer_message == "why"
-
-
-RESPONSES = {
-    "rich": lambda: StandardResponse.rich(some(5)),
-    "sparse": lambda: StandardResponse.sparse(some(2), retry_with={"q": "x"}),
-    "empty": lambda: StandardResponse.empty("filters_too_narrow"),
-    "partial": lambda: StandardResponse.partial(some(2), [{"message": "one source is down"}]),
-    "error": lambda: StandardResponse.error(StandardError.rate_limited("slow down", retry_after=30)),
-}
-WRONG_RESPONSES = {
-    "rich": lambda: StandardResponse.rich(some(3)),
-    "sparse": lambda: StandardResponse.sparse(some(5)),
-    "empty": lambda: StandardResponse.empty("bad_luck"),
-    "partial": lambda: StandardResponse.partial(some(2), []),
-    "error": lambda: StandardResponse.error(None),
-}
-
-
-@rows("STD-CTOR-01", column="constructor")
-def test_standard_response_constructor(row: Requirement) -> None:
-    """Each constructor makes a valid body of its status, which reads as a reply; a wrong call is refused."""
-    body = RESPONSES[row["constructor"]]().to_wire()
-    assert body["status"] == row["constructor"]
-    assert ("error" in body) == (row["constructor"] == "error")
-    DIALECT.validate(body)
-    assert aerogram.read(body) == RESPONSES[row["constructor"]]().to_reply().replace(request_id=body["meta"]["request_id"])
-    with pytest.raises(ValidationError):
-        WRONG_RESPONSES[row["constructor"]]()
-
-
-def test_standard_response_is_generic() -> None:
-    """The rows of a typed response are validated by their type."""
-
-    class Program(BaseModel):
-        unified_id: str
-
-    typed = StandardResponse[Program].sparse([Program(unified_id="UNI-1")])
-    assert typed.results[0].unified_id == "UNI-1"
-    assert typed.to_wire()["results"] == [{"unified_id": "UNI-1"}]
-    with pytest.raises(ValidationError):
-        StandardResponse[Program].sparse([{"other": 1}])
-
-
-# --- MCP -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("number", "line"), [(23, "rich · 23 results"), (3, "sparse · 3 results"), (0, "empty · 0 results")])
-def test_wrap_for_mcp_carries_the_body_and_one_line(number: int, line: str) -> None:
-    """A success is its body as structured content, and one line of text."""
-    reply = Reply.ok(some(number), **STAMPS)
-    result = wrap_for_mcp(reply)
-    assert result == {"structuredContent": DIALECT.encode(reply), "content": [{"type": "text", "text": line}]}
-
-
-def test_wrap_for_mcp_marks_a_failure_and_shows_the_user_message() -> None:
-    """A failure says isError at the root, and its text is the user message; a response object does as well."""
-    reply = failure("NOT_FOUND", user_message="Nothing here")
-    result = wrap_for_mcp(reply)
-    assert result["isError"] is True
-    assert result["content"] == [{"type": "text", "text": "Nothing here"}]
-    assert result["structuredContent"] == DIALECT.encode(reply)
-    made = wrap_for_mcp(StandardResponse.error(StandardError.internal(user_message="Sorry")))
-    assert (made["isError"], made["content"][0]["text"]) == (True, "Sorry")
+    turned = {**DIALECT.encode(failure(row["code"])), "error": {**error, "retryable": not row["retryable"]}}
+    turned.pop("aerogram", None)
+    assert aerogram.read(turned).problem.retryable is not row["retryable"]
 
 
 # --- stability -------------------------------------------------------------------------------------------------------
