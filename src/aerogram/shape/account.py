@@ -83,15 +83,18 @@ class Account:
         return replace(self.reply.telemetry or Telemetry(), tokens_estimated=after, tokens_used=after)
 
     def _fidelity(self, loss: Loss, after: int) -> Fidelity:
+        """The account of this loss, on top of what the reply already lacked."""
+        before = self.reply.fidelity or Fidelity("full")
         listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
-        hashes, extra = dict(self.hashes), {}
+        hashes, extra = {**(before.archive_hashes or {}), **self.hashes}, dict(before.extra or {})
         if loss.dropped > len(listed):
             extra["dropped_count"] = loss.dropped
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
         if not self.brief:
             extra |= self.sizes.as_json(after)
-        return Fidelity(loss.level, listed, hashes, extra=extra)
+        level = loss.level if loss.level != "full" else before.level if before.level != "full" else "partial"
+        return Fidelity(level, (*before.dropped_ids, *listed), hashes, extra=extra)
 
     @property
     def _listed(self) -> int:

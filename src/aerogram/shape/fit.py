@@ -144,8 +144,7 @@ class _Fitting:
         """The richest reduced reply that fits, or None."""
         account = self._account_within_reason()
         if self.reply.data is None:
-            light = account.reply
-            return Fitted(light, self._leftovers()) if self.measure(light) <= self.budget else None
+            return self._without_data(account)
         reserve = 0
         for _ in range(RESERVES):
             part = self._search(account, self.budget - reserve)
@@ -154,13 +153,21 @@ class _Fitting:
             done = self._finished(account, part)
             size = self.measure(done)
             if size <= self.budget:
-                return Fitted(done, self._leftovers())
+                return Fitted(done, self._leftovers(done))
             reserve += size - self.budget + 1
+        return None
+
+    def _without_data(self, account: Account) -> Fitted | None:
+        """A reply that was all envelope: with its account if there is room for one."""
+        for light in (account.dress(None, Loss(), self.budget), account.reply):
+            if self.measure(light) <= self.budget:
+                return Fitted(light, self._leftovers(light))
         return None
 
     def _account_within_reason(self) -> Account:
         """The account to dress the data with, after the envelope gave up what it must to leave room."""
-        if self.archive and self.reply.data is not None:
+        goes_on = self.resume is not None and isinstance(self.reply.data, str)  # then the next page has the rest
+        if self.archive and self.reply.data is not None and not goes_on:
             self.contents[DATA] = Content.of_json(self.reply.data)
         account = self._account(self.reply, brief=False)
         if self._frame(account) * ROOMY <= self.budget:
@@ -209,7 +216,7 @@ class _Fitting:
             size = self.measure(self._dressed(account, part, self.budget))
             if size <= target and (best is None or size > best[0]):
                 best = (size, part)
-            if GOOD_FILL * target <= size <= target or part.value is self.reply.data:
+            if size <= target and (size >= GOOD_FILL * target or part.value is self.reply.data):
                 break
             if not guess.mend(size - frame, target - frame):
                 break
@@ -244,8 +251,10 @@ class _Fitting:
             done = account.dress(part.value, loss, size)
         return done
 
-    def _leftovers(self) -> tuple[Leftover, ...]:
-        return tuple(Leftover(name, content) for name, content in self.contents.items())
+    def _leftovers(self, done: Reply[Any]) -> tuple[Leftover, ...]:
+        """What the reply names; a page that leaves the rest to the next one names nothing."""
+        named = (done.fidelity.archive_hashes or {}) if done.fidelity is not None else {}
+        return tuple(Leftover(name, content) for name, content in self.contents.items() if name in named)
 
     def refusal(self) -> Fitted:
         """The reply that says that not even identifiers fit, and what budget would do."""

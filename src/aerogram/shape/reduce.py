@@ -27,6 +27,9 @@ __all__ = ["Part", "Reducer"]
 BYTES_PER_UNIT: Final = 64
 """No piece is counted that has more bytes than this for each unit of room: it cannot fit."""
 SHORTEST_CLIP: Final = 24
+TEXT_ROUNDS: Final = 10
+GOOD_FILL: Final = 0.97
+MARK_COST: Final = 6
 MISSES_PER_ROUND: Final = 6
 LEAST_FILL: Final = 4
 
@@ -103,23 +106,21 @@ class Reducer:
     def _reduce_text(self, text: str, room: float) -> Part | None:
         """Clip to what fits, guessing the length from the cost so far."""
         length = min(len(text) - 1, int(room * BYTES_PER_UNIT))
-        best = None
-        low = 0
-        for _ in range(8):
+        best: Part | None = None
+        for _ in range(TEXT_ROUNDS):
             if length < SHORTEST_CLIP:
                 break
             clipped = (self.clipper or clip)(text, length)
-            cost = self.price(dumps(clipped).decode())
-            if cost <= room:
-                best, low = Part(clipped, cost), length
-                if cost >= room * 0.97:
+            part = Part(clipped, self.price(dumps(clipped).decode()))
+            if part.cost <= room:
+                if best is not None and len(clipped) <= len(best.value):
                     break
-            # the mark costs a fixed part, the rest grows with the length
-            guess = int(length * max(room - 6, 1) / max(cost - 6, 1))
-            guess = guess if cost > room else min(guess, 2 * length)
-            if guess <= low or guess == length:
-                break
-            length = min(guess, len(text) - 1)
+                best = part
+                if part.cost >= room * GOOD_FILL or length == len(text) - 1:
+                    break
+            # a clip ends at the end of a sentence or a word, so a little less may come to the same
+            wanted = length * max(room - MARK_COST, 1) / max(part.cost - MARK_COST, 1)
+            length = min(int(wanted), len(text) - 1) if part.cost <= room else min(int(wanted), len(clipped) - 8)
         return best
 
     def _reduce_record(self, record: Mapping[str, Any], room: float, mold: Mold) -> Part | None:
@@ -151,17 +152,16 @@ class Reducer:
         )
 
     def _reduce_list(self, items: list[Any], room: float, mold: Mold) -> Part | None:
-        left = room - self.price("[]")
+        brackets = self.price("[]")
+        left = room - brackets
         rows = self._whole_rows(items, left, mold) if self.detail_first else self._bare_rows(items, left, mold)
-        if len(rows) < mold.fewest_items:
-            return None
-        if not rows and items:
+        if len(rows) < mold.fewest_items or (items and not rows):
             return None
         left -= sum(row.cost for row in rows)
         if len(rows) == len(items) and not self.detail_first:
             left = self._enrich(rows, left, mold.item)
         self._fill(rows, left, mold.item)
-        return Part([row.shown for row in rows], room - left)
+        return Part([row.shown for row in rows], brackets + sum(row.cost for row in rows))
 
     def _bare_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
         """As many items as fit by their identifiers."""

@@ -1,0 +1,177 @@
+"""Retrieval: what a reply left out, given back by its hash or by the identifiers of dropped items, page by page.
+
+Lists come in pages of items, texts in pages of characters, and every entry can be had as the text it was hashed
+from, so that with enough pages nothing is out of reach at any budget.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.cursor import Cursors
+from aerogram.errors import NotFound, ValidationFailed
+from aerogram.identity import identify
+from aerogram.reply import Notice, Page, Reply
+from aerogram.shape.fields import select
+from aerogram.shape.modes import RecordType, allowed_mode
+from aerogram.shape.pages import Paged, Pager, take
+
+__all__ = ["Retrieval", "retrieve"]
+
+SEARCHED_ENTRIES: Final = 64
+MOST_IDS: Final = 200
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """What is asked for: an entry by its hash, or items by their ids, and how it is to be shown."""
+
+    hash: str | None = None
+    ids: Sequence[str] = ()
+    path: str = ""
+    response_mode: str = "full"
+    fields: Sequence[str] = ()
+    as_text: bool = False
+    cursor: str | None = None
+    page_size: int | None = None
+
+    def __post_init__(self) -> None:
+        allowed_mode(self.response_mode)
+        if self.hash is None and not self.ids:
+            raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
+        if len(self.ids) > MOST_IDS:
+            raise ValidationFailed(f"At most {MOST_IDS} ids at once", remediation="Ask for fewer ids at a time")
+
+    def pager(self, cursors: Cursors, tool: str, principal: str | None) -> Pager:
+        """The pager whose cursors continue exactly this request."""
+        asked = {
+            "hash": self.hash,
+            "ids": list(self.ids),
+            "path": self.path,
+            "fields": list(self.fields),
+            "as_text": self.as_text,
+        }
+        return Pager(cursors, tool, asked, allowed_mode(self.response_mode), principal)
+
+
+async def retrieve(
+    archive: Archive,
+    cursors: Cursors,
+    asked: Retrieval,
+    *,
+    principal: str | None = None,
+    tool: str = "retrieve",
+    kind: RecordType | None = None,
+) -> Paged:
+    """A page of archived content, for `fit` with `detail_first`."""
+    pager = asked.pager(cursors, tool, principal)
+    if asked.ids:
+        rows, missing = await _find(archive, asked, principal)
+        paged = _rows_page(rows, asked, pager, kind)
+        return paged if not missing else Paged(_with_missing(paged.reply, missing), paged.resume)
+    content = await archive.get(asked.hash or "", principal=principal)
+    value = _text_of(content) if asked.as_text else _at(_value_of(content), asked.path)
+    if isinstance(value, str):
+        return _text_page(value, asked, pager)
+    if isinstance(value, list):
+        return _rows_page(value, asked, pager, kind)
+    return Paged(Reply.ok(_shown(value, asked, kind)))
+
+
+def _text_of(content: Content) -> str:
+    return base64.b64encode(content.body).decode() if content.kind == "bytes" else content.body.decode()
+
+
+def _value_of(content: Content) -> Any:
+    return _text_of(content) if content.kind == "bytes" else content.value()
+
+
+def _at(value: Any, path: str) -> Any:
+    """The part of a value at a JSON Pointer."""
+    if path and not path.startswith("/"):
+        raise ValidationFailed("A path starts with /", remediation="Write a JSON Pointer such as /results/0/text")
+    for step in path.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        try:
+            value = value[int(name)] if isinstance(value, list) else value[name]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise NotFound(
+                f"There is nothing at {path[:100]}", remediation="Leave out the path to see what is there"
+            ) from None
+    return value
+
+
+def _shown(value: Any, asked: Retrieval, kind: RecordType | None) -> Any:
+    mode = allowed_mode(asked.response_mode)
+    if not asked.fields and mode == "full":
+        return value
+    return select(value, asked.fields, mode=mode, kind=kind)
+
+
+def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> Paged:
+    window = pager.window(asked.cursor, asked.page_size)
+    found = take(rows, window)
+    if asked.fields or asked.response_mode != "full":
+        found = _shown(found, asked, kind)
+    return pager.page(found, window, total=len(rows))
+
+
+def _text_page(text: str, asked: Retrieval, pager: Pager) -> Paged:
+    """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
+    offset = pager.window(asked.cursor, asked.page_size).offset
+    page = Page(has_more=False, total=len(text), page_size=None)
+    return Paged(Reply.ok(text[offset:], page=page), lambda count: pager.seal(offset + count))
+
+
+async def _find(archive: Archive, asked: Retrieval, principal: str | None) -> tuple[list[Any], list[str]]:
+    """The items with these ids, in this order, from one entry or from the newest that has them."""
+    wanted = dict.fromkeys(map(str, asked.ids))
+    found: dict[str, Any] = {}
+    if asked.hash is not None:
+        found = _pick(await archive.get(asked.hash, principal=principal), wanted.keys(), asked.path)
+    else:
+        count = 0
+        async for content in archive.newest(principal=principal):
+            found = {**_pick(content, wanted.keys() - found.keys(), asked.path), **found}
+            count += 1
+            if len(found) == len(wanted) or count == SEARCHED_ENTRIES:
+                break
+    if not found:
+        raise NotFound(
+            "None of these ids are in your archive",
+            remediation="Call the tool that produced them again",
+            details={"ids": list(wanted)},
+        )
+    return [found[name] for name in wanted if name in found], [name for name in wanted if name not in found]
+
+
+def _pick(content: Content, wanted: Any, path: str) -> dict[str, Any]:
+    """The items of an entry by those of the wanted identifiers that it has."""
+    if content.kind != "json" or not any(name.startswith("#") or name.encode() in content.body for name in wanted):
+        return {}
+    found: dict[str, Any] = {}
+    for name, item in _named(_at(content.value(), path)):
+        if name in wanted:
+            found.setdefault(name, item)
+    return found
+
+
+def _named(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every item of every list inside a value, by its identifier or its position."""
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            yield identify(item) or f"#{position}", item
+            yield from _named(item)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _named(inner)
+
+
+def _with_missing(reply: Reply[Any], missing: list[str]) -> Reply[Any]:
+    notice = Notice.of("PARTIAL_RESULTS", f"{len(missing)} of the ids are not in your archive", missing=missing)
+    return reply.replace(status="partial", notices=(*reply.notices, notice))

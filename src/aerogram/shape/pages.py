@@ -1,0 +1,157 @@
+"""Pages: one window after another on a sequence, an iterator, an async iterator or a query.
+
+One item more than the page is asked for, so that `has_more` is true exactly when there is more. With a `key`,
+the cursor says after which key to go on, so items that are inserted or deleted between two pages are neither
+skipped nor repeated; the source must then be in ascending order of that key. Without one it says after how many
+items.
+"""
+
+from __future__ import annotations
+
+import inspect
+from bisect import bisect_right
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import dropwhile, islice
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from aerogram.cursor import Cursors, Position, query_hash
+from aerogram.errors import ValidationFailed
+from aerogram.reply import Page, Reply
+from aerogram.shape.modes import Mode
+
+__all__ = ["Paged", "Pager", "Window", "take", "take_async"]
+
+DEFAULT_SIZE: Final = 10
+LARGEST_SIZE: Final = 50
+NOT_THE_QUERY: Final = frozenset({"cursor", "page_size", "response_mode", "budget"})
+"""Arguments that may differ from page to page, or that the cursor names by itself."""
+
+Key: TypeAlias = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a source that a page shows: `size` items after the first `offset`, or after the key `after`."""
+
+    offset: int
+    size: int
+    after: Any = None
+
+    @property
+    def limit(self) -> int:
+        """How many items to ask for: one more than the page shows."""
+        return self.size + 1
+
+
+Query: TypeAlias = Callable[[Window], Iterable[Any]]
+AsyncQuery: TypeAlias = Callable[[Window], Awaitable[Iterable[Any]] | AsyncIterable[Any]]
+Source: TypeAlias = Iterable[Any] | Query
+AsyncSource: TypeAlias = Source | AsyncIterable[Any] | AsyncQuery
+
+
+class Paged(NamedTuple):
+    """A page as a reply, and the cursor that goes on after its first so many items (for `fit`)."""
+
+    reply: Reply[Any]
+    resume: Callable[[int], str] | None = None
+
+
+@dataclass(frozen=True)
+class Pager:
+    """Opens and seals the cursors of one query of one caller."""
+
+    cursors: Cursors
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    mode: Mode = "metadata"
+    principal: str | None = None
+    default_size: int = DEFAULT_SIZE
+    largest_size: int = LARGEST_SIZE
+
+    @property
+    def query_hash(self) -> str:
+        """What the cursors are bound to."""
+        lasting = {name: value for name, value in self.arguments.items() if name not in NOT_THE_QUERY}
+        return query_hash(self.tool, lasting)
+
+    def window(self, cursor: str | None = None, page_size: int | None = None) -> Window:
+        """The window that a caller asks for; a bad cursor or size is refused, never replaced."""
+        size = self._checked_size(page_size)
+        if cursor is None:
+            return Window(0, size)
+        position = self.cursors.open(
+            cursor, query_hash=self.query_hash, response_mode=self.mode, principal=self.principal
+        )
+        return Window(position.offset, size, position.after)
+
+    def page(self, found: Iterable[Any], window: Window, *, key: Key | None = None, total: int | None = None) -> Paged:
+        """The reply for what was found in a window (with the one item more, if there is one)."""
+        items = list(islice(found, window.limit))
+        shown = items[: window.size]
+        more = len(items) > window.size
+
+        def resume(count: int) -> str:
+            after = key(shown[count - 1]) if key is not None and count else window.after
+            return self.seal(window.offset + count, after)
+
+        cursor = resume(len(shown)) if more else None
+        page = Page(cursor=cursor, has_more=more, total=total, page_size=window.size)
+        if not shown and window.offset == 0:
+            return Paged(Reply.empty(page=page))
+        return Paged(Reply.ok(shown, page=page), resume)
+
+    def seal(self, offset: int, after: Any = None) -> str:
+        """The cursor that goes on after so many items."""
+        return self.cursors.seal(Position(self.query_hash, offset, self.mode, after), principal=self.principal)
+
+    def _checked_size(self, size: int | None) -> int:
+        if size is None:
+            return self.default_size
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= self.largest_size:
+            raise ValidationFailed(
+                f"page_size must be a whole number from 1 to {self.largest_size}",
+                remediation=f"Use a page_size from 1 to {self.largest_size}",
+                details={"field": "page_size", "minimum": 1, "maximum": self.largest_size, "received": repr(size)[:40]},
+            )
+        return size
+
+
+def take(source: Source, window: Window, key: Key | None = None) -> list[Any]:
+    """The items of a window, and one more."""
+    if callable(source):
+        return list(islice(source(window), window.limit))
+    if isinstance(source, Sequence):
+        start = window.offset if key is None or window.after is None else bisect_right(source, window.after, key=key)
+        return list(source[start : start + window.limit])
+    if key is not None and window.after is not None:
+        return list(islice(dropwhile(lambda item: key(item) <= window.after, source), window.limit))
+    return list(islice(source, window.offset, window.offset + window.limit))
+
+
+async def take_async(source: AsyncSource, window: Window, key: Key | None = None) -> list[Any]:
+    """The items of a window, and one more, from a source that may have to be awaited."""
+    found: Any = source
+    if callable(source):
+        found = source(window)
+        found = await found if inspect.isawaitable(found) else found
+        window, key = Window(0, window.size), None  # the query has already gone there
+    if not isinstance(found, AsyncIterable):
+        return take(found, window, key)
+    return await _take_from(found, window, key)
+
+
+async def _take_from(source: AsyncIterable[Any], window: Window, key: Key | None) -> list[Any]:
+    items: list[Any] = []
+    position = 0
+    async for item in source:
+        position += 1
+        if key is not None and window.after is not None:
+            if key(item) <= window.after:
+                continue
+        elif position <= window.offset:
+            continue
+        items.append(item)
+        if len(items) == window.limit:
+            break
+    return items

@@ -1,0 +1,128 @@
+"""The laws of fitting, over random replies and budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from aerogram.content import Content
+from aerogram.dialects import dialect
+from aerogram.jsontext import dumps, loads
+from aerogram.reply import Reply
+from aerogram.shape.fit import fit
+from aerogram.shape.modes import MODES, in_mode
+from aerogram.tokens import Bytes, Characters, Vocabulary
+from aerogram.wire.channels import POLICIES, Sizer
+
+from . import strategies
+
+DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
+COUNTERS = [Vocabulary(), Characters(), Bytes()]
+SMALLEST = 400
+"""Above the smallest budget of every dialect in one channel, in tokens."""
+
+sizers = st.builds(Sizer, st.sampled_from(DIALECTS), st.sampled_from(POLICIES), st.sampled_from(COUNTERS))
+
+
+def floor_of(sizer: Sizer) -> int:
+    """A budget that this dialect, policy and unit can surely serve."""
+    return SMALLEST * (1 if sizer.policy == "text" else 3) * (1 if sizer.counter.unit == "tokens" else 5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(strategies.replies(), sizers, st.integers(0, 4_000))
+def test_a_fitted_reply_is_within_budget_valid_and_retrievable(reply: Reply[Any], sizer: Sizer, more: int) -> None:
+    budget = floor_of(sizer) + more
+    fitted, leftovers = fit(reply, budget, measure=sizer, retrieve="retrieve")
+    assert sizer(fitted) <= budget
+    spoken = dialect(sizer.dialect)
+    body = loads(dumps(spoken.encode(spoken.complete(fitted))))
+    spoken.validate(body)
+    if fitted.problem is None and fitted.data != reply.data:
+        assert fitted.fidelity is not None
+        assert fitted.fidelity.level != "full"
+        hashes = dict(fitted.fidelity.archive_hashes or {})
+        assert {left.name: left.content.hash for left in leftovers} == hashes
+        assert dict(leftovers)["data"] == Content.of_json(reply.data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(strategies.replies(), st.integers(SMALLEST, 4_000))
+def test_fitting_is_deterministic_and_what_fits_stays_as_it_is(reply: Reply[Any], budget: int) -> None:
+    sizer = Sizer()
+    first, second = (fit(reply, budget, measure=sizer, retrieve="retrieve") for _ in range(2))
+    assert first == second
+    if sizer(reply) <= 0.9 * budget:
+        assert first.reply is reply
+        assert first.leftovers == ()
+
+
+@settings(max_examples=80, deadline=None)
+@given(strategies.rows(60), st.integers(SMALLEST, 6_000))
+def test_items_are_a_ranked_beginning_and_the_best_are_the_richest(data: list[dict[str, Any]], budget: int) -> None:
+    fitted = fit(Reply.ok(data), budget, measure=Sizer()).reply
+    assume(fitted.problem is None)
+    assert [row["id"] for row in fitted.data] == [row["id"] for row in data[: len(fitted.data)]]
+    whole = [row == original for row, original in zip(fitted.data, data, strict=False)]
+    if fitted.data and len(set(map(len, map(dumps, data)))) == 1:
+        assert whole == sorted(whole, reverse=True)
+
+
+@settings(max_examples=80, deadline=None)
+@given(strategies.rows(60), st.integers(SMALLEST, 6_000))
+def test_no_fixed_mode_that_fits_delivers_more_items(data: list[dict[str, Any]], budget: int) -> None:
+    """A fixed mode, too, has to say that it left something out and where it is."""
+    sizer = Sizer()
+    fitted = fit(Reply.ok(data), budget, measure=sizer)
+    account = {"fidelity": fitted.reply.fidelity, "notices": fitted.reply.notices, "telemetry": fitted.reply.telemetry}
+    if fitted.reply.fidelity is None or fitted.reply.problem is not None:
+        return
+    for mode in MODES:
+        fixed = Reply.ok([in_mode(row, mode) for row in data], **account)
+        if sizer(fixed) <= budget:
+            assert len(fitted.reply.data) == len(data)
+
+
+@settings(max_examples=80, deadline=None)
+@given(strategies.rows(60), st.integers(SMALLEST, 6_000))
+def test_less_than_a_tenth_of_the_budget_is_left_when_there_was_more(data: list[dict[str, Any]], budget: int) -> None:
+    sizer = Sizer()
+    fitted = fit(Reply.ok(data), budget, measure=sizer).reply
+    assume(fitted.problem is None)
+    if fitted.data != data:
+        assert sizer(fitted) > 0.9 * budget
+
+
+@settings(max_examples=40, deadline=None)
+@given(strategies.replies(), st.integers(1, SMALLEST))
+def test_a_refusal_names_a_budget_that_works(reply: Reply[Any], budget: int) -> None:
+    fitted = fit(reply, budget, measure=Sizer()).reply
+    assume(fitted.problem is not None)
+    assert fitted.problem is not None
+    assert fitted.problem.code == "TOKEN_LIMIT_EXCEEDED"
+    needed = int(str(fitted.problem.remediation).split()[-2])
+    assert needed > budget
+    assert fit(reply, needed, measure=Sizer()).reply.problem is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(strategies.replies(), st.integers(SMALLEST, 3_000))
+def test_the_reply_tells_its_own_size(reply: Reply[Any], budget: int) -> None:
+    sizer = Sizer()
+    fitted = fit(reply, budget, measure=sizer).reply
+    assume(fitted.fidelity is not None and fitted.problem is None)
+    assert fitted.telemetry is not None
+    assert fitted.telemetry.tokens_used == pytest.approx(sizer(fitted), abs=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(strategies.replies(), st.integers(200, 3_000))
+def test_a_measure_without_prices_is_enough(reply: Reply[Any], more: int) -> None:
+    def measure(candidate: Reply[Any]) -> int:
+        return len(dumps(dialect("response-v2").encode(candidate)))
+
+    budget = 1_500 + more
+    assert measure(fit(reply, budget, measure=measure).reply) <= budget
