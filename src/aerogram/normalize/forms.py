@@ -78,8 +78,8 @@ def base64_text(value: bytes | bytearray | memoryview) -> str:
 def _moment(value: Any) -> str:
     try:
         return orjson.dumps(value, option=TEMPORAL)[1:-1].decode()
-    except TypeError:
-        return str(value.isoformat())
+    except TypeError:  # a subclass, or a time with a zone
+        return re.sub(r"\+00:00$", "Z", value.isoformat())
 
 
 def _duration(value: datetime.timedelta) -> str:
@@ -262,11 +262,10 @@ def _attributes(names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
 
 
 def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
-    fields = dataclasses.fields(kind)
-    by_name = _attributes({field.name: field.name for field in fields})
-    if not (kind.__dictoffset__ and all(_is_stored(kind, field) for field in fields)):
+    by_name = _attributes({field.name: field.name for field in dataclasses.fields(kind)})
+    count = stored_fields(kind)
+    if count is None:
         return by_name
-    count = len(fields)
 
     def convert(value: Any) -> dict[str, Any]:
         held: dict[str, Any] = value.__dict__
@@ -275,9 +274,14 @@ def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
     return convert
 
 
-def _is_stored(kind: type, field: dataclasses.Field[Any]) -> bool:
-    """Whether every instance keeps the field in its own dictionary, under its own name."""
-    return field.init and not hasattr(inspect.getattr_static(kind, field.name, None), "__set__")
+@functools.lru_cache(maxsize=4096)
+def stored_fields(kind: type) -> int | None:
+    """How many fields a dataclass has, if an instance keeps just them in its dictionary, under their own names."""
+    if not dataclasses.is_dataclass(kind) or not kind.__dictoffset__ or is_pydantic_dataclass(kind):
+        return None
+    fields = dataclasses.fields(kind)
+    hidden = [f for f in fields if not f.init or hasattr(inspect.getattr_static(kind, f.name, None), "__set__")]
+    return None if hidden else len(fields)
 
 
 def _model(kind: Any) -> Callable[[Any], Any]:

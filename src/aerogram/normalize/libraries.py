@@ -91,11 +91,16 @@ def _column(pandas: Any, values: Any) -> list[Any]:
 
 
 def _frame(pandas: Any, value: Any) -> list[Any]:
-    if not isinstance(value.index, pandas.RangeIndex):
+    if not _is_counted(pandas, value.index):
         value = value.reset_index()
     columns = [_column(pandas, value.iloc[:, place]) for place in range(value.shape[1])]
     names = _distinct(value.columns.tolist())
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if columns else []
+
+
+def _is_counted(pandas: Any, index: Any) -> bool:
+    """Whether an index only counts the rows, and so says nothing."""
+    return isinstance(index, pandas.RangeIndex) and index.name is None and index.start == 0 and index.step == 1
 
 
 def _distinct(names: Iterable[Any]) -> list[Any]:
@@ -110,7 +115,7 @@ def _distinct(names: Iterable[Any]) -> list[Any]:
 
 def _series(pandas: Any, value: Any) -> Any:
     values = _column(pandas, value)
-    if isinstance(value.index, pandas.RangeIndex):
+    if _is_counted(pandas, value.index):
         return values
     return dict(zip(_distinct(value.index.tolist()), values, strict=True))
 

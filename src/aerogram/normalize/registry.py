@@ -23,11 +23,15 @@ class Refused(TypeError):
 
 
 class Registry:
-    """Forms by type; `forms[kind]` has one for every type. What you register comes first, by MRO."""
+    """Forms by type; `forms[kind]` has one for every type. What you register comes first, by MRO.
+
+    `surveyed` are the forms of records that a survey sees into, for the fast way.
+    """
 
     def __init__(self) -> None:
         self._own: dict[type, tuple[Form, Mapping[str, Any] | None]] = {}
         self.forms: Mapping[type, Form] = _Memory(self._resolve)
+        self.surveyed: dict[type, Callable[[Any], Any]] = {}
         self.overrides_native = False
 
     def register(self, kind: type, to_json: Callable[[Any], Any], schema: Mapping[str, Any] | None = None) -> None:
@@ -40,6 +44,7 @@ class Registry:
         self._own[kind] = (Form("json", to_json), schema)
         self.overrides_native = self.overrides_native or issubclass(kind, _NATIVE)
         self.forms = _Memory(self._resolve)
+        self.surveyed = {}
 
     def schema(self, kind: type) -> Mapping[str, Any] | None:
         """The schema registered for a type or its nearest base."""

@@ -36,15 +36,13 @@ class ToolResult:
     a value that is none of them is refused with a `ContractError`.
     """
 
-    __slots__ = ("_foreign", "_more", "_structured", "body", "isError", "is_boxed", "notices")
-
     body: bytes
-    _structured: bytes | None
-    _more: dict[str, Any] | None
-    _foreign: Any
-    isError: bool  # noqa: N815 - the protocol's own names, so that a result reads as it is sent
-    is_boxed: bool
-    notices: tuple[Notice, ...]
+    _structured: bytes | None = None
+    _more: dict[str, Any] | None = None
+    _foreign: Any = None
+    isError: bool = False  # noqa: N815 - the protocol's own names, so that a result reads as it is sent
+    is_boxed: bool = False
+    notices: tuple[Notice, ...] = ()
 
     def __init__(
         self,
@@ -61,7 +59,6 @@ class ToolResult:
         self.body = b"[" + b",".join(blocks) + b"]"
         self._structured = written.body if written else None
         self._more = read_json(encode(dict(meta), rules).body) if meta else None
-        self._foreign = None
         self.isError = is_error
         self.is_boxed = written is not None and not written.body.startswith(b"{")
         self.notices = written.notices if written else ()
@@ -74,18 +71,14 @@ class ToolResult:
         notices: tuple[Notice, ...] = (),
         *,
         is_boxed: bool = False,
-        is_error: bool = False,
-        meta: dict[str, Any] | None = None,
     ) -> ToolResult:
         """A result from JSON that is proven already: the array of blocks, and the structured content."""
         self = cls.__new__(cls)
         self.body = body
         self._structured = structured
-        self._more = meta
-        self._foreign = None
-        self.isError = is_error
         self.is_boxed = is_boxed
-        self.notices = notices
+        if notices:
+            self.notices = notices
         return self
 
     @classmethod
@@ -155,15 +148,17 @@ class ToolResult:
 
     def to_bytes(self, request_id: str | int | None, protocol_version: str = LEGACY) -> bytes:
         """The finished JSON-RPC response."""
-        parts = [response_start(request_id), b'"content":', self.body]
-        if self._structured is not None:
-            if self.is_boxed and not is_modern(protocol_version):
-                parts += (b',"structuredContent":{"result":', self._structured, b"}")
-            else:
-                parts += (b',"structuredContent":', self._structured)
-        rest = self._rest(protocol_version)
-        parts.append(b"," + orjson.dumps(rest)[1:] + b"}" if rest else b"}}")
-        return b"".join(parts)
+        modern = is_modern(protocol_version)
+        start = response_start(request_id)
+        end = b"}}"
+        if modern or self.isError or self.notices or self._more:
+            end = b"," + orjson.dumps(self._rest(protocol_version))[1:] + b"}"
+        if self._structured is None:
+            return b"".join((start, b'"content":', self.body, end))
+        if modern or not self.is_boxed:
+            return b"".join((start, b'"content":', self.body, b',"structuredContent":', self._structured, end))
+        box = b',"structuredContent":{"result":'
+        return b"".join((start, b'"content":', self.body, box, self._structured, b"}", end))
 
     def to_mcp(self) -> Any:
         """The result as the mcp SDK's `CallToolResult`; what came from there comes back as the same object."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import typing
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticOmit, core_schema
+from typing_extensions import NotRequired, TypedDict
 
 from aerogram.normalize.registry import Registry
 
@@ -21,7 +24,8 @@ def schema_of(annotation: Any, registry: Registry) -> dict[str, Any] | None:
     """The schema of an annotation, its definitions kept; none when nothing can be said about it."""
     try:
         # A list takes a configuration where a dataclass or typed dictionary alone would not.
-        adapter: TypeAdapter[Any] = TypeAdapter(list[annotation], config=ConfigDict(arbitrary_types_allowed=True))
+        adapter: TypeAdapter[Any] = TypeAdapter(list[_known(annotation)],  # type: ignore[misc]
+            config=ConfigDict(arbitrary_types_allowed=True))
         whole = adapter.json_schema(mode="serialization", by_alias=True, schema_generator=_generator(registry))
     except (PydanticUserError, PydanticOmit, NameError, TypeError):
         return None
@@ -88,14 +92,12 @@ class _Generator(GenerateJsonSchema):
             return {"type": "integer"}
         return _untitled(super().enum_schema(schema), schema["cls"])
 
-    def call_schema(self, schema: core_schema.CallSchema) -> JsonSchemaValue:
+    def named_tuple_schema(self, schema: core_schema.NamedTupleSchema) -> JsonSchemaValue:
         """A named tuple is an object; inside a model pydantic writes it as an array."""
-        array = super().call_schema(schema)
-        kind = schema["function"]
-        if not hasattr(kind, "_fields"):
-            return array
-        properties = dict(zip(kind._fields, array["prefixItems"], strict=True))
-        named = {"type": "object", "properties": properties, "required": list(kind._fields)}
+        array = super().named_tuple_schema(schema)
+        names = [field["name"] for field in schema["fields"]]
+        properties = dict(zip(names, array.get("prefixItems", []), strict=True))
+        named = {"type": "object", "properties": properties, "required": names}
         return {"anyOf": [named, array]} if self._has_models else named
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
@@ -111,8 +113,9 @@ class _Generator(GenerateJsonSchema):
         return self._open(super().typed_dict_schema(schema), schema.get("cls", dict))
 
     def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> JsonSchemaValue:
-        """A class that pydantic does not know: its registered schema, or anything."""
-        return self._registered(schema["cls"]) or {}
+        """A class that pydantic does not know: its registered schema, what its fields say, or anything."""
+        kind = schema["cls"]
+        return self._registered(kind) or _record_schema(kind, self.registry) or _shape(kind)
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> JsonSchemaValue:
         """A function is sent as its name."""
@@ -132,6 +135,46 @@ class _Generator(GenerateJsonSchema):
         if schema.get("additionalProperties") is False:
             schema = _without(schema, "additionalProperties")
         return _untitled(schema, kind)
+
+
+def _record_schema(kind: type, registry: Registry) -> JsonSchemaValue | None:
+    """The schema of an attrs class or a msgspec struct, field by field."""
+    if hasattr(kind, "__attrs_attrs__"):
+        names = {field.name: field.name for field in kind.__attrs_attrs__}
+    elif hasattr(kind, "__struct_fields__"):
+        names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    else:
+        return None
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError):
+        hints = {}
+    properties = {wire: _simple(hints.get(name, Any), registry) for name, wire in names.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _simple(annotation: Any, registry: Registry) -> JsonSchemaValue:
+    """The schema of a field, unless it needs definitions, which have no place here."""
+    found = schema_of(annotation, registry) or {}
+    return {} if "$defs" in found else found
+
+
+def _shape(kind: type) -> JsonSchemaValue:
+    if kind.__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and kind.__name__ in _TABLES:
+        return {"type": "array", "items": {"type": "object"}}
+    return {"type": "object"} if issubclass(kind, Mapping) or hasattr(kind, "__mapper__") else {}
+
+
+_TABLES = ("DataFrame", "LazyFrame", "RecordBatch", "Table")
+
+
+def _known(annotation: Any) -> Any:
+    """A typed dictionary of the standard library, before Python 3.12, in the form that pydantic reads."""
+    if not typing.is_typeddict(annotation) or type(annotation).__module__ != "typing":
+        return annotation
+    hints = typing.get_type_hints(annotation, include_extras=True)
+    fields = {name: hint if name in annotation.__required_keys__ else NotRequired[hint] for name, hint in hints.items()}
+    return TypedDict(annotation.__name__, fields)  # type: ignore[operator]
 
 
 def _without(schema: JsonSchemaValue, *names: str) -> JsonSchemaValue:

@@ -2,7 +2,7 @@
 
 A few lists that hold each other many times over are small in memory and endless on
 paper. The survey counts containers level by level, at C speed, each as often as it
-would be written. Text inside rows of plain values is measured on a sample.
+would be written. The length of texts is measured on a sample.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
-from operator import length_hint
+from operator import attrgetter
 from typing import Any
 
 import pydantic
 
 __all__ = ["extent", "has_non_finite", "is_open"]
 
-_SAMPLE = 48
+_SAMPLE = 24
 _MANY = 4096
 _DEEPEST = 200
 _PLAIN = frozenset((dict, list, tuple))
 _SCALARS = frozenset((str, int, float, bool, type(None)))
+_members = attrgetter("__dict__")
 
 
 class _Openable(dict[type, bool]):
@@ -54,13 +55,13 @@ def extent(value: Any, limit: int) -> int:
         if not level or total > limit:
             return total
         if len(level) > _MANY and len(set(map(id, level))) < len(level):
-            return _weighed(level, limit - total) + total
+            return total + _weighed(level, limit - total)
         # The garbage collector does not track a dictionary that holds plain values only.
         tracked = list(filter(gc.is_tracked, level))
         if len(tracked) < len(level):
-            total += _sampled([part for part in level if not gc.is_tracked(part)])
+            total += _text_in_plain([part for part in level if not gc.is_tracked(part)] if tracked else level)
         children = list(chain.from_iterable(map(_parts, tracked)))
-        total += sum(len(child) for child in children if child.__class__ is str)
+        total += _text_among(children)
         level = _opened(children)
     raise RecursionError("too many levels")
 
@@ -75,7 +76,7 @@ def _weighed(level: list[Any], limit: int) -> int:
         found: dict[int, Any] = {}
         for key, part in parts.items():
             children = list(_parts(part))
-            total += weights[key] * sum(len(child) for child in children if child.__class__ is str)
+            total += weights[key] * _text_among(children)
             for child in _opened(children):
                 inside[id(child)] += weights[key]
                 found[id(child)] = child
@@ -86,40 +87,53 @@ def _weighed(level: list[Any], limit: int) -> int:
     raise RecursionError("too many levels")
 
 
-def _opened(values: Iterable[Any]) -> list[Any]:
-    return [
-        value if value.__class__ in _PLAIN else object.__getattribute__(value, "__dict__")
-        for value in values
-        if _openable[type(value)]
-    ]
+def _opened(values: Sequence[Any]) -> Sequence[Any]:
+    """The containers among some values; for a record the dictionary of its fields."""
+    kinds = set(map(type, values))
+    open_kinds = {kind for kind in kinds if _openable[kind]}
+    if not open_kinds <= _PLAIN:
+        if len(kinds) == 1:
+            return list(map(_members, values))
+        return [value if type(value) in _PLAIN else _members(value) for value in values if type(value) in open_kinds]
+    if open_kinds == kinds:
+        return values
+    return [value for value in values if type(value) in open_kinds] if open_kinds else ()
 
 
 def _parts(container: Any) -> Iterable[Any]:
     return container.values() if container.__class__ is dict else container
 
 
-def _sampled(containers: Sequence[Any]) -> int:
-    """The text in containers of plain values, extrapolated from some of them."""
-    some = containers[:: 1 + len(containers) // _SAMPLE]
-    text = sum(map(_text_in, some))
-    return text * len(containers) // len(some)
+def _text_among(values: Sequence[Any]) -> int:
+    step = 1 + len(values) // _SAMPLE
+    return step * sum([len(value) for value in values[::step] if value.__class__ is str])
+
+
+def _text_in_plain(containers: Sequence[Any]) -> int:
+    """The text in containers of plain values, from some of them."""
+    step = 1 + len(containers) // _SAMPLE
+    return step * sum(map(_text_in, containers[::step]))
 
 
 def _text_in(container: Any) -> int:
-    if len(container) <= _SAMPLE:
-        return sum(map(length_hint, _parts(container)))
-    return sum(map(length_hint, islice(_parts(container), _SAMPLE))) * len(container) // _SAMPLE
+    some = list(islice(_parts(container), _SAMPLE))
+    return (1 + len(container) // _SAMPLE) * _text_among(some)
 
 
 def has_non_finite(value: Any, plainer: Callable[[Any], Any]) -> bool:
     """Whether a NaN or an infinity stands anywhere in a value; `plainer` opens what is not a plain container."""
-    level = [(value,)]
+    level: Sequence[Any] = [(value,)]
     while level:
-        children = list(chain.from_iterable(map(_parts, level)))
-        if [child for child in children if child.__class__ is float and child - child != 0]:
+        if [part for held in level for part in _parts(held) if part.__class__ is float and part - part != 0]:
             return True
-        level = [child for child in children if child.__class__ in _PLAIN]
-        others = [child for child in children if child.__class__ not in _PLAIN and child.__class__ not in _SCALARS]
-        if others:
+        children = list(chain.from_iterable(map(_parts, filter(_may_hold_more, level))))
+        kinds = set(map(type, children)) - _SCALARS
+        level = [child for child in children if child.__class__ in _PLAIN] if kinds & _PLAIN else []
+        if kinds - _PLAIN:
+            others = [child for child in children if type(child) in kinds and type(child) not in _PLAIN]
             level.append(tuple(map(plainer, others)))
     return False
+
+
+def _may_hold_more(container: Any) -> bool:
+    return container.__class__ is not dict or gc.is_tracked(container)

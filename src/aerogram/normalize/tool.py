@@ -22,7 +22,7 @@ from aerogram.normalize.output import Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.result import ToolResult, read_json, text_block
 from aerogram.normalize.stream import Drained, drain, settle
-from aerogram.normalize.values import Encoded, encode
+from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
 from aerogram.reply import Notice, Problem
 
 __all__ = ["normalize_tool_result"]
@@ -62,6 +62,8 @@ def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | No
     if kind in _DATA:
         if kind is dict and "content" in value and _is_result(value):
             return ToolResult.of_wire(value, policy=policy)
+        return _data(value, policy, promise)
+    if _is_record(kind) and policy.registry.forms[kind].kind == "json":
         return _data(value, policy, promise)
     if value is None:
         return ToolResult.of_bytes(b"[]", b"null" if promise.is_boxed else None, is_boxed=True)
@@ -106,19 +108,34 @@ def _awaited(value: Any, policy: Policy) -> Any:
 
 
 def _data(value: Any, policy: Policy, promise: Output, notices: tuple[Notice, ...] = ()) -> ToolResult:
-    encoded = encode(value, policy)
+    body = encode_fast(value, policy)
+    if body is None:
+        return _careful_data(value, encode_carefully(value, policy), policy, promise, notices)
+    is_object = body.startswith(b"{")
+    if is_object or policy.blocks == "one" or not body.startswith(b"["):
+        content = b"[" + text_block(body) + b"]"
+    else:
+        content = _array(_texts(value, Encoded(body), policy))
+    return ToolResult.of_bytes(content, body, notices, is_boxed=promise.is_boxed or not is_object)
+
+
+def _careful_data(
+    value: Any, encoded: Encoded, policy: Policy, promise: Output, notices: tuple[Notice, ...]
+) -> ToolResult:
     if encoded.is_content:
         return ToolResult.of_bytes(_array(_flattened(value, policy)), None, notices)
-    body = _array(_texts(encoded, policy))
+    content = _array(_texts(value, encoded, policy))
     structured = None if encoded.odd else encoded.body
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
-    return ToolResult.of_bytes(body, structured, notices + encoded.notices, is_boxed=boxed)
+    return ToolResult.of_bytes(content, structured, notices + encoded.notices, is_boxed=boxed)
 
 
-def _texts(encoded: Encoded, policy: Policy) -> list[bytes]:
+def _texts(value: Any, encoded: Encoded, policy: Policy) -> list[bytes]:
     """The text blocks of some data, and the media that stood in it."""
     if policy.blocks == "each" and encoded.body.startswith(b"["):
-        blocks = [text_block(body) for body in _items(read_json(encoded.body))]
+        is_untouched = type(value) is list and not encoded.notices and not encoded.media
+        bodies = encode_items(value, policy) if is_untouched else None
+        blocks = list(map(text_block, _items(read_json(encoded.body)) if bodies is None else bodies))
     else:
         blocks = [text_block(encoded.body)]
     return blocks + [orjson.dumps(block) for block in encoded.media] if encoded.media else blocks
@@ -155,7 +172,7 @@ def _flattened(value: Any, policy: Policy) -> list[bytes]:
         return [encode(form.convert(value), policy).body]
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return [block for item in value for block in _flattened(item, policy)]
-    return _texts(encode(value, policy), policy)
+    return _texts(value, encode(value, policy), policy)
 
 
 def _binary(value: bytes | bytearray | memoryview, mime_type: str | None) -> ToolResult:
@@ -188,6 +205,11 @@ def _is_result(value: Mapping[str, Any]) -> bool:
         and (meta is None or isinstance(meta, Mapping))
         and value.get("resultType", "complete") == "complete"
     )
+
+
+@lru_cache(maxsize=4096)
+def _is_record(kind: type) -> bool:
+    return is_structure(kind) and not issubclass(kind, Mapping) and not _is_foreign_result(kind)
 
 
 def _is_foreign_result(kind: type) -> bool:

@@ -1,0 +1,97 @@
+"""The official clients of mcp and FastMCP accept every result: from our bytes, and from their own servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import fastmcp
+import mcp
+import pytest
+from fastmcp.client.transports import StdioTransport
+from fastmcp.tools.base import ToolResult as FastMCPResult
+from normalize.forms_table import ABSENT, ROWS
+from mcp.server.mcpserver import MCPServer
+from mcp.types import CallToolResult
+
+from aerogram.normalize import Policy, normalize_tool_result, settle
+
+MODULE = ["-m", "normalize.wire_server"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+ONE = Policy(blocks="one")
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_mcp_client_accepts_every_result(mode: str):
+    """It validates each result against the advertised schema, over a real process."""
+    parameters = mcp.StdioServerParameters(command=sys.executable, args=MODULE, env=ENVIRONMENT)
+    async with mcp.Client(parameters, mode=mode) as client:
+        await client.list_tools()
+        for place, row in enumerate(ROWS):
+            for kind in ("plain", "annotated"):
+                result = await client.call_tool(f"{kind}-{place}", {})
+                assert result.is_error is row.is_error, row.name
+                if mode != "legacy" and not row.is_error:
+                    assert result.structured_content == (None if row.data is ABSENT else row.data), row.name
+
+
+async def test_fastmcp_client_accepts_every_result():
+    """Over a real process, in the handshake era."""
+    async with fastmcp.Client(StdioTransport(sys.executable, MODULE, env=ENVIRONMENT), mode="legacy") as client:
+        for place, row in enumerate(ROWS):
+            result = await client.call_tool_mcp(f"annotated-{place}", {})
+            assert result.is_error is row.is_error, row.name
+
+
+async def normalized(place: int) -> CallToolResult:
+    row = ROWS[place]
+    value = await settle(row.make()) if row.needs_await else row.make()
+    return normalize_tool_result(value, policy=ONE).to_mcp()
+
+
+def expected(place: int) -> Any:
+    data = ROWS[place].data
+    if data is ABSENT:
+        return None
+    return data if isinstance(data, dict) else {"result": data}
+
+
+async def test_sdk_server_sends_every_result_unchanged(caplog):
+    """A handler of the SDK that returns our result passes its conversion."""
+    caplog.set_level(logging.CRITICAL)
+    server = MCPServer("sdk")
+
+    @server.tool()
+    async def show(place: int) -> CallToolResult:
+        return await normalized(place)
+
+    async with mcp.Client(server) as client:
+        for place in range(len(ROWS)):
+            result = await client.call_tool("show", {"place": place})
+            assert (result.is_error, result.structured_content) == (ROWS[place].is_error, expected(place))
+
+
+async def test_fastmcp_server_sends_every_result_unchanged(caplog):
+    """A handler of FastMCP that returns our result passes its conversion."""
+    caplog.set_level(logging.CRITICAL)
+    server = fastmcp.FastMCP("fastmcp")
+
+    @server.tool
+    async def show(place: int) -> CallToolResult:
+        return await normalized(place)
+
+    async with fastmcp.Client(server) as client:
+        for place in range(len(ROWS)):
+            result = await client.call_tool_mcp("show", {"place": place})
+            assert (result.is_error, result.structured_content) == (ROWS[place].is_error, expected(place))
+
+
+def test_results_of_both_packages_pass_as_the_same_object():
+    """An error flag in them is neither set nor cleared."""
+    sdk = CallToolResult(content=[], is_error=True)
+    fast = FastMCPResult(content=[], structured_content={"a": 1})
+    assert normalize_tool_result(sdk) is sdk and sdk.is_error
+    assert normalize_tool_result(fast) is fast
