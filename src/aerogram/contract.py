@@ -10,6 +10,7 @@
     Reply                ready for the dialect: encode it, and send it
 
 An adapter makes a `Call` of what it knows about the request, awaits `answer`, and puts the reply on its wire.
+(`hear` and `conclude` are its two halves, for adapters that send pictures and sounds as well.)
 Whatever goes wrong on the way, there is an answer.
 """
 
@@ -19,28 +20,30 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from aerogram.archive import Archive
 from aerogram.cursor import Cursors
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ReplyError
+from aerogram.errors import NotFound, ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.policy import Policy as Forms
+from aerogram.normalize.plain import is_plain
 from aerogram.normalize.result import read_json
 from aerogram.normalize.stream import settle
 from aerogram.normalize.values import encode
 from aerogram.reply import Reply, new_request_id
+from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.account import without_archive
 from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
-from aerogram.shape.pages import Pager, take
+from aerogram.shape.pages import Paged, Pager, take
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
 
-__all__ = ["Call", "Contract"]
+__all__ = ["Call", "Contract", "Heard"]
 
 log = logging.getLogger("aerogram")
 
@@ -71,6 +74,17 @@ class Call:
         return self.cursor is not None or self.page_size is not None
 
 
+class Heard(NamedTuple):
+    """An outcome as a reply over JSON, and the pictures and sounds that stood in it.
+
+    `is_content`: the outcome is content blocks and nothing else; the data then says what they are.
+    """
+
+    reply: Reply[Any]
+    media: tuple[dict[str, Any], ...] = ()
+    is_content: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contract:
     """The promise: a dialect, a size, and what becomes of the rest.
@@ -98,21 +112,46 @@ class Contract:
 
     async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
         """The finished reply to a call; `outcome` is what the handler returned, or the exception it raised."""
+        return await self.conclude((await self.hear(outcome, call)).reply, call)
+
+    async def hear(self, outcome: Any, call: Call) -> Heard:
+        """The outcome as a reply whose data is JSON."""
         try:
-            reply = await self.reply_to(outcome, call)
-            return await self._fitted(self.shaped(reply, call), call)
+            if isinstance(outcome, BaseException):
+                return Heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
+            return self.heard(outcome if isinstance(outcome, Reply) else Reply(await settle(outcome, self.forms)))
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return Heard(Reply.failed(problem_of(error, request_id=call.request_id)))
+
+    def heard(self, said: Reply[Any]) -> Heard:
+        """A reply over any value that need not be awaited, as one over JSON."""
+        if said.data is None or is_plain(said.data, self.forms.max_bytes):
+            return Heard(said)
+        encoded = encode(said.data, self.forms)
+        reply = said.replace(data=read_json(encoded.body), notices=(*said.notices, *encoded.notices))
+        return Heard(reply, encoded.media, encoded.is_content)
+
+    async def conclude(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived."""
+        try:
+            return await self._kept(self.finish(reply, call), call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
 
-    async def reply_to(self, outcome: Any, call: Call) -> Reply[Any]:
-        """The outcome as a reply whose data is JSON."""
-        if isinstance(outcome, BaseException):
-            return Reply.failed(problem_of(outcome, request_id=call.request_id))
-        said = outcome if isinstance(outcome, Reply) else Reply(await settle(outcome, self.forms))
-        if said.data is None:
-            return said
-        encoded = encode(said.data, self.forms)
-        return said.replace(data=read_json(encoded.body), notices=(*said.notices, *encoded.notices))
+    async def retrieved(self, asked: Retrieval, call: Call) -> Reply[Any]:
+        """The finished reply to a request for archived content; what does not fit is the next page."""
+        try:
+            if self.archive is None:
+                raise NotFound("This server keeps no archive")
+            tool = self.retrieve or "retrieve"
+            paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool)
+            return await self._kept(self._fitted(paged, call, detail_first=True), call)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
+
+    def finish(self, reply: Reply[Any], call: Call) -> Fitted:
+        """A reply over JSON, shaped, complete and fitted, with what must be archived before it is sent."""
+        return self._fitted(Paged(self.shaped(reply, call)), call)
 
     def shaped(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The page, the mode and the fields that the caller asked for."""
@@ -155,12 +194,12 @@ class Contract:
         empty = {"status": "empty", "empty_reason": paged.empty_reason} if paged.status == "empty" else {}
         return reply.replace(data=paged.data, page=paged.page, **empty)
 
-    async def _fitted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
-        reply = self.completed(reply, call)
+    def _fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
+        reply = self.completed(paged.reply, call)
         budget = self.limit(call)
         if budget is None:
-            return reply
-        fitted = fit(
+            return Fitted(reply)
+        return fit(
             reply,
             budget.room,
             measure=Sizer(self.speaker, self.channels, budget.counter),
@@ -168,8 +207,9 @@ class Contract:
             schema=call.schema,
             archive=self.archive is not None,
             retrieve=self.retrieve if self.archive is not None else None,
+            resume=paged.resume,
+            detail_first=detail_first,
         )
-        return await self._kept(fitted, call)
 
     async def _kept(self, fitted: Fitted, call: Call) -> Reply[Any]:
         """The reply, once everything that it names is stored; honestly marked when it could not be."""
