@@ -80,3 +80,10 @@ def test_importing_aerogram_has_no_side_effects():
     program = "import logging, threading, aerogram; print(logging.root.handlers, threading.active_count())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert (done.stdout, done.stderr) == ("[] 1\n", "")
+
+
+def test_loading_the_verbs_of_the_command_line_is_cheap():
+    """A verb loads what it needs when it is called; `--help` of one does not wait for the libraries of another."""
+    loaded = loaded_by("from aerogram.cli import program; program()")
+    assert "aerogram.commands" in loaded
+    assert sorted(loaded & {"asyncio", "pydantic", "selectolax", "pypdfium2", "key_value"}) == []
