@@ -24,6 +24,7 @@ SHORT_HASH: Final = 19
 DATA: Final = "data"
 DROPPED_IDS: Final = "dropped_ids"
 ENVELOPE: Final = "envelope"
+BRIEF_CALL: Final = ": "
 NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
@@ -65,7 +66,9 @@ class Account:
 
     def dress(self, data: Any, loss: Loss, after: int) -> Reply[Any]:
         """The reply with this data; `after` is the size that it will say it has."""
-        changes: dict[str, Any] = {"data": data, "telemetry": self._telemetry(after)}
+        changes: dict[str, Any] = {"data": data}
+        if self.reply.telemetry is not None or not self.brief:
+            changes["telemetry"] = self._telemetry(after)
         if self.resume is not None and len(data) < len(self.reply.data):
             changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
             loss = Loss() if isinstance(data, str) else self._final(loss)
@@ -87,12 +90,12 @@ class Account:
         before = self.reply.fidelity or Fidelity("full")
         listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
         hashes, extra = {**(before.archive_hashes or {}), **self.hashes}, dict(before.extra or {})
-        if loss.dropped > len(listed):
-            extra["dropped_count"] = loss.dropped
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
         if not self.brief:
             extra |= self.sizes.as_json(after)
+        if loss.dropped > len(listed) and not self.brief:
+            extra["dropped_count"] = loss.dropped  # a brief account has it in its notice
         level = loss.level if loss.level != "full" else before.level if before.level != "full" else "partial"
         return Fidelity(level, (*before.dropped_ids, *listed), hashes, extra=extra)
 
@@ -120,7 +123,7 @@ class Account:
     def _brief_notice(self, loss: Loss) -> Notice:
         code = "PARTIAL_RESULTS" if loss.dropped else "CONTENT_TRUNCATED"
         what = f"{loss.dropped} of {loss.total} items left out" if loss.dropped else "Shortened"
-        how = f"; get all with {self.retrieve}(hash)" if self.retrieve and self.hashes else ""
+        how = f"{BRIEF_CALL}{self.retrieve}(hash)" if self.retrieve and self.hashes else ""
         return Notice(what + how, code, "warning")
 
     def _suggestion(self) -> str:
@@ -164,5 +167,5 @@ def without_archive(reply: Reply[Any]) -> Reply[Any]:
 def _honest(notice: Notice) -> Notice:
     if notice.code not in _ABOUT_SIZE:
         return notice
-    message = notice.message.partition("; get all with")[0]
+    message = notice.message.partition(BRIEF_CALL)[0]
     return replace(notice, message=message, suggestion=NOT_KEPT)

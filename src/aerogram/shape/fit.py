@@ -35,9 +35,10 @@ from aerogram.shape.text import whole_characters
 
 __all__ = ["Fitted", "Leftover", "Measure", "fit"]
 
-ROUNDS: Final = 8
+ROUNDS: Final = 12
 GOOD_FILL: Final = 0.97
 NEARLY_FULL: Final = 0.9
+NEARLY_ALL: Final = 0.25
 ROOMY: Final = 4
 """A full account may take one part in so many of the budget; beyond that it is brief."""
 SAMPLE_BYTES: Final = 2_000
@@ -208,33 +209,46 @@ class _Fitting:
         """The richest part that fits when dressed: by ever better guesses of the room for the data."""
         frame = self._frame(account)
         guess = _Guess(float(target - frame))
-        best: tuple[int, Part] | None = None
+        best: _Found | None = None
         for _ in range(ROUNDS):
-            part = self.reducer.reduce(self.reply.data, guess.room, self.mold) if guess.room >= 1 else None
-            if part is None:
+            found = self._try(account, guess.room)
+            if found is None:
                 break
-            size = self.measure(self._dressed(account, part, self.budget))
-            if size <= target and (best is None or size > best[0]):
-                best = (size, part)
-            if size <= target and (size >= GOOD_FILL * target or part.value is self.reply.data):
+            fits = found.size <= target
+            if fits and (best is None or found.beats(best)):
+                best = found
+            if fits and (found.loss.is_none or (found.size >= GOOD_FILL * target and not found.dropped_few)):
                 break
-            if not guess.mend(size - frame, target - frame):
+            if not guess.mend(found.size - frame, target - frame):
                 break
-        return best[1] if best else self._smallest(account, min(guess.high, target), target)
+        if best is None:
+            return self._smallest(account, min(guess.high, target), target)
+        return self._broader(account, best, target).part
+
+    def _try(self, account: Account, room: float) -> _Found | None:
+        part = self.reducer.reduce(self.reply.data, room, self.mold) if room >= 1 else None
+        if part is None:
+            return None
+        loss = loss_between(self.reply.data, part.value)
+        return _Found(part, loss, self.measure(account.dress(part.value, loss, self.budget)))
+
+    def _broader(self, account: Account, found: _Found, target: int) -> _Found:
+        """The same, or every item by its identifier: an account without dropped items is shorter and may make room."""
+        if not found.dropped_few or not isinstance(self.reply.data, list):
+            return found
+        every = self._try(account, self.reducer.cost_of_identifiers(self.reply.data, self.mold))
+        return every if every is not None and every.size <= target and every.beats(found) else found
 
     def _smallest(self, account: Account, room: float, target: int) -> Part | None:
         """When no guess fitted: halve the room until something does."""
         while room >= 1:
             room /= 2
-            part = self.reducer.reduce(self.reply.data, room, self.mold)
-            if part is None:
+            found = self._try(account, room)
+            if found is None:
                 return None
-            if self.measure(self._dressed(account, part, self.budget)) <= target:
-                return part
+            if found.size <= target:
+                return found.part
         return None
-
-    def _dressed(self, account: Account, part: Part, after: int) -> Reply[Any]:
-        return account.dress(part.value, loss_between(self.reply.data, part.value), after)
 
     def _finished(self, account: Account, part: Part) -> Reply[Any]:
         """The final reply, with the hash of its dropped identifiers, which says its own size."""
@@ -246,7 +260,7 @@ class _Fitting:
         done = account.dress(part.value, loss, self.budget)
         for _ in range(SELF_COUNTS):
             size = self.measure(done)
-            if done.telemetry is not None and done.telemetry.tokens_used == size:
+            if done.telemetry is None or done.telemetry.tokens_used == size:
                 break
             done = account.dress(part.value, loss, size)
         return done
@@ -284,6 +298,23 @@ class _Fitting:
 
 def _emptied(data: Any) -> Any:
     return type(data)() if isinstance(data, (list, dict, str)) else data
+
+
+class _Found(NamedTuple):
+    """A reduced part, what it lost, and its size when dressed."""
+
+    part: Part
+    loss: Loss
+    size: int
+
+    @property
+    def dropped_few(self) -> bool:
+        """Whether items were dropped but so few that with a better guess all of them may fit."""
+        return 0 < self.loss.dropped <= NEARLY_ALL * self.loss.total
+
+    def beats(self, other: _Found) -> bool:
+        """Whether this one shows more: more items, or as many in more detail."""
+        return (-self.loss.dropped, self.size) > (-other.loss.dropped, other.size)
 
 
 @dataclass

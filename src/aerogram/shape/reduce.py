@@ -175,6 +175,12 @@ class Reducer:
             left -= row[2]
         return rows or self._squeezed_first(items, left, mold)
 
+    def cost_of_identifiers(self, items: list[Any], mold: Mold) -> float:
+        """What a list costs that shows every item by its identifier."""
+        inner = mold.item
+        rows = (self._bare.get(id(item)) or self._bare_row(item, inner) for item in items)
+        return self.price("[]") + sum(row[2] for row in rows)
+
     def _bare_row(self, item: Any, mold: Mold) -> tuple[Any, Any, float]:
         """An item, how it looks by its identifier alone, and what that costs."""
         shown = _lawful(bare(item, self.kind), item, "ids_only", mold)
