@@ -1,0 +1,166 @@
+"""Redaction: no secret leaves, wherever it stands, and the caller is told that something was taken out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aerogram import Action, Citation, Notice, Problem, QueryEcho, Reply
+from aerogram.dialects import NAMES, dialect
+from aerogram.jsontext import dumps
+from aerogram.sanitize import Redaction, SecretKind, sanitize
+from replies import json_values
+
+LONG = "Ab3" * 14
+SECRETS = {
+    "aws_access_key": "AKIAIOSFODNN7EXAMPLE",
+    "github_token": "ghp_" + LONG,
+    "gitlab_token": "glpat-" + LONG,
+    "slack_token": "xoxb-123456789012-abcdef",
+    "anthropic_key": "sk-ant-api03-" + LONG,
+    "openai_key": "sk-proj-" + LONG,
+    "secret_key": "sk-" + LONG,
+    "stripe_key": "sk_live_" + LONG,
+    "google_key": "AIza" + LONG,
+    "google_token": "ya29." + LONG,
+    "npm_token": "npm_" + LONG,
+    "pypi_token": "pypi-" + LONG,
+    "huggingface_token": "hf_" + LONG,
+    "json_web_token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "url_credentials": "postgres://admin:hunter2hunter2@db.example/main",
+    "authorization": "Authorization: Bearer " + LONG,
+    "private_key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
+}
+HIDDEN = {"url_credentials": "hunter2", "authorization": LONG, "private_key": "MIIEow"}
+
+
+def redacted(data, **options):
+    return sanitize(Reply.ok(data), Redaction(**options))
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_each_kind_of_secret_is_taken_out_of_the_text_around_it(kind):
+    reply = redacted({"log": f"before {SECRETS[kind]} after"})
+    text = reply.data["log"]
+    assert HIDDEN.get(kind, SECRETS[kind]) not in text
+    assert text.startswith("before ") and text.endswith(" after") and f"[redacted:{kind}]" in text
+    (notice,) = reply.notices
+    assert (notice.code, notice.severity) == ("CONTENT_REDACTED", "warning")
+    assert notice.context == {"count": 1, "kinds": [kind], "places": ["/data/log"]}
+
+
+def wrap(data, secret, how):
+    """The secret at some place in some data."""
+    forms = {
+        "item": lambda: [data, [secret]],
+        "member": lambda: {"a": data, "b": {"c": secret}},
+        "name": lambda: {"a": data, secret: 1},
+        "inside": lambda: [data, f"\n{secret}\n"],
+        "whole": lambda: secret,
+    }
+    return forms[how]()
+
+
+@given(
+    data=json_values,
+    kind=st.sampled_from(sorted(SECRETS)),
+    how=st.sampled_from(["item", "member", "name", "inside", "whole"]),
+)
+def test_a_secret_is_found_wherever_it_stands(data, kind, how):
+    body = dumps(redacted(wrap(data, SECRETS[kind], how)).data)
+    assert HIDDEN.get(kind, SECRETS[kind]).encode() not in body
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password",
+        "DB_PASSWORD",
+        "apiKey",
+        "api-key",
+        "x-api-key",
+        "clientSecret",
+        "access_token",
+        "Authorization",
+        "Set Cookie",
+    ],
+)
+def test_a_member_that_is_called_like_a_secret_is_not_sent(name):
+    reply = redacted({"settings": [{name: "plain words"}, {name: 1234}]})
+    assert reply.data == {"settings": [{name: "[redacted:by_name]"}] * 2}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"author": "Ada", "tokens_used": 12, "keyboard": "qwerty", "secretary": "Bob"},
+        {"password": None, "secret": "", "cookie": True},
+        {"text": "the task-001 disk-based mask-up risk-free"},
+        {"url": "https://example.com/@ada/status:1", "mail": "mailto:ada@example.com"},
+        {"text": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"},
+        {"text": "basic research, bearer of news, sk-short, AKIAnot"},
+        {"id": "xAKIAIOSFODNN7EXAMPLE"},
+    ],
+)
+def test_what_only_resembles_a_secret_is_sent_as_the_same_object(data):
+    reply = Reply.ok(data)
+    assert sanitize(reply, Redaction()) is reply
+
+
+def test_names_can_be_added_and_excepted():
+    reply = redacted({"iban": "DE00", "cookie": "chocolate"}, names=frozenset({"iban"}), shown=frozenset({"cookie"}))
+    assert reply.data == {"iban": "[redacted:by_name]", "cookie": "chocolate"}
+
+
+def test_a_kind_of_secret_can_be_added():
+    mine = SecretKind("ticket", 'T"K:', shortest=4, alphabet="0-9")
+    assert redacted({"a": 'see T"K:12345, not T"K:1'}, kinds=(mine,)).data == {"a": 'see [redacted:ticket], not T"K:1'}
+
+
+def test_a_private_key_whose_end_was_cut_off_takes_the_rest_with_it():
+    reply = redacted("a -----BEGIN PRIVATE KEY-----\nMIIEow and so on")
+    assert reply.data == "a [redacted:private_key]"
+
+
+def test_two_secret_names_do_not_become_one():
+    reply = redacted({SECRETS["github_token"]: 1, SECRETS["github_token"] + "x": 2})
+    assert sorted(reply.data.values()) == [1, 2]
+
+
+def test_the_notice_does_not_repeat_a_secret_that_was_a_name():
+    reply = redacted({SECRETS["github_token"]: {"password": "hunter2"}})
+    assert SECRETS["github_token"] not in str(reply.notices)
+
+
+def test_secrets_are_taken_out_of_everything_a_reply_says():
+    token = SECRETS["github_token"]
+    failed = Reply.failed(
+        Problem("NOT_FOUND", f"no {token}", details={"received": token}, remediation=token, user_message=token),
+        notices=(Notice(token, context={"x": token}),),
+        citations=(Citation(source_url=f"https://u:{token}@h/"),),
+        actions=(Action(tool="t", args={"q": token}),),
+        query_echo=QueryEcho({"q": token}, unparsed_terms=(token,)),
+        retry_with={"q": token},
+        extra={"debug": token},
+    )
+    told = Reply.ok(None, message=f"done with {token}")
+    for reply in (sanitize(failed, Redaction()), sanitize(told, Redaction())):
+        for name in NAMES:
+            if name == "problem" and reply.problem is None:
+                continue
+            spoken = dialect(name)
+            assert token.encode() not in dumps(spoken.encode(spoken.complete(reply)))
+
+
+def test_redacting_twice_is_redacting_once():
+    once = redacted({"password": "x", "log": SECRETS["aws_access_key"]})
+    assert sanitize(once, Redaction()) is once
+
+
+def test_many_secrets_are_counted_and_the_first_places_named():
+    reply = redacted([SECRETS["aws_access_key"]] * 100)
+    (notice,) = reply.notices
+    assert notice.context["count"] == 100
+    assert notice.context["places"] == [f"/data/{number}" for number in range(20)]
+    assert notice.message == "100 secrets were taken out of this reply"
