@@ -1,9 +1,8 @@
 """Redaction takes time in proportion to the text, hostile text included: twice the text, about twice the time."""
 
-import time
-
 from aerogram import Reply
 from aerogram.sanitize import Redaction
+from timing import best
 
 SIZE = 250_000
 HOSTILE = {
@@ -18,20 +17,13 @@ HOSTILE = {
 }
 
 
-def fastest(work, rounds=5):
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def main():
-    redact = Redaction()
     for name, unit in HOSTILE.items():
-        once, twice = (
-            fastest(lambda text=(unit * (size // len(unit) + 1))[:size]: redact(Reply.ok({"text": text})))
-            for size in (SIZE, 2 * SIZE)
-        )
+        once, twice = best(redacting(unit, SIZE), redacting(unit, 2 * SIZE), rounds=5)
         print(f"{name:28} {SIZE / once / 1e6:6.1f} MB/s   twice the text: {twice / once:.1f} x the time")
+
+
+def redacting(unit, size):
+    redact = Redaction()
+    reply = Reply.ok({"text": (unit * (size // len(unit) + 1))[:size]})
+    return lambda: redact(reply)
