@@ -60,7 +60,7 @@ def write_text(text: str) -> None:
 
 def _write(finished: bytes) -> None:
     if sys.stdout is None:
-        return
+        raise OSError("there is no standard output")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(finished)
@@ -74,9 +74,12 @@ def _write(finished: bytes) -> None:
 def fail(error: Exception, *, as_json: bool) -> NoReturn:
     """End the program over an error that its input is to blame for."""
     if as_json:
-        write_json(dialect("problem").encode(Reply.failed(_problem(error))))
-    else:
-        note(_message(error))
+        try:
+            write_json(dialect("problem").encode(Reply.failed(_problem(error))))
+            raise SystemExit(BAD_INPUT)
+        except OSError as unwritable:
+            error = unwritable
+    note(_message(error))
     raise SystemExit(BAD_INPUT)
 
 
