@@ -1,0 +1,276 @@
+"""Starlette: `install(app)`, and every answer keeps the contract.
+
+A handler may return any value, a `Reply` or a response, and may raise anything. Its own value is what is
+normalised; a layer around the whole application does the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from aerogram.contract import Call, Contract
+from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
+from aerogram.jsontext import loads
+from aerogram.reply import Reply
+from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
+from aerogram.wire.headers import Fields
+from aerogram.wire.legacy import from_health, from_offset_page
+from aerogram.wire.negotiation import CURRENT, LEGACY, Versions
+from aerogram.wire.request import Scope
+from aerogram.wire.routes import Directory, Terms, Usage, shapes, shapes_of
+from aerogram.wire.schedule import Schedule
+
+try:
+    from starlette.applications import Starlette
+    from starlette.background import BackgroundTask
+    from starlette.concurrency import run_in_threadpool
+    from starlette.endpoints import HTTPEndpoint
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute, Host, Mount, Route, compile_path, request_response
+except ImportError:
+    raise MissingExtra("starlette", "starlette") from None
+
+__all__ = ["Schedule", "Usage", "Versions", "from_health", "from_offset_page", "install", "shapes"]
+
+Enter = Callable[[Directory, Iterable[BaseRoute], Versions, str], None]
+
+_METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
+_WITHOUT_BODY: Final = frozenset({204, 304})
+_REDIRECTS: Final = 300
+
+
+def principal_of(scope: Scope) -> str | None:
+    """Who asks, as Starlette's authentication has found out."""
+    user = scope.get("user")
+    if not getattr(user, "is_authenticated", False):
+        return None
+    try:
+        return str(user.identity)  # type: ignore[union-attr]  # an authenticated user is not None
+    except NotImplementedError:
+        return str(user.display_name)  # type: ignore[union-attr]
+
+
+def install(
+    app: Starlette,
+    contract: Contract | None = None,
+    versions: Versions | None = None,
+    *,
+    principal: Callable[[Scope], str | None] = principal_of,
+) -> Usage:
+    """Make every answer of an application keep the contract; gives the counts of each envelope's use.
+
+    `versions` says which routes have both envelopes and how they are negotiated; the dialect of the contract does not
+    matter here, because each version has its own. Call it before the application has started.
+    """
+    return surround(app, contract or Contract(), versions or Versions(), principal, enter_routes)
+
+
+def surround(
+    app: Starlette, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None], enter: Enter
+) -> Usage:
+    """Put the layer around an application when it starts, and its handlers into a directory."""
+    if app.middleware_stack is not None or ReplyError in app.exception_handlers:
+        raise InvalidReply("install once, and before the application has started")
+    usage = Usage()
+    build = app.build_middleware_stack
+
+    def build_inside_the_layer() -> App:
+        directory = Directory()
+        enter(directory, app.routes, versions, "")
+        answer = answering(contract, versions, principal)
+        return Layer(build(), versions, directory.terms_of, answer, usage=usage, gone=(ClientDisconnect,))
+
+    app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
+    app.add_exception_handler(ReplyError, _declared)
+    return usage
+
+
+def answering(
+    contract: Contract, versions: Versions, principal: Callable[[Scope], str | None]
+) -> Callable[[Any, Exchange], Awaitable[Reply[Any]]]:
+    """What makes a finished reply of an outcome, in the dialect of the envelope that it is for."""
+    contracts = {
+        LEGACY: replace(contract, dialect=versions.legacy, channels="text"),
+        CURRENT: replace(contract, dialect=versions.current, channels="text"),
+    }
+
+    async def answer(outcome: Any, exchange: Exchange) -> Reply[Any]:
+        terms = exchange.terms
+        failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
+        call = Call(
+            operation=terms.operation if terms else exchange.scope["path"],
+            arguments=exchange.arguments(terms),
+            request_id=exchange.request_id,
+            principal=principal(exchange.scope),
+            client_tag=exchange.client_tag,
+            started=exchange.started,
+            **({} if failed else exchange.controls(terms)),
+        )
+        return await contracts[exchange.version].answer(outcome, call)
+
+    return answer
+
+
+async def _declared(request: Request, error: Exception) -> Response:
+    """A declared error is an answer like any other."""
+    return Answer(request.scope[EXCHANGE], error, status=getattr(error, "status", None))
+
+
+class Answer(Response):
+    """A handler's outcome, on its way to be said in the envelope that was negotiated."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        outcome: Any,
+        *,
+        status: int | None = None,
+        given: Fields | None = None,
+        background: BackgroundTask | None = None,
+        prepare: Callable[[Any], Awaitable[Any]] | None = None,
+    ) -> None:
+        self.status_code = status or 200
+        self.raw_headers = given or []
+        self.body = b""
+        self.background = background
+        self._exchange = exchange
+        self._outcome = outcome
+        self._status = status
+        self._prepare = prepare
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
+        """Say it."""
+        outcome = self._outcome if self._prepare is None else await self._prepare(self._outcome)
+        await self._exchange.respond(outcome, send, status=self._status, given=self.raw_headers)
+        if self.background is not None:
+            await self.background()
+
+
+def answer_to(exchange: Exchange, value: Any) -> Response:
+    """The response for what a handler returned: its own response, unless that is JSON in the old shape."""
+    if not isinstance(value, Response):
+        return Answer(exchange, value)
+    if exchange.version == LEGACY or not _holds_json(value):
+        return value
+    try:
+        data = loads(value.body)
+    except ContractError:
+        return value
+    return Answer(exchange, data, status=value.status_code, given=value.raw_headers, background=value.background)
+
+
+def _holds_json(response: Response) -> bool:
+    """Whether a response is a success with a JSON body that is already there."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return (
+        response.status_code < _REDIRECTS
+        and response.status_code not in _WITHOUT_BODY
+        and bool(getattr(response, "body", b""))
+        and (kind == "application/json" or kind.endswith("+json"))
+        and "content-encoding" not in response.headers
+    )
+
+
+# routes
+
+
+def enter_routes(directory: Directory, routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> None:
+    """Enter routes into a directory, those inside of mounted parts too, and hook the handlers of migrated ones."""
+    for route in routes:
+        if isinstance(route, Route):
+            enter_route(directory, route, versions, prefix)
+        elif isinstance(route, (Mount, Host)):
+            enter_part(directory, route, versions, prefix, enter_routes)
+
+
+def enter_part(directory: Directory, part: Mount | Host, versions: Versions, prefix: str, enter: Enter) -> None:
+    """Enter what is mounted: its routes, or, of an application that has none, the whole of it."""
+    path = prefix + part.path if isinstance(part, Mount) else prefix
+    if part.routes:
+        enter(directory, part.routes, versions, path)
+        return
+    terms = Terms(path, part.name or path, versions.migrates(path, ()))
+    directory.add(terms, compile_path(path + "/{path:path}")[0], None, part)
+
+
+def enter_route(directory: Directory, route: Route, versions: Versions, prefix: str) -> None:
+    """Enter a route and hook its handler if it is migrated."""
+    path = prefix + route.path
+    terms = Terms(path, route.name, versions.migrates(path, route.methods or ()), shapes_of(route.endpoint))
+    if terms.migrated:
+        _hook(route)
+    directory.add(terms, compile_path(path)[0], route.methods, route)
+
+
+def _hook(route: Route) -> None:
+    """Stand between a handler and its framework, inside of the route's own middleware."""
+    endpoint = route.endpoint
+    if inspect.isclass(endpoint) and issubclass(endpoint, HTTPEndpoint):
+        hooked: App = _hooked_class(endpoint)  # type: ignore[assignment]  # an endpoint class is an application
+    elif inspect.isroutine(endpoint) or isinstance(endpoint, functools.partial):
+        hooked = request_response(_hooked(endpoint))
+    else:
+        return
+    holder: Any = route
+    while callable(getattr(holder.app, "app", None)) and holder.app is not endpoint:
+        holder = holder.app
+    holder.app = hooked
+
+
+def _hooked(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """A handler whose value is answered as it was negotiated."""
+    is_async = _is_async(handler)
+
+    @functools.wraps(handler)
+    async def answer(request: Request) -> Response:
+        exchange: Exchange = request.scope[EXCHANGE]
+        exchange.admit(exchange.terms)
+        try:
+            value = await (handler(request) if is_async else run_in_threadpool(handler, request))
+        except (ValueError, RecursionError) as error:
+            await _blame_the_body(request, error)
+            raise
+        return answer_to(exchange, value)
+
+    return answer
+
+
+def _hooked_class(endpoint: type[HTTPEndpoint]) -> type[HTTPEndpoint]:
+    """A class whose methods are hooked."""
+
+    def hooked(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        async def answer(self: HTTPEndpoint, request: Request) -> Response:
+            return await _hooked(functools.partial(method, self))(request)
+
+        return answer
+
+    methods = {name: hooked(getattr(endpoint, name)) for name in _METHODS if hasattr(endpoint, name)}
+    return type(endpoint.__name__, (endpoint,), methods)
+
+
+def _is_async(handler: Callable[..., Any]) -> bool:
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    return inspect.iscoroutinefunction(handler)
+
+
+async def _blame_the_body(request: Request, error: Exception) -> None:
+    """Raise that the body is not JSON, if that is what went wrong."""
+    if not hasattr(request, "_body") or hasattr(request, "_json"):
+        return
+    try:
+        json.loads(await request.body() or b"null")
+    except (ValueError, RecursionError):
+        raise ReplyError(
+            "The body of the request is not JSON",
+            code="INVALID_FORMAT",
+            remediation="Send well-formed JSON in UTF-8",
+            details={"field": "body"},
+        ) from error

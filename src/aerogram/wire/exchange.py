@@ -1,0 +1,363 @@
+"""Exchange: one HTTP request and its answer, over plain ASGI.
+
+The layer stands outside of everything else in an application, so that it sees every answer: those of handlers, of
+the framework, of middleware, and the exceptions that nobody caught.
+
+    a route that is not migrated   passes, marked as the legacy envelope
+    an answer of ours              passes, with the headers that every answer has
+    a failure                      is read, and said again as it was negotiated
+    anything else                  passes untouched: files, streams, other formats
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.protocol import Dialect
+from aerogram.reply import Reply
+from aerogram.wire import headers as fields
+from aerogram.wire.headers import Fields
+from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render_safely
+from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Version, Versions
+from aerogram.wire.request import SAFE_METHODS, Request, Scope
+from aerogram.wire.routes import Terms, Usage
+
+__all__ = ["EXCHANGE", "Exchange", "Layer"]
+
+log = logging.getLogger("aerogram")
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+EXCHANGE: Final = "aerogram"
+"""Where in the scope of a request its exchange is found."""
+
+START: Final = "http.response.start"
+BODY: Final = "http.response.body"
+_OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_FAILURES: Final = 400
+_CRASH: Final = 500
+_LEGACY_MARK: Final = (b"x-envelope-version", LEGACY.encode())
+_VARY: Final = (b"Accept", b"X-Envelope-Version")
+_VARY_ALONE: Final = b", ".join(_VARY)
+_EXPOSED: Final = (
+    b"X-Envelope-Version",
+    b"Vary",
+    b"X-Request-Id",
+    b"X-Client-Tag",
+    b"Retry-After",
+    b"RateLimit",
+    b"RateLimit-Policy",
+    b"Link",
+    b"ETag",
+    b"Deprecation",
+    b"Sunset",
+)
+_STAMPS: Final = frozenset(
+    {b"access-control-expose-headers", b"vary", b"x-client-tag", b"x-envelope-version", b"x-request-id"}
+)
+_OF_A_BODY: Final = frozenset(
+    {
+        b"accept-ranges",
+        b"content-disposition",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"etag",
+        b"last-modified",
+        b"retry-after",
+        b"transfer-encoding",
+    }
+)
+"""Fields that speak of the body they came with, and not of the one that replaces it."""
+
+
+class Layer:
+    """The outermost part of an application.
+
+    `terms_of` finds the route of a request, `answer` makes a finished reply of an outcome; `gone` are the exceptions
+    that say that the client has left.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        versions: Versions,
+        terms_of: Callable[[Scope], Terms | None],
+        answer: Callable[[Any, Exchange], Awaitable[Reply[Any]]],
+        *,
+        usage: Usage,
+        gone: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self.app = app
+        self.versions = versions
+        self.terms_of = terms_of
+        self.answer = answer
+        self.count = usage.by_route
+        self.gone = gone
+        self.problem = dialect_named(versions.problem)
+        self.speakers: dict[Version, Dialect] = {
+            LEGACY: dialect_named(versions.legacy),
+            CURRENT: dialect_named(versions.current),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer a request, and see to it that it does."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        exchange = Exchange(self, scope, send)
+        scope[EXCHANGE] = exchange
+        try:
+            await self.app(scope, receive, exchange.send)
+        except self.gone:
+            log.debug("the client of %s has left", scope["path"])
+        except Exception as error:
+            if not await exchange.crash(error):
+                raise
+        else:
+            if exchange.holds:
+                await exchange.finish()
+
+
+class Exchange(Request):
+    """A request, and what becomes of the messages that answer it."""
+
+    def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
+        super().__init__(scope, layer.versions)
+        self.layer = layer
+        self._send = send
+        self._is_open = False
+        self._ours: Body | None = None
+        self._held: Message | None = None
+        self._content = bytearray()
+        self._then: Callable[[], Awaitable[None]] | None = None
+
+    @cached_property
+    def terms(self) -> Terms | None:
+        """What holds for the route of this request; None when there is no such route."""
+        return self.layer.terms_of(self.scope)
+
+    @cached_property
+    def version(self) -> Version:
+        """The envelope of the answer: a route that is not migrated has only one."""
+        return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
+
+    @property
+    def holds(self) -> bool:
+        """Whether an answer waits here."""
+        return self._held is not None and not self._is_open
+
+    @property
+    def _keeps_legacy_failures(self) -> bool:
+        return self.version == LEGACY and not self.choice.as_problem
+
+    # what the application sends
+
+    async def send(self, message: Message) -> None:
+        """Pass a message of the application on, or keep it until the answer is known."""
+        if self._is_open:
+            await self._send(message)
+        elif message["type"] == START:
+            terms = self.terms
+            if terms is None or terms.migrated:
+                await self._begin(message)
+            else:
+                self._is_open = True
+                self.layer.count[terms.path, LEGACY] += 1
+                await self._send({**message, "headers": [*message["headers"], _LEGACY_MARK]})
+        elif self._held is not None and message["type"] == BODY:
+            await self._collect(message)
+        else:
+            await self._send(message)
+
+    async def _begin(self, start: Message) -> None:
+        """Decide what becomes of an answer."""
+        status = start["status"]
+        if self._ours is not None and self._ours.status == status:
+            await self._open(start, self._version_of(self._ours))
+        elif status >= _FAILURES:
+            await self._begin_failure(start)
+        elif self.terms is None or self.version != LEGACY or not _is_json(start):
+            self._is_open = True
+            await self._send(start)
+        elif status == _OK and self.scope["method"] in SAFE_METHODS and _is_whole(start):
+            self._hold(start, self._tag)
+        else:
+            await self._open(start, LEGACY)
+
+    async def _begin_failure(self, start: Message) -> None:
+        if start["status"] == _CRASH and not _is_json(start):
+            self._hold(start, None)  # the exception that it is about follows
+        elif self._keeps_legacy_failures:
+            await self._open(start, LEGACY)
+        else:
+            self._hold(start, self._say_again)
+
+    def _hold(self, start: Message, then: Callable[[], Awaitable[None]] | None) -> None:
+        self._held = start
+        self._then = then
+
+    async def _collect(self, message: Message) -> None:
+        if self._then == self._tag or len(self._content) < LONGEST_ERROR:
+            self._content += message.get("body", b"")
+        if not message.get("more_body", False) and self._then is not None:
+            await self._then()
+
+    async def _tag(self) -> None:
+        """A whole legacy answer with a tag of its own, or the news that the client has it already."""
+        assert self._held is not None
+        given: Fields = list(self._held["headers"])
+        tag = _find(given, b"etag")
+        if not tag:
+            tag = b'W/"' + hashlib.blake2b(self._content, digest_size=12).hexdigest().encode() + b'"'
+            given.append((b"etag", tag))
+        if self._client_has(tag):
+            kept = [pair for pair in given if pair[0] not in _OF_A_BODY or pair[0] == b"etag"]
+            await self._emit(_NOT_MODIFIED, kept, b"", LEGACY)
+        else:
+            await self._emit(_OK, given, bytes(self._content), LEGACY)
+
+    async def _say_again(self) -> None:
+        """The failure that is held, in the shape that was negotiated."""
+        assert self._held is not None
+        status, given = self._held["status"], self._held["headers"]
+        problem = read_problem(status, dict(given), bytes(self._content))
+        await self._fail(await self.layer.answer(Reply.failed(problem), self), status, given)
+
+    async def finish(self) -> None:
+        """The application is done and nobody raised: what is held was meant as it is."""
+        await (self._let_go() if self._keeps_legacy_failures else self._say_again())
+
+    async def crash(self, error: Exception) -> bool:
+        """Answer for an exception that nobody caught; False when the server has to deal with it."""
+        if self._is_open or (self.terms is not None and not self.terms.migrated):
+            return False
+        reply = await self.layer.answer(error, self)
+        is_unknown = reply.problem is not None and reply.problem.code == "INTERNAL_ERROR"
+        if is_unknown and self._keeps_legacy_failures and self._held is not None:
+            await self._let_go()  # legacy callers see what they always saw
+            return False
+        await self._fail(reply, None, self._held["headers"] if self._held else [])
+        return True
+
+    async def _let_go(self) -> None:
+        assert self._held is not None
+        await self._emit(self._held["status"], self._held["headers"], bytes(self._content), LEGACY)
+
+    async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
+        body = self._rendered(reply, status)
+        found = [pair for pair in given if pair[0] not in _OF_A_BODY]
+        await self._emit(body.status, found + self._fields_of(reply, body), body.content, self._version_of(body))
+
+    async def _emit(self, status: int, given: Fields, content: bytes, version: Version | None) -> None:
+        await self._open({"type": START, "status": status, "headers": given}, version)
+        await self._send({"type": BODY, "body": content})
+
+    async def _open(self, start: Message, version: Version | None) -> None:
+        """Send the head of an answer with what every answer on a migrated route says."""
+        self._is_open = True
+        self.layer.count[self.terms.path if self.terms else "", version or "problem"] += 1
+        await self._send({**start, "headers": self._stamped(start["headers"], version)})
+
+    def _stamped(self, given: Fields, version: Version | None) -> Fields:
+        found = [pair for pair in given if pair[0] not in _STAMPS]
+        vary = b", ".join(value for name, value in given if name == b"vary")
+        found.append((b"vary", fields.joined(vary, _VARY) if vary else _VARY_ALONE))
+        found.append((b"x-request-id", self.request_id.encode()))
+        if version is not None:
+            found.append((b"x-envelope-version", version.encode()))
+        if self.client_tag is not None:
+            found.append((b"x-client-tag", self.client_tag.encode()))
+        if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
+            found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
+        if _find(given, b"access-control-allow-origin"):
+            exposed = fields.joined(_find(given, b"access-control-expose-headers"), _EXPOSED)
+            found.append((b"access-control-expose-headers", exposed))
+        return found
+
+    # what a handler answers
+
+    async def respond(
+        self, outcome: Any, send: Send, *, status: int | None = None, given: Fields | None = None
+    ) -> None:
+        """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
+        has_failed = isinstance(outcome, BaseException)
+        if not (self.choice.acceptable or has_failed) and (self.terms is None or self.terms.migrated):
+            raise self.not_acceptable(self.terms)
+        reply = await self.layer.answer(self._read(outcome), self)
+        body = self._rendered(reply, status if has_failed or reply.problem is None else None)
+        found = [pair for pair in given or () if pair[0] not in _OF_A_BODY]
+        if body.status == _OK and self.scope["method"] in SAFE_METHODS:
+            tag = self._tag_of(reply, body, _find(given or [], b"etag"))
+            found.append((b"etag", tag))
+            if self._client_has(tag):
+                body = Body(_NOT_MODIFIED, body.media_type, b"")
+        self._ours = body
+        await send({"type": START, "status": body.status, "headers": found + self._fields_of(reply, body)})
+        await send({"type": BODY, "body": body.content})
+
+    def _read(self, outcome: Any) -> Any:
+        """The handler's value as its route reads it."""
+        reader = self.terms.shapes.reply if self.terms else None
+        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, BaseException)):
+            return outcome
+        try:
+            return reader(outcome)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return error
+
+    def _rendered(self, reply: Reply[Any], status: int | None) -> Body:
+        media_type = self.choice.media_type if self.version == CURRENT else JSON
+        if reply.problem is not None and self.choice.as_problem and not self._has_one_shape:
+            return render_safely(reply, self.layer.problem, media_type, status)
+        writer = self.terms.shapes.legacy if self.terms else None
+        if writer is not None and self.version == LEGACY and reply.problem is None:
+            reply = reply.replace(data=writer(reply))
+        return render_safely(reply, self.layer.speakers[self.version], media_type, status)
+
+    @property
+    def _has_one_shape(self) -> bool:
+        return self.terms is not None and not self.terms.migrated
+
+    def _version_of(self, body: Body) -> Version | None:
+        """Problem details are no envelope."""
+        return None if body.media_type == self.layer.problem.media_type else self.version
+
+    def _fields_of(self, reply: Reply[Any], body: Body) -> Fields:
+        found = fields.of_reply(reply, self.target, self.versions.clock, older=self.versions.rate_limit_headers)
+        if body.status != _NOT_MODIFIED:
+            found.append((b"content-type", body.media_type.encode()))
+            found.append((b"content-length", b"%d" % len(body.content)))
+        return found
+
+    def _tag_of(self, reply: Reply[Any], body: Body, own: bytes) -> bytes:
+        representation = f"{self.version} {body.media_type}"
+        return fields.own_entity_tag(own, self.version) if own else fields.entity_tag(reply, representation)
+
+    def _client_has(self, tag: bytes) -> bool:
+        wanted = self.headers.get(b"if-none-match")
+        return wanted is not None and fields.successful_match(wanted, tag)
+
+
+def _is_json(start: Message) -> bool:
+    kind = _find(start["headers"], b"content-type").split(b";")[0].strip().lower()
+    return kind == b"application/json" or kind.endswith(b"+json")
+
+
+def _is_whole(start: Message) -> bool:
+    """Whether the body is known in full, which it is not while it streams."""
+    given = start["headers"]
+    return bool(_find(given, b"content-length")) and not _find(given, b"content-encoding")
+
+
+def _find(given: Fields, wanted: bytes) -> bytes:
+    return next((value for name, value in given if name == wanted), b"")

@@ -1,0 +1,97 @@
+"""Headers: what a reply says in the fields of an HTTP response, and what a request says in its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import math
+import unicodedata
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, quote, urlencode
+
+import orjson
+
+from aerogram.limits import header_fields
+from aerogram.reply import Page, Reply
+
+__all__ = [
+    "Fields",
+    "client_tag",
+    "entity_tag",
+    "joined",
+    "link_to",
+    "of_reply",
+    "own_entity_tag",
+    "successful_match",
+]
+
+Fields: TypeAlias = list[tuple[bytes, bytes]]
+
+LONGEST_CLIENT_TAG: Final = 128
+_PER_REQUEST: Final = frozenset({"request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
+
+
+def of_reply(reply: Reply[Any], target: str, clock: Callable[[], dt.datetime], *, older: bool = False) -> Fields:
+    """When to come back, how much is left, and where the next page is."""
+    found: Fields = []
+    delay = reply.problem.retry_after if reply.problem else None
+    if reply.problem and delay is None and reply.rate_limit:
+        delay = reply.rate_limit.retry_after
+    if delay is not None:
+        found.append((b"retry-after", b"%d" % math.ceil(delay)))
+    if reply.rate_limit is not None:
+        limits = header_fields(reply.rate_limit, now=clock().timestamp(), legacy=older)
+        found += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
+    if reply.page is not None and _goes_on(reply.page):
+        found.append((b"link", f'<{link_to(target, cursor=reply.page.cursor)}>; rel="next"'.encode()))
+    return found
+
+
+def _goes_on(page: Page) -> bool:
+    return bool(page.cursor) and page.has_more is not False
+
+
+def link_to(target: str, **changed: str | None) -> str:
+    """A target (path and query) with some parameters changed, as it may stand between angle brackets."""
+    path, _, query = target.partition("?")
+    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in changed]
+    kept += [(name, value) for name, value in changed.items() if value is not None]
+    return quote(path, safe="/:@!$&'()*+,;=%~") + ("?" + urlencode(kept) if kept else "")
+
+
+def joined(present: bytes | None, words: Iterable[bytes]) -> bytes:
+    """A comma-separated field with further words, each of them once."""
+    found = {word.lower(): word for word in (one.strip() for one in (present or b"").split(b",")) if word}
+    for word in words:
+        found.setdefault(word.lower(), word)
+    return b", ".join(found.values())
+
+
+def entity_tag(reply: Reply[Any], representation: str) -> bytes:
+    """A weak tag of what a reply says in one representation, whichever request it answers."""
+    lasting = {name: value for name, value in reply.said().items() if name not in _PER_REQUEST}
+    text = orjson.dumps((representation, lasting), option=orjson.OPT_NON_STR_KEYS)
+    return b'W/"' + hashlib.blake2b(text, digest_size=12).hexdigest().encode() + b'"'
+
+
+def own_entity_tag(given: bytes, representation: str) -> bytes:
+    """The tag that a handler gave, made different for each representation."""
+    return given[:-1] + b"-" + representation.encode() + b'"' if given.endswith(b'"') and len(given) > 1 else given
+
+
+def successful_match(wanted: bytes, tag: bytes) -> bool:
+    """Whether If-None-Match names this tag; weak and strong ones compare alike (RFC 9110, section 13.1.2)."""
+    opaque = tag.removeprefix(b"W/")
+    return any(one.strip().removeprefix(b"W/") in (b"*", opaque) for one in wanted.split(b","))
+
+
+def client_tag(raw: bytes) -> str | None:
+    """The caller's own mark in X-Client-Tag: UTF-8, short, and printable; anything else is not taken over."""
+    try:
+        tag = raw.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return None
+    if not 0 < len(tag) <= LONGEST_CLIENT_TAG:
+        return None
+    return None if any(unicodedata.category(letter)[0] == "C" for letter in tag) else tag

@@ -1,0 +1,182 @@
+"""Negotiation: which of its two envelopes an API answers in, by what the client asks for.
+
+    ?envelope=v2                            first, and then the header is not consulted
+    Accept: application/vnd.acme.v2+json    second, with its q-values
+    neither                                 the default of the day, by the schedule
+
+Failures are problem details for those who name `application/problem+json` in Accept and no envelope in the query.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import InvalidReply, ReplyError
+from aerogram.wire.accept import Ranges, parse
+from aerogram.wire.schedule import Schedule, Stage
+
+__all__ = ["CURRENT", "LEGACY", "VERSIONS", "Choice", "Refused", "Version", "Versions"]
+
+Version: TypeAlias = Literal["v1", "v2"]
+LEGACY: Final = "v1"
+CURRENT: Final = "v2"
+VERSIONS: Final[tuple[Version, ...]] = (LEGACY, CURRENT)
+JSON: Final = "application/json"
+PROBLEM: Final = "application/problem+json"
+PARAMETER: Final = "envelope"
+_LONGEST_REMEMBERED: Final = 512
+_VENDOR: Final = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+
+
+class Refused(ReplyError):
+    """The layer itself refuses a request, with a status that no error code stands for alone."""
+
+    def __init__(self, status: int, code: str, message: str, remediation: str, **details: object) -> None:
+        super().__init__(message, code=code, remediation=remediation, details=details)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a client gets: the envelope, its media type, and how failures are said.
+
+    `acceptable`: whether the client takes JSON at all. `refusal`: why it gets nothing else.
+    """
+
+    version: Version
+    media_type: str = JSON
+    as_problem: bool = False
+    acceptable: bool = True
+    refusal: Refused | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """The two envelopes of an API, which routes have both, and how the newer one takes over.
+
+    `migrated` names routes as `/tasks/{id}` or `GET /tasks/{id}`. Without a `schedule`, `default` is the envelope for
+    those who do not choose. `controls` lets callers shape replies (`response_mode`, `fields`, `max_tokens`, `cursor`,
+    `page_size`). `rate_limit_headers` adds the older `X-RateLimit-*`.
+    """
+
+    vendor: str = "aerogram"
+    legacy: str | Dialect = "bare"
+    current: str | Dialect = "standard-v2"
+    problem: str | Dialect = "problem"
+    migrated: Literal["all"] | Collection[str] = "all"
+    schedule: Schedule | None = None
+    default: Version = LEGACY
+    controls: bool = False
+    rate_limit_headers: bool = False
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
+
+    def __post_init__(self) -> None:
+        if not _VENDOR.fullmatch(self.vendor):
+            raise InvalidReply(f"{self.vendor!r} cannot stand in a media type: use lower-case letters, digits, . and -")
+        if isinstance(self.migrated, str) and self.migrated != "all":
+            raise InvalidReply("migrated is 'all', or a list of routes")
+        if self.default not in VERSIONS:
+            raise InvalidReply(f"default is one of {', '.join(VERSIONS)}")
+
+    def media_type(self, version: Version) -> str:
+        """The media type that names a version."""
+        return _vendored(self.vendor, version)
+
+    @property
+    def stage(self) -> Stage:
+        """Where in its schedule the migration stands; always in its first part when there is none."""
+        return "opt_in" if self.schedule is None else self.schedule.stage(self.clock())
+
+    @property
+    def default_version(self) -> Version:
+        """The envelope of the day for those who do not choose."""
+        if self.schedule is None:
+            return self.default
+        return CURRENT if self.stage in ("flipped", "removed") else LEGACY
+
+    def migrates(self, path: str, methods: Collection[str]) -> bool:
+        """Whether a route with this path template has both envelopes."""
+        if self.migrated == "all":
+            return True
+        return path in self.migrated or any(f"{method} {path}" in self.migrated for method in methods)
+
+    def media_types(self) -> list[str]:
+        """Everything a migrated route can answer in today."""
+        newer = [] if self.stage == "before" else [self.media_type(CURRENT)]
+        older = [] if self.stage == "removed" else [self.media_type(LEGACY)]
+        return [JSON, *newer, *older, PROBLEM]
+
+    def negotiate(self, asked: Sequence[str], accept: str) -> Choice:
+        """The choice for the values of `?envelope=` and the Accept header of a request."""
+        if self.stage == "before":
+            return Choice(LEGACY)
+        if asked:
+            return self._by_query(asked, accept)
+        by_header = _by_accept if len(accept) <= _LONGEST_REMEMBERED else _by_accept.__wrapped__
+        choice = by_header(accept, self.vendor, self.default_version, self.stage == "removed")
+        if not choice.acceptable and self.stage == "removed" and parse(accept).names(self.media_type(LEGACY)):
+            return Choice(CURRENT, refusal=_gone())
+        return choice
+
+    def _by_query(self, asked: Sequence[str], accept: str) -> Choice:
+        distinct = set(asked)
+        version = next((one for one in VERSIONS if distinct == {one}), None)
+        if version is None:
+            return Choice(self.default_version, refusal=_unclear(asked))
+        if version == LEGACY:
+            return Choice(CURRENT, refusal=_gone()) if self.stage == "removed" else Choice(LEGACY)
+        vendored = self.media_type(CURRENT)
+        return Choice(CURRENT, vendored if vendored in accept and parse(accept).names(vendored) else JSON)
+
+
+@lru_cache(maxsize=256)
+def _by_accept(accept: str, vendor: str, default: Version, legacy_is_gone: bool) -> Choice:
+    """The best of plain JSON and the vendor's types; of equals, the one that was named, then the newer."""
+    ranges = parse(accept)
+    offers: list[tuple[str, Version]] = [(JSON, default)]
+    offers += [(_vendored(vendor, one), one) for one in VERSIONS if one == CURRENT or not legacy_is_gone]
+    ranked = [(_rank(ranges, offers[place][0], place), *offers[place]) for place in range(len(offers))]
+    (quality, _, _), media_type, version = max(ranked)
+    as_problem = ranges.names(PROBLEM) and ranges.match(PROBLEM).quality >= quality
+    if quality > 0:
+        return Choice(version, media_type, as_problem)
+    return Choice(default, as_problem=as_problem, acceptable=as_problem)
+
+
+def _vendored(vendor: str, version: Version) -> str:
+    return f"application/vnd.{vendor}.{version}+json"
+
+
+def _rank(ranges: Ranges, media_type: str, place: int) -> tuple[float, int, int]:
+    quality, precision = ranges.match(media_type)
+    named = precision == 2  # noqa: PLR2004 - exactly, as `Match` says
+    return quality, precision, place if named else -place
+
+
+def _unclear(asked: Sequence[str]) -> Refused:
+    seen = ", ".join(dict.fromkeys(value[:40] for value in asked[:5]))
+    return Refused(
+        400,
+        "VALIDATION_ERROR",
+        f"envelope is one of {', '.join(VERSIONS)}, and only one of them; received {seen!r}",
+        f"Send envelope={CURRENT}, or leave it out",
+        field=PARAMETER,
+        allowed=list(VERSIONS),
+    )
+
+
+def _gone() -> Refused:
+    return Refused(
+        410,
+        "NOT_FOUND",
+        f"The envelope {LEGACY} is no longer served",
+        f"Ask for envelope={CURRENT}, or leave the choice out",
+        field=PARAMETER,
+        allowed=[CURRENT],
+    )

@@ -1,0 +1,150 @@
+"""Request: what an HTTP request says that a reply depends on, read when it is first asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import MutableMapping
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, quote
+
+from aerogram.errors import ValidationFailed
+from aerogram.reply import accept_request_id, new_request_id
+from aerogram.wire import headers as fields
+from aerogram.wire.accept import parse
+from aerogram.wire.http import code_of_status
+from aerogram.wire.negotiation import PARAMETER, Choice, Refused, Versions
+from aerogram.wire.routes import Terms
+
+__all__ = ["SAFE_METHODS", "Request", "Scope"]
+
+Scope: TypeAlias = MutableMapping[str, Any]
+
+CONTROLS: Final = ("response_mode", "fields", "max_tokens", "cursor", "page_size")
+MOST_PARAMETERS: Final = 1_000
+SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_NUMBERS: Final = frozenset({"max_tokens", "page_size"})
+_MOST_DIGITS: Final = 12
+
+
+class Request:
+    """The facts of one request."""
+
+    def __init__(self, scope: Scope, versions: Versions) -> None:
+        self.scope = scope
+        self.versions = versions
+        self.started = time.perf_counter()
+
+    @cached_property
+    def headers(self) -> dict[bytes, bytes]:
+        """The header fields by their lower-case names; repeated ones are joined."""
+        found: dict[bytes, bytes] = {}
+        for name, value in self.scope["headers"]:
+            found[name] = found[name] + b", " + value if name in found else value
+        return found
+
+    @cached_property
+    def query(self) -> list[tuple[str, str]]:
+        """The query parameters in their order; none when there are too many."""
+        text = self.scope["query_string"].decode("latin-1")
+        return parse_qsl(text, keep_blank_values=True) if text and not self._has_too_many_parameters else []
+
+    @property
+    def _has_too_many_parameters(self) -> bool:
+        return bool(self.scope["query_string"].count(b"&") >= MOST_PARAMETERS)
+
+    @cached_property
+    def accept(self) -> str:
+        """The Accept header."""
+        return self.headers.get(b"accept", b"").decode("latin-1")
+
+    @cached_property
+    def request_id(self) -> str:
+        """The caller's request id if it is a fit one, else a new one."""
+        given = self.headers.get(b"x-request-id")
+        return (accept_request_id(given.decode("latin-1")) if given else None) or new_request_id()
+
+    @cached_property
+    def client_tag(self) -> str | None:
+        """The caller's own mark."""
+        given = self.headers.get(b"x-client-tag")
+        return fields.client_tag(given) if given else None
+
+    @cached_property
+    def choice(self) -> Choice:
+        """What was negotiated."""
+        return self.versions.negotiate([value for name, value in self.query if name == PARAMETER], self.accept)
+
+    @property
+    def target(self) -> str:
+        """Path and query, as they may stand in a link."""
+        path = quote(self.scope["path"], safe="/:@!$&'()*+,;=~")
+        query = self.scope["query_string"].decode("latin-1")
+        return f"{path}?{query}" if query else path
+
+    def arguments(self, terms: Terms | None) -> dict[str, Any]:
+        """What identifies the query: the parameters of path and query, without those that only shape the reply."""
+        left_out = {PARAMETER, *(self._controls_of(terms))}
+        found: dict[str, Any] = dict(self.scope.get("path_params") or {})
+        for name, value in self.query:
+            if name not in left_out:
+                found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
+        return found
+
+    def controls(self, terms: Terms | None) -> dict[str, Any]:
+        """How the caller wants the reply shaped; a control that is not clear is a `ValidationFailed`."""
+        wanted = self._controls_of(terms)
+        found: dict[str, Any] = {}
+        for name, value in self.query if wanted else ():
+            if name == "fields" and name in wanted:
+                found[name] = (*found.get(name, ()), *(one for one in value.split(",") if one))
+            elif name in wanted:
+                said = _number(name, value) if name in _NUMBERS else value
+                if found.setdefault(name, said) != said:
+                    raise ValidationFailed(
+                        f"{name} is given twice and differently",
+                        remediation=f"Send {name} once",
+                        details={"field": name, "received": value[:100]},
+                    )
+        return found
+
+    def _controls_of(self, terms: Terms | None) -> frozenset[str]:
+        if terms is None:
+            return frozenset()
+        switched = self.versions.controls if terms.shapes.controls is None else terms.shapes.controls
+        return frozenset(CONTROLS) - terms.own if switched else frozenset()
+
+    def admit(self, terms: Terms | None) -> None:
+        """Raise what must be said before a handler runs."""
+        if self.choice.refusal is not None:
+            raise self.choice.refusal
+        if self._has_too_many_parameters:
+            raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
+        if not self.choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
+            raise self.not_acceptable(terms)
+        self.controls(terms)
+
+    def _takes_format(self, terms: Terms | None) -> bool:
+        ranges = parse(self.accept)
+        return any(ranges.match(one).quality > 0 for one in (terms.shapes.formats if terms else ()))
+
+    def not_acceptable(self, terms: Terms | None) -> Refused:
+        """The refusal of those who take nothing that there is, with the list of what there is."""
+        available = [*self.versions.media_types(), *(terms.shapes.formats if terms else ())]
+        return Refused(
+            406,
+            code_of_status(406),
+            f"Nothing in Accept is available here; there are {', '.join(available)}",
+            "Ask for one of the available types, or leave Accept out",
+            available=available,
+        )
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+        raise ValidationFailed(
+            f"{name} is a whole number that is not negative",
+            remediation=f"Send {name} in digits, or leave it out",
+            details={"field": name, "received": value[:100]},
+        )
+    return int(value)

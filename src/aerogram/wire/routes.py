@@ -1,0 +1,115 @@
+"""Routes: what holds for each of them, which one a request is for, and how often each envelope was served there."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from aerogram.reply import Reply
+
+__all__ = ["Directory", "Shapes", "Terms", "Usage", "shapes", "shapes_of"]
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+_MARK: Final = "__aerogram_shapes__"
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """How a handler's values and its envelopes go together.
+
+    `reply` reads what the handler returns as a Reply (or as the data of one), for callers of the newer envelope.
+    `legacy` says a Reply in the shape that legacy callers know. `formats` are media types that the handler gives
+    besides JSON. `controls` overrides the setting of `Versions`.
+    """
+
+    reply: Callable[[Any], Any] | None = None
+    legacy: Callable[[Reply[Any]], Any] | None = None
+    formats: tuple[str, ...] = ()
+    controls: bool | None = None
+
+
+def shapes(
+    *,
+    reply: Callable[[Any], Any] | None = None,
+    legacy: Callable[[Reply[Any]], Any] | None = None,
+    formats: tuple[str, ...] = (),
+    controls: bool | None = None,
+) -> Callable[[Handler], Handler]:
+    """Mark a handler with its `Shapes`; it stays the function that it is."""
+
+    def mark(handler: Handler) -> Handler:
+        setattr(handler, _MARK, Shapes(reply, legacy, formats, controls))
+        return handler
+
+    return mark
+
+
+def shapes_of(handler: object) -> Shapes:
+    """The shapes that a handler was marked with, or those of an unmarked one."""
+    found = getattr(handler, _MARK, None)
+    return found if isinstance(found, Shapes) else Shapes()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for one route; `own` are the query parameters that its handler reads itself."""
+
+    path: str
+    operation: str
+    migrated: bool
+    shapes: Shapes = Shapes()
+    own: frozenset[str] = frozenset()
+
+
+class Directory:
+    """The routes of an application, found by the objects that a router leaves in the scope, or else by the path."""
+
+    def __init__(self) -> None:
+        self._by_object: dict[int, Terms | None] = {}
+        self._by_path: list[tuple[re.Pattern[str], Collection[str] | None, Terms]] = []
+        self._known: list[object] = []  # kept alive, so that no other object takes over an id
+
+    def add(self, terms: Terms, pattern: re.Pattern[str], methods: Collection[str] | None, *objects: object) -> None:
+        """Enter a route; an object that several routes share does not tell them apart."""
+        self._by_path.append((pattern, methods, terms))
+        self._known.extend(objects)
+        for one in objects:
+            self._by_object[id(one)] = None if id(one) in self._by_object else terms
+
+    def terms_of(self, scope: Mapping[str, Any]) -> Terms | None:
+        """The terms of the route that a request is for, or None."""
+        found = self._by_object.get(id(scope.get("route"))) or self._by_object.get(id(scope.get("endpoint")))
+        return found or self._at(_path(scope), scope["method"])
+
+    def _at(self, path: str, method: str) -> Terms | None:
+        elsewise = None
+        for pattern, methods, terms in self._by_path:
+            if pattern.match(path):
+                if methods is None or method in methods:
+                    return terms
+                elsewise = elsewise or terms
+        return elsewise
+
+
+def _path(scope: Mapping[str, Any]) -> str:
+    """The path below the root of the application, also after a mounted part has moved that root."""
+    root, path = scope.get("app_root_path", scope.get("root_path", "")), scope["path"]
+    return str(path[len(root) :] if root and path.startswith(root) else path)
+
+
+class Usage:
+    """How often each envelope was served, on each route."""
+
+    def __init__(self) -> None:
+        self.by_route: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def by_version(self) -> dict[str, int]:
+        """The answers of all routes together."""
+        found: Counter[str] = Counter()
+        for (_, version), times in self.by_route.items():
+            found[version] += times
+        return dict(found)
