@@ -20,7 +20,9 @@ def test_imports_go_down():
     upward = [
         f"{one.name} imports {target.name}"
         for one, target in edges()
-        if one.noun != target.noun and LEVELS.get(one.noun, -1) <= LEVELS.get(target.noun, -1)
+        if one.noun != target.noun
+        and {one.noun, target.noun} <= LEVELS.keys()  # a noun without a rung is the other test's business
+        and LEVELS[one.noun] <= LEVELS[target.noun]
     ]
     assert upward == []
 
