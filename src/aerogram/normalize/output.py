@@ -22,6 +22,7 @@ from aerogram.normalize.schema import schema_of
 __all__ = ["Output"]
 
 _NOTHING: tuple[Any, ...] = (None, type(None), Any, object, inspect.Parameter.empty, typing.NoReturn)
+_VAGUE = (list, tuple, dict, list[Any], dict[str, Any], tuple[Any, ...])  # blocks may be in it, or a result
 _BINARY = (bytes, bytearray, memoryview)
 _STREAMS = frozenset(
     (
@@ -107,7 +108,7 @@ _RECORD_MARKS = ("__pydantic_serializer__", "__dataclass_fields__", "__attrs_att
 
 def _is_unstructured(annotation: Any, registry: Registry) -> bool:
     """Whether values of the annotation may be sent without structured content."""
-    if any(annotation is nothing for nothing in _NOTHING):
+    if any(annotation is nothing for nothing in _NOTHING) or annotation in _VAGUE or isinstance(annotation, str):
         return True
     origin = get_origin(annotation)
     if origin is typing.Annotated:

@@ -20,7 +20,7 @@ from aerogram.normalize.policy import Policy
 from aerogram.normalize.survey import extent
 from aerogram.reply import Notice
 
-__all__ = ["Unreadable", "Walk"]
+__all__ = ["TooLarge", "Unreadable", "Walk"]
 
 _EXACT_INTEGER = 2**53
 _LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
@@ -32,6 +32,10 @@ _MEDIA = frozenset(("image", "audio", "resource"))
 
 class Unreadable(ReplyError):
     """A value cannot be written, nor named: its own methods raise."""
+
+
+class TooLarge(TokenLimitExceeded):
+    """A value takes more room than there is."""
 
 
 class Walk:
@@ -53,7 +57,7 @@ class Walk:
         """The value as plain JSON data; integers beyond 64 bits are fragments of digits."""
         plain = self._write(value)
         if self._unsaid:
-            self.notices.append(Notice(f"{self._unsaid} more places were changed", "FALLBACK_USED", "info"))
+            self.notices.append(Notice(f"{self._unsaid:,} more places were changed", "FALLBACK_USED", "info"))
         return plain
 
     def prove(self, value: Any, body: bytes) -> None:
@@ -82,7 +86,7 @@ class Walk:
                 if form.kind != "json":
                     return _FORMED[form.kind](self, value, form)
                 value = self._plainer(value, form)
-        except ReplyError:
+        except (TooLarge, Unreadable):
             raise
         except Exception as error:  # it comes from the value's own methods
             del self._path[depth:]
@@ -242,9 +246,9 @@ class Walk:
         if self._room < 0:
             raise self._too_large(value)
 
-    def _too_large(self, value: Any) -> TokenLimitExceeded:
+    def _too_large(self, value: Any) -> TooLarge:
         where = _pointer(self._path) or "the top"
-        return TokenLimitExceeded(
+        return TooLarge(
             f"the result is larger than {self.policy.max_bytes:,} bytes; "
             f"the limit was passed at {where}, in a value of type {_type_name(value)}",
             remediation="Ask for less: a page, a filter or fewer fields.",

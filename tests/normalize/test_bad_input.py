@@ -1,0 +1,225 @@
+"""Values that fight back: each is answered, within bounded time and memory."""
+
+from __future__ import annotations
+
+import collections
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pydantic
+import pytest
+
+from aerogram.normalize import Policy, normalize_tool_result
+
+SMALL = Policy(max_bytes=100_000)
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog):
+    caplog.set_level(logging.CRITICAL)
+
+
+class Hostile:
+    """Everything that can be asked of it raises."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+    __repr__ = __str__
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __bool__(self) -> bool:
+        raise RuntimeError
+
+    __hash__ = None
+
+
+class HostileIter:
+    def __iter__(self) -> Iterator[int]:
+        raise RuntimeError
+
+
+class HostileMeta(type):
+    def __getattribute__(cls, name: str) -> Any:
+        raise RuntimeError
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        raise RuntimeError
+
+
+class Made(metaclass=HostileMeta): ...
+
+
+class Pretender:
+    @property
+    def __class__(self) -> type:
+        return dict
+
+    def __str__(self) -> str:
+        return "pretender"
+
+
+class HostileDict(dict):
+    def items(self) -> Any:
+        raise RuntimeError
+
+
+class Endless(collections.abc.Mapping):
+    def __getitem__(self, key: int) -> int:
+        return key
+
+    def __iter__(self) -> Iterator[int]:
+        number = 0
+        while True:
+            number += 1
+            yield number
+
+    def __len__(self) -> int:
+        return 1
+
+
+class Regress:
+    def to_dict(self) -> dict[str, Any]:
+        return {"a": Regress(), "b": Regress()}
+
+
+class Chain:
+    def __json__(self) -> Any:
+        return Chain()
+
+
+class Recursing:
+    def __str__(self) -> str:
+        return str(self)
+
+
+class HostileError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class NotText:
+    def __str__(self) -> Any:
+        return 3
+
+
+HOSTILE: dict[str, Callable[[], Any]] = {
+    "raises always": Hostile,
+    "raises in iter": HostileIter,
+    "raises in its class": lambda: Made(),
+    "pretends to be a dict": Pretender,
+    "raises in items": lambda: HostileDict(a=1),
+    "endless mapping": Endless,
+    "makes more of itself": Regress,
+    "becomes another": Chain,
+    "recurses": Recursing,
+    "exception that raises": HostileError,
+    "text that is none": NotText,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("place", ["top", "in a dict", "in a list", "in a tuple", "as a key"])
+def test_hostile_object_is_answered(name: str, place: str):
+    """Inside data the rest is kept and a notice names the place; at the top it is an error or a text."""
+    value = HOSTILE[name]()
+    if place == "as a key":
+        try:
+            value = {value: 1, "ok": 2}
+        except Exception:
+            pytest.skip("it cannot be a key")
+    wrapped = {"top": value, "in a dict": {"ok": 1, "x": value}, "in a list": [1, value], "in a tuple": (value, 1)}
+    result = normalize_tool_result(wrapped.get(place, value), policy=SMALL)
+    sent = orjson.loads(result.to_bytes(1))["result"]
+    assert "0x" not in str(sent)
+    if place == "in a dict" and not result.isError:
+        assert sent["structuredContent"]["ok"] == 1
+
+
+def test_error_at_the_top_names_the_type():
+    text = normalize_tool_result(HostileIter()).content[0]["text"]
+    assert "INTERNAL_ERROR" in text or "HostileIter" in text
+    recursing = normalize_tool_result(Recursing())
+    assert recursing.isError and "test_bad_input.Recursing" in recursing.content[0]["text"]
+
+
+def _laughs(levels: int) -> Any:
+    value: Any = ["ha"]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+@dataclass
+class Twin:
+    left: Any
+    right: Any
+
+
+def _twins(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = Twin(value, value)
+    return value
+
+
+class Anything(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    value: Any = None
+
+
+BOMBS: dict[str, Callable[[], Any]] = {
+    "lists": lambda: _laughs(60),
+    "wide lists": lambda: [[0] * 100_000] * 100_000,
+    "dicts": lambda: {"a": {"b": [{"c": 1}] * 10_000}, "d": [[{"x": "y"}] * 10_000] * 10_000},
+    "dataclasses": lambda: _twins(60),
+    "a model": lambda: Anything(value=_laughs(60)),
+    "extra fields of a model": lambda: Anything(more=_laughs(60)),
+    "models in a list": lambda: [Anything(value=_laughs(40))] * 3,
+    "texts": lambda: {"a": ["x" * 10_000_000] * 1_000},
+    "rows of texts": lambda: [{"a": "x" * 1_000_000, "b": 1}] * 100_000,
+    "one text": lambda: {"a": [1, {"b": "x" * 20_000_000}]},
+    "a text": lambda: "x" * 20_000_000,
+    "a set": lambda: {frozenset(range(n, n + 2000)) for n in range(60)},
+    "a generator": lambda: ("x" * 1_000_000 for _ in iter(int, 1)),
+    "a range": lambda: {"a": [range(10**12)] * 1000},
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_value_that_would_be_endless_on_paper_is_refused_or_cut(name: str):
+    """It is small in memory; the answer is an error that names the place, or a part with a notice."""
+    result = normalize_tool_result(BOMBS[name](), policy=SMALL)
+    assert len(result.to_bytes(1)) < 5 * SMALL.max_bytes
+    if result.isError:
+        problem = result._meta["dev.aerogram/problem"]
+        assert problem["code"] == "TOKEN_LIMIT_EXCEEDED" and "of type" in problem["message"]
+    else:
+        assert result.notices
+
+
+def test_too_large_a_text_is_named_by_its_place():
+    message = normalize_tool_result({"a": [1, {"b": "x" * 200_000}]}, policy=SMALL).content[0]["text"]
+    assert "/a/1/b" in message and "str" in message
+
+
+def test_ten_thousand_bad_places_give_a_hundred_notices():
+    result = normalize_tool_result([float("nan")] * 10_000)
+    assert len(result.notices) == 101 and "9,900" in result.notices[-1].message
+
+
+@pytest.mark.parametrize("settings", [{"max_depth": 200}, {"max_depth": 0}, {"max_bytes": 1}, {"max_items": 0}])
+def test_policy_without_room_is_refused(settings: dict[str, int]):
+    with pytest.raises(ValueError):
+        Policy(**settings)
