@@ -10,6 +10,7 @@ import pytest
 from aerogram.dialects import NAMES
 from aerogram.schemas import FOLDER, REVISIONS, published, schema
 from aerogram.tokens import Vocabulary
+from golden import write
 from golden.compatibility import breaks
 from golden.write import broken_promises, current
 
@@ -43,6 +44,18 @@ def test_every_dialect_has_a_revision_and_nothing_else_is_published():
 def test_a_slim_schema_costs_at_most_sixty_tokens(name):
     text = json.dumps(schema(name, slim=True), separators=(",", ":"))
     assert Vocabulary("o200k_base").count(text) <= SLIM_TOKENS
+
+
+def test_publishing_refuses_to_take_something_back(tmp_path, monkeypatch):
+    """The script that writes the files will not overwrite a promise, and leaves everything as it was."""
+    monkeypatch.setattr(write, "published", lambda name: {file: tmp_path / name / file for file in current(name)})
+    write.main()
+    before = (tmp_path / "knowledge-1.0" / "schema.json").read_bytes()
+    mutant = changed("properties", "pagination", drop=True)
+    monkeypatch.setattr(write, "schema", lambda name, slim=False: mutant if name == "knowledge-1.0" else schema(name))
+    with pytest.raises(SystemExit, match=r"knowledge-1.0 schema.json /pagination: the member is gone"):
+        write.main()
+    assert (tmp_path / "knowledge-1.0" / "schema.json").read_bytes() == before
 
 
 # --- the comparison itself, on changes seeded into a real schema -----------------------------------------------------
