@@ -101,7 +101,7 @@ def example(name: str) -> Example:
 
 
 def _example(row: dict[str, Any], document: str) -> Example:
-    members = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    members: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
     members["cls"] = members.pop("class")
     return Example(document=document, **members)
 
