@@ -17,6 +17,7 @@ __all__ = ["allowed_fields", "select"]
 
 SAMPLED_ROWS: Final = 100
 MOST_FIELDS: Final = 200
+LISTED_DEPTH: Final = 3
 
 Tree: TypeAlias = dict[str, "Tree"]
 
@@ -26,7 +27,7 @@ def select(data: Any, fields: Sequence[str], *, mode: Mode = "full", kind: Recor
     shown = [in_mode(item, mode, kind) for item in data] if isinstance(data, list) else in_mode(data, mode, kind)
     tree = _tree_of(fields)
     allowed = _allowed(shown, mode, kind)
-    wrong = [name for name in fields if not _is_allowed(name, allowed)]
+    wrong = [name for name in fields if not _is_allowed(name, allowed, kind)]
     if wrong:
         raise InvalidFields(f"Fields {wrong} not available in '{mode}' mode", details={"allowed_fields": list(allowed)})
     return _prune(shown, tree)
@@ -47,7 +48,7 @@ def _allowed(shown: Any, mode: Mode, kind: RecordType | None) -> tuple[str, ...]
     return tuple(islice(dict.fromkeys(paths), MOST_FIELDS))
 
 
-def _paths(value: Any, prefix: str = "", depth: int = 3) -> Iterable[str]:
+def _paths(value: Any, prefix: str = "", depth: int = LISTED_DEPTH) -> Iterable[str]:
     """The dotted paths of a value, each before those inside it."""
     if isinstance(value, list):
         value = value[0] if value else None
@@ -58,17 +59,13 @@ def _paths(value: Any, prefix: str = "", depth: int = 3) -> Iterable[str]:
         yield from _paths(inner, f"{prefix}{name}.", depth - 1)
 
 
-def _is_allowed(path: Any, allowed: tuple[str, ...]) -> bool:
-    """A path is right when it, or a part of it that has no known members of its own, is allowed."""
-    if not isinstance(path, str) or not path:
-        return False
-    if path in allowed:
-        return True
-    while "." in path:
-        path = path.rpartition(".")[0]
-        if path in allowed:
-            return not any(name.startswith(path + ".") for name in allowed)
-    return False
+def _is_allowed(path: Any, allowed: tuple[str, ...], kind: RecordType | None) -> bool:
+    """A path is right when it is listed, or goes on below what is listed and was not looked into."""
+    if not isinstance(path, str) or path in allowed:
+        return path in allowed
+    steps = path.split(".")
+    known = 1 if kind is not None else LISTED_DEPTH
+    return len(steps) > known and ".".join(steps[:known]) in allowed
 
 
 def _tree_of(fields: Sequence[str]) -> Tree:

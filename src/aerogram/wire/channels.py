@@ -33,6 +33,11 @@ POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for, about; the measured whole corrects it."""
+_STAND_INS: Final = {
+    "request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9",
+    "operation": "an_operation",
+    "timestamp": "2026-11-15T10:00:00.123Z",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class Sizer:
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply, both channels together."""
         spoken = dialect_named(self.dialect)
-        completed = spoken.complete(reply)
+        completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
         return self.of(channels_of(completed, spoken.encode(completed), self.policy, self.counter))
 
     def of(self, channels: Channels) -> int:
@@ -145,6 +150,12 @@ class Sizer:
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
         return self.counter.count(text) * _SHARES[self.policy]
+
+
+def _with_stand_ins(reply: Reply[Any], needs: frozenset[str]) -> Reply[Any]:
+    """A reply with typical values for what is not stamped on it yet, so that its size does not depend on chance."""
+    missing = {name: value for name, value in _STAND_INS.items() if name in needs and getattr(reply, name) is None}
+    return reply.replace(**missing) if missing else reply
 
 
 def _wire_text(channels: Channels) -> str:

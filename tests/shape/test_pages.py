@@ -1,0 +1,166 @@
+"""Pages over every kind of source: each item exactly once, and honest about what follows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aerogram.cursor import Cursors
+from aerogram.errors import InvalidCursor, ValidationFailed
+from aerogram.reply import Reply
+from aerogram.shape.pages import Pager, Window, take, take_async
+
+ITEMS = [{"id": number} for number in range(23)]
+
+
+def by_id(item: dict[str, Any]) -> int:
+    return int(item["id"])
+
+
+def walk(pager: Pager, source: Callable[[], Any], size: int, key: Any = None) -> list[Any]:
+    """Follow the cursors from the first page to the last."""
+    seen, cursor = [], None
+    for _ in range(100):
+        window = pager.window(cursor, size)
+        reply = pager.page(take(source(), window, key), window, key=key).reply
+        seen += reply.data
+        assert reply.page is not None
+        cursor = reply.page.cursor
+        assert reply.page.has_more == (cursor is not None)
+        if cursor is None:
+            return seen
+    raise AssertionError("the pages do not end")
+
+
+def query(window: Window) -> Iterable[Any]:
+    return ITEMS[window.offset : window.offset + window.limit]
+
+
+def keyset_query(window: Window) -> Iterator[Any]:
+    return (item for item in ITEMS if window.after is None or item["id"] > window.after)
+
+
+SOURCES: dict[str, tuple[Callable[[], Any], Any]] = {
+    "list": (lambda: ITEMS, None),
+    "tuple by key": (lambda: tuple(ITEMS), by_id),
+    "iterator": (lambda: iter(ITEMS), None),
+    "iterator by key": (lambda: iter(ITEMS), by_id),
+    "query": (lambda: query, None),
+    "query by key": (lambda: keyset_query, by_id),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("size", [1, 7, 22, 23, 24, 50])
+def test_walking_all_pages_yields_every_item_once(kind: str, size: int) -> None:
+    source, key = SOURCES[kind]
+    assert walk(Pager(Cursors(), "list"), source, size, key) == ITEMS
+
+
+@given(st.integers(0, 60), st.integers(1, 50))
+def test_has_more_is_true_exactly_when_there_is_more(count: int, size: int) -> None:
+    pager = Pager(Cursors(), "list")
+    window = pager.window(None, size)
+    reply = pager.page(take(range(count), window), window).reply
+    assert reply.page is not None
+    assert reply.page.has_more == (count > size)
+    assert reply.status == ("ok" if count else "empty")
+
+
+async def test_async_sources_are_paged_the_same() -> None:
+    async def stream() -> AsyncIterator[Any]:
+        for item in ITEMS:
+            yield item
+
+    async def fetched(window: Window) -> Iterable[Any]:
+        return query(window)
+
+    async def streamed(window: Window) -> AsyncIterator[Any]:
+        for item in query(window):
+            yield item
+
+    pager = Pager(Cursors(), "list")
+    for source, key in (
+        (stream, None),
+        (stream, by_id),
+        (lambda: fetched, None),
+        (lambda: streamed, None),
+        (lambda: ITEMS, None),
+    ):
+        seen: list[Any] = []
+        cursor = None
+        while cursor is not None or not seen:
+            window = pager.window(cursor, 5)
+            reply = pager.page(await take_async(source(), window, key), window, key=key).reply
+            seen += reply.data
+            cursor = reply.page.cursor if reply.page else None
+        assert seen == ITEMS
+
+
+def test_with_a_key_inserts_and_deletes_between_pages_neither_skip_nor_repeat() -> None:
+    items = [{"id": number} for number in range(0, 40, 2)]
+    pager = Pager(Cursors(), "list")
+    window = pager.window(None, 10)
+    first = pager.page(take(items, window, by_id), window, key=by_id).reply
+    items = [{"id": -1}, {"id": 5}, *items[3:]]  # three deleted from the first page, two inserted before its end
+    items.insert(-1, {"id": 37})
+    assert first.page is not None
+    window = pager.window(first.page.cursor, 50)
+    second = pager.page(take(sorted(items, key=by_id), window, by_id), window, key=by_id).reply
+    assert [item["id"] for item in second.data] == [20, 22, 24, 26, 28, 30, 32, 34, 36, 37, 38]
+
+
+def test_a_page_can_be_cut_short_and_resumed_after_any_item() -> None:
+    pager = Pager(Cursors(), "list")
+    for key in (None, by_id):
+        window = pager.window(None, 10)
+        paged = pager.page(take(ITEMS, window, key), window, key=key)
+        assert paged.resume is not None
+        window = pager.window(paged.resume(4), 3)
+        assert take(ITEMS, window, key)[:3] == ITEMS[4:7]
+
+
+@pytest.mark.parametrize("size", [0, -1, 51, 10**9, True, 2.5, "10"])
+def test_a_page_size_out_of_bounds_is_refused(size: Any) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        Pager(Cursors(), "list").window(None, size)
+    assert "1 to 50" in str(caught.value.remediation)
+
+
+def test_the_default_page_has_ten_items_and_a_total_when_it_is_known() -> None:
+    pager = Pager(Cursors(), "list")
+    window = pager.window()
+    reply = pager.page(take(ITEMS, window), window, total=23).reply
+    assert reply.page is not None
+    assert (len(reply.data), reply.page.page_size, reply.page.total) == (10, 10, 23)
+
+
+def test_a_cursor_of_another_query_tool_mode_or_caller_is_refused_never_page_one() -> None:
+    cursors = Cursors()
+    pager = Pager(cursors, "search", {"query": "JWT", "page_size": 10}, "metadata", "ada")
+    cursor = pager.seal(10)
+    same = Pager(cursors, "search", {"query": "JWT", "page_size": 20, "cursor": cursor}, "metadata", "ada")
+    assert same.window(cursor).offset == 10
+    others = (
+        Pager(cursors, "search", {"query": "OAuth"}, "metadata", "ada"),
+        Pager(cursors, "list", {"query": "JWT"}, "metadata", "ada"),
+        Pager(cursors, "search", {"query": "JWT"}, "full", "ada"),
+        Pager(cursors, "search", {"query": "JWT"}, "metadata", "bob"),
+        Pager(Cursors(), "search", {"query": "JWT"}, "metadata", "ada"),
+    )
+    for other in others:
+        with pytest.raises(InvalidCursor):
+            other.window(cursor)
+    with pytest.raises(InvalidCursor):
+        pager.window("")
+
+
+def test_a_page_after_the_last_item_is_an_empty_list_not_an_empty_search() -> None:
+    """Items were deleted meanwhile; the query as a whole did match."""
+    pager = Pager(Cursors(), "list")
+    window = pager.window(pager.seal(99))
+    assert pager.page(take(ITEMS, window), window).reply.replace(page=None) == Reply.ok([])

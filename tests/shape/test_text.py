@@ -1,0 +1,62 @@
+"""Clipping texts where a reader would stop, without breaking a character."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aerogram.shape.text import clip, ends_clipped, whole_characters
+
+FAMILY = "👩‍👩‍👧‍👦"
+FLAGS = "🇫🇷🇯🇵🇩🇪"
+
+
+@given(st.text(), st.integers(0, 400))
+def test_a_clip_is_no_longer_than_its_limit_and_says_when_it_cut(text: str, limit: int) -> None:
+    clipped = clip(text, limit)
+    assert len(clipped) <= limit or clipped == text
+    if clipped != text and limit > 0:
+        assert ends_clipped(clipped)
+
+
+@given(st.text(min_size=60), st.integers(30, 50))
+def test_a_clip_begins_as_the_text_does_and_counts_what_is_missing(text: str, limit: int) -> None:
+    clipped = clip(text, limit)
+    kept, _, mark = clipped.rpartition("… [+")
+    assert text.startswith(kept)
+    assert len(kept) + int(mark.removesuffix(" chars]")) == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (FAMILY * 3, (0, 7, 14)),
+        (FLAGS, (0, 2, 4, 6)),
+        ("👍🏽👍🏿", (0, 2, 4)),
+        ("e\u0301o\u0302", (0, 2, 4)),
+        ("Z\u0351\u036b\u0343\u0334", (0, 5)),
+        ("क्षत्रिय", (0, 3, 7, 8)),
+        ("\u1112\u1161\u11ab\u1100\u1173\u11af", (0, 3, 6)),
+        ("a\r\nb", (0, 1, 3, 4)),
+        ("🏴\U000e0067\U000e0062\U000e007f!", (0, 4, 5)),
+        ("漢字", (0, 1, 2)),
+    ],
+)
+def test_a_cut_never_falls_inside_a_character(text: str, whole: tuple[int, ...]) -> None:
+    cuts = {whole_characters(text, at) for at in range(len(text) + 1)}
+    assert cuts <= {*whole, len(text)}
+
+
+def test_a_clip_prefers_the_end_of_a_sentence_then_of_a_word() -> None:
+    sentences = "One sentence here. " * 20
+    assert clip(sentences, 150).partition("…")[0].endswith("here.")
+    words = "word " * 100
+    assert clip(words, 150).partition("…")[0].endswith("word")
+    assert clip("検索結果です。" * 40, 100).partition("…")[0].endswith("。")
+    assert clip("x" * 300, 100).partition("…")[0] == "x" * 86
+
+
+def test_a_text_of_one_endless_character_is_still_clipped() -> None:
+    """A base letter with ten thousand combining marks cannot be cut inside, so nothing of it is kept."""
+    assert clip("e" + "\u0301" * 10_000, 200) == "… [+10001 chars]"
