@@ -18,7 +18,7 @@ LADDER = (
     ("archive", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize"),
     ("dialects", "digest", "normalize", "shape"),
-    ("controls", "explain", "retrieval", "schemas", "wire"),
+    ("cache", "controls", "explain", "retrieval", "schemas", "wire"),
     ("contract", "negotiation", "terminal"),
     ("service",),
     ("aerogram",),
