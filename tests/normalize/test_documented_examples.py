@@ -12,11 +12,15 @@ from typing import Any
 import mcp.types
 import orjson
 import pytest
-from contracts.document_examples import Example, example, examples
 
 from aerogram.normalize import Output, normalize_resource_payload, normalize_tool_result
+from contracts.document_examples import Example, example, examples
 
-SHOWN = [one for one in examples() if one.document == "result-normalization" and one.form in ("tool-result", "resource-result")]
+SHOWN = [
+    one
+    for one in examples()
+    if one.document == "result-normalization" and one.form in ("tool-result", "resource-result")
+]
 
 
 class Handlers(dict[str, Any]):

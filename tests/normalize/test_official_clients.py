@@ -13,11 +13,11 @@ import mcp
 import pytest
 from fastmcp.client.transports import StdioTransport
 from fastmcp.tools.base import ToolResult as FastMCPResult
-from normalize.forms_table import ABSENT, ROWS
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult
 
 from aerogram.normalize import Policy, normalize_tool_result, settle
+from normalize.forms_table import ABSENT, ROWS
 
 MODULE = ["-m", "normalize.wire_server"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
@@ -71,7 +71,7 @@ CASES: list[tuple[Any, Any]] = [
     (Page[Song], Page[Song](items=[SONG])),
     (Tree, Tree("a", [Tree("b")])),
     (set[float], {1.0, float("nan"), float("inf")}),
-    (dict[int, datetime.date], {1: datetime.date(2026, 1, 1)}),
+    (dict[int, dt.date], {1: dt.date(2026, 1, 1)}),
     (Annotated[int, pydantic.Field(ge=0)], 3),
     (tuple[str, Song], ("text", SONG)),
     (float, float("nan")),
@@ -102,7 +102,9 @@ def test_definitions_are_kept_in_the_box():
 
 
 @pytest.mark.parametrize(
-    "annotation", [None, Any, object, bytes, list, dict, Block, list[Block], Block | str, "Unknown", Exception, memoryview], ids=str
+    "annotation",
+    [None, Any, object, bytes, list, dict, Block, list[Block], Block | str, "Unknown", Exception, memoryview],
+    ids=str,
 )
 def test_annotation_that_promises_no_data_has_no_schema(annotation: Any):
     assert Output.of(annotation).for_version() is None
@@ -156,10 +158,13 @@ def test_registries_are_apart():
 def test_registered_form_overrides_the_built_in_ones():
     """Also for types that orjson writes by itself, and for records."""
     registry = Registry()
-    registry.register(datetime.date, lambda day: day.year)
+    registry.register(dt.date, lambda day: day.year)
     registry.register(Song, lambda song: song.title)
-    value = {"day": datetime.date(2026, 1, 2), "song": SONG}
-    assert normalize_tool_result(value, policy=Policy(registry=registry)).structuredContent == {"day": 2026, "song": "t"}
+    value = {"day": dt.date(2026, 1, 2), "song": SONG}
+    assert normalize_tool_result(value, policy=Policy(registry=registry)).structuredContent == {
+        "day": 2026,
+        "song": "t",
+    }
     assert normalize_tool_result(value).structuredContent["day"] == "2026-01-02"
 
 

@@ -37,8 +37,18 @@ class Model(BaseModel):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("Hello", "Hello"), ({"a": 1}, '{"a":1}'), ([1, "b"], '[1,"b"]'), (42, "42"), (True, "true"), (None, "null")]
-    + [(Config("1"), '{"version":"1"}'), (Model(a=1), '{"a":1}'), ({"text": 3}, '{"text":3}'), ({"blob": "%"}, '{"blob":"%"}')],
+    [
+        ("Hello", "Hello"),
+        ({"a": 1}, '{"a":1}'),
+        ([1, "b"], '[1,"b"]'),
+        (42, "42"),
+        (True, "true"),
+        (None, "null"),
+        (Config("1"), '{"version":"1"}'),
+        (Model(a=1), '{"a":1}'),
+        ({"text": 3}, '{"text":3}'),
+        ({"blob": "%"}, '{"blob":"%"}'),
+    ],
     ids=str,
 )
 def test_data_becomes_text(value: Any, text: str):
@@ -63,7 +73,12 @@ def test_types_are_inferred_on_request_only():
 
 def test_dictionary_that_is_a_content_but_for_its_uri_becomes_it():
     assert read({"text": "a"}) == {"uri": URI, "mimeType": "text/plain", "text": "a"}
-    assert read({"blob": "eA==", "_meta": {"k": 1}}) == {"uri": URI, "mimeType": "application/octet-stream", "blob": "eA==", "_meta": {"k": 1}}
+    assert read({"blob": "eA==", "_meta": {"k": 1}}) == {
+        "uri": URI,
+        "mimeType": "application/octet-stream",
+        "blob": "eA==",
+        "_meta": {"k": 1},
+    }
     assert read({"text": "a", "other": 1})["text"] == '{"text":"a","other":1}'
 
 

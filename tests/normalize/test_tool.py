@@ -46,7 +46,12 @@ def test_dictionary_may_say_meta_with_or_without_underscore():
 def test_blocks_keep_annotations_and_meta():
     block = TextContent(type="text", text="a", annotations={"audience": ["user"], "priority": 0.5}, _meta={"k": [1]})
     sent = normalize_tool_result([[block], Block.link("a://b", "n", size=3)]).content
-    assert sent[0] == {"type": "text", "text": "a", "annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"k": [1]}}
+    assert sent[0] == {
+        "type": "text",
+        "text": "a",
+        "annotations": {"audience": ["user"], "priority": 0.5},
+        "_meta": {"k": [1]},
+    }
     assert sent[1] == {"type": "resource_link", "uri": "a://b", "name": "n", "size": 3}
 
 
@@ -70,7 +75,9 @@ def test_bytes_with_a_mime_type_are_media():
 
 
 def test_media_anywhere_in_data_follow_the_text():
-    data = {"rows": [{"image": ImageContent(type="image", data="aGk=", mimeType="image/png")}, {"image": Block.image(PNG)}]}
+    data = {
+        "rows": [{"image": ImageContent(type="image", data="aGk=", mimeType="image/png")}, {"image": Block.image(PNG)}]
+    }
     result = normalize_tool_result(data)
     assert [block["type"] for block in result.content] == ["text", "image", "image"]
     assert [row["image"]["attachment"] for row in result.structuredContent["rows"]] == [0, 1]
@@ -96,23 +103,35 @@ def test_explicit_result_says_exactly_what_it_is_given():
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28", "draft"])
-@pytest.mark.parametrize("value", [42, {"a": [1, None]}, [1, {"b": "\u2028"}], None, b"x", ValueError("x"), float("inf")], ids=str)
+@pytest.mark.parametrize(
+    "value", [42, {"a": [1, None]}, [1, {"b": "\u2028"}], None, b"x", ValueError("x"), float("inf")], ids=str
+)
 def test_bytes_and_dictionary_of_a_result_are_equal(value: Any, version: str, caplog):
     caplog.set_level(logging.CRITICAL)
     result = normalize_tool_result(value)
-    assert orjson.loads(result.to_bytes("id-1", version)) == {"jsonrpc": "2.0", "id": "id-1", "result": result.to_wire(version)}
+    assert orjson.loads(result.to_bytes("id-1", version)) == {
+        "jsonrpc": "2.0",
+        "id": "id-1",
+        "result": result.to_wire(version),
+    }
 
 
-@pytest.mark.parametrize("request_id", [0, "a\"b", None, "\ud800"])
+@pytest.mark.parametrize("request_id", [0, 'a"b', None, "\ud800"])
 def test_any_request_id_is_answered(request_id: Any):
     assert orjson.loads(normalize_tool_result(1).to_bytes(request_id))["result"]["structuredContent"] == {"result": 1}
 
 
 def test_result_of_the_sdk_that_could_not_be_sent_is_mended():
     """It is the one case in which the same object is not given back."""
-    broken = CallToolResult(content=[TextContent(type="text", text="\ud800")], structured_content={"a": 1}, is_error=True)
+    broken = CallToolResult(
+        content=[TextContent(type="text", text="\ud800")], structured_content={"a": 1}, is_error=True
+    )
     result = normalize_tool_result(broken)
-    assert result.to_wire() == {"content": [{"type": "text", "text": "\ufffd"}], "structuredContent": {"a": 1}, "isError": True}
+    assert result.to_wire() == {
+        "content": [{"type": "text", "text": "\ufffd"}],
+        "structuredContent": {"a": 1},
+        "isError": True,
+    }
 
 
 def test_foreign_result_can_be_wrapped_and_comes_back_as_itself():
@@ -196,6 +215,18 @@ def test_importing_the_normaliser_imports_no_optional_library():
     import subprocess
     import sys
 
-    optional = ["numpy", "pandas", "polars", "pyarrow", "PIL", "matplotlib", "attrs", "msgspec", "sqlalchemy", "mcp", "fastmcp"]
+    optional = [
+        "numpy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "PIL",
+        "matplotlib",
+        "attrs",
+        "msgspec",
+        "sqlalchemy",
+        "mcp",
+        "fastmcp",
+    ]
     code = f"import sys, aerogram.normalize; print([name for name in {optional} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

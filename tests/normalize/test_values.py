@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import fractions
@@ -70,9 +70,9 @@ SCALARS = st.one_of(
     st.decimals(),
     st.fractions(),
     st.complex_numbers(),
-    st.datetimes(timezones=st.none() | st.just(datetime.UTC) | st.timezones()),
+    st.datetimes(timezones=st.none() | st.just(dt.UTC) | st.timezones()),
     st.dates(),
-    st.times(timezones=st.none() | st.just(datetime.UTC)),
+    st.times(timezones=st.none() | st.just(dt.UTC)),
     st.timedeltas(),
     st.uuids(),
     st.ip_addresses(),

@@ -13,9 +13,9 @@ import sys
 from typing import Any
 
 import orjson
-from normalize.forms_table import ROWS, Row
 
 from aerogram.normalize import Output, Policy, normalize_tool_result, settle
+from normalize.forms_table import ROWS, Row
 
 logging.disable()
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"

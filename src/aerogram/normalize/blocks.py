@@ -32,12 +32,16 @@ class Block:
     @classmethod
     def image(cls, data: bytes, mime_type: str | None = None, **more: Any) -> Block:
         """An image from its bytes."""
-        return cls({"type": "image", "data": base64_text(data), "mimeType": mime_type or sniff(data) or "image/png", **more})
+        return cls(
+            {"type": "image", "data": base64_text(data), "mimeType": mime_type or sniff(data) or "image/png", **more}
+        )
 
     @classmethod
     def audio(cls, data: bytes, mime_type: str | None = None, **more: Any) -> Block:
         """A sound from its bytes."""
-        return cls({"type": "audio", "data": base64_text(data), "mimeType": mime_type or sniff(data) or "audio/wav", **more})
+        return cls(
+            {"type": "audio", "data": base64_text(data), "mimeType": mime_type or sniff(data) or "audio/wav", **more}
+        )
 
     @classmethod
     def link(cls, uri: str, name: str, **more: Any) -> Block:

@@ -10,7 +10,7 @@ import array
 import base64
 import collections
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import fractions
@@ -21,11 +21,11 @@ import itertools
 import operator
 import os
 import re
-import sys
 import types
 import uuid
 import zoneinfo
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -82,8 +82,8 @@ def _moment(value: Any) -> str:
         return re.sub(r"\+00:00$", "Z", value.isoformat())
 
 
-def _duration(value: datetime.timedelta) -> str:
-    return str(pydantic_core.to_jsonable_python(datetime.timedelta(value.days, value.seconds, value.microseconds)))
+def _duration(value: dt.timedelta) -> str:
+    return str(pydantic_core.to_jsonable_python(dt.timedelta(value.days, value.seconds, value.microseconds)))
 
 
 def bounded_list(value: Iterable[Any]) -> list[Any]:
@@ -103,7 +103,7 @@ def _sorted_set(value: Collection[Any]) -> list[Any]:
 
 
 def _sort_key(value: Any) -> tuple[str, float, str]:
-    if type(value) in (int, float, bool) and value == value:
+    if type(value) in (int, float, bool) and value - value == 0:
         return ("", value, "")
     form = form_of(type(value))
     plain = form.convert(value) if form and form.kind == "json" else value
@@ -121,7 +121,7 @@ def _plainer(value: Any) -> Any:
     return form.convert(value)
 
 
-def _zone(value: datetime.tzinfo) -> str:
+def _zone(value: dt.tzinfo) -> str:
     return str(value.tzname(None) or value)
 
 
@@ -132,7 +132,7 @@ _EXACT: dict[type, Callable[[Any], Any]] = {
     decimal.Decimal: str,
     fractions.Fraction: str,
     complex: pydantic_core.to_jsonable_python,
-    datetime.timezone: _zone,
+    dt.timezone: _zone,
     zoneinfo.ZoneInfo: str,
     types.SimpleNamespace: vars,
     types.MappingProxyType: dict,
@@ -153,9 +153,9 @@ _BASES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (complex, lambda value: pydantic_core.to_jsonable_python(complex(value))),
     (decimal.Decimal, str),
     (fractions.Fraction, str),
-    ((datetime.datetime, datetime.date, datetime.time), _moment),
-    (datetime.timedelta, _duration),
-    (datetime.tzinfo, _zone),
+    ((dt.datetime, dt.date, dt.time), _moment),
+    (dt.timedelta, _duration),
+    (dt.tzinfo, _zone),
     (uuid.UUID, str),
     (os.PathLike, os.fspath),
     (
@@ -177,7 +177,7 @@ _CONTAINERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = 
     (Mapping, lambda value: {key: value[key] for key in bounded_list(value)}),
     ((list, tuple, collections.deque, array.array), bounded_list),
     ((collections.abc.KeysView, collections.abc.ItemsView, collections.abc.ValuesView), bounded_list),
-    (Set, lambda value: _sorted_set(bounded_list(value))),
+    (AbstractSet, lambda value: _sorted_set(bounded_list(value))),
     (Sequence, bounded_list),
 )
 
@@ -188,7 +188,9 @@ def form_of(kind: type) -> Form | None:
     """The form of a type of the standard library, of a record, or of a class that says its own; else none."""
     if kind in _EXACT:
         return Form("json", _EXACT[kind])
-    return _own_words(kind) or _record(kind) or _by_base(kind, _BASES) or _container(kind) or _hooked(kind) or _live(kind)
+    return (
+        _own_words(kind) or _record(kind) or _by_base(kind, _BASES) or _container(kind) or _hooked(kind) or _live(kind)
+    )
 
 
 def _by_base(kind: type, table: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]) -> Form | None:
@@ -231,20 +233,27 @@ def _live(kind: type) -> Form | None:
 # Records: classes that declare their fields.
 
 
-def _record(kind: type) -> Form | None:
-    if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
-        return Form("json", _model(kind))
-    if dataclasses.is_dataclass(kind):
-        return Form("json", _dataclass(kind))
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return Form("json", functools.partial(_named_tuple, kind._fields))
-    if "__attrs_attrs__" in vars(kind) or hasattr(kind, "__attrs_attrs__"):
-        return Form("json", _attributes({field.name: field.name for field in kind.__attrs_attrs__}))
-    msgspec = sys.modules.get("msgspec")
-    if msgspec is not None and issubclass(kind, msgspec.Struct):
-        return Form("json", _attributes(dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))))
+def _record(kind: Any) -> Form | None:
+    convert = _declared(kind)
+    if convert is not None:
+        return Form("json", convert)
     if kind.__module__.partition(".")[0] in ("pydantic", "pydantic_core") and kind.__str__ is not object.__str__:
         return Form("json", str)  # SecretStr and the URLs: their str is what they show
+    return None
+
+
+def _declared(kind: Any) -> Callable[[Any], Any] | None:
+    """A reader of the fields that a class declares, in the way of one of the packages for it."""
+    if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
+        return _model(kind)
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(kind)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return functools.partial(_named_tuple, kind._fields)
+    if hasattr(kind, "__attrs_attrs__"):
+        return _attributes({field.name: field.name for field in kind.__attrs_attrs__})
+    if hasattr(kind, "__struct_encode_fields__"):
+        return _attributes(dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)))
     return None
 
 
@@ -261,7 +270,7 @@ def _attributes(names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
     return convert
 
 
-def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
+def _dataclass(kind: Any) -> Callable[[Any], dict[str, Any]]:
     by_name = _attributes({field.name: field.name for field in dataclasses.fields(kind)})
     count = stored_fields(kind)
     if count is None:
@@ -275,13 +284,13 @@ def _dataclass(kind: type) -> Callable[[Any], dict[str, Any]]:
 
 
 @functools.lru_cache(maxsize=4096)
-def stored_fields(kind: type) -> int | None:
+def stored_fields(kind: Any) -> int | None:
     """How many fields a dataclass has, if an instance keeps just them in its dictionary, under their own names."""
-    if not dataclasses.is_dataclass(kind) or not kind.__dictoffset__ or is_pydantic_dataclass(kind):
+    if not (dataclasses.is_dataclass(kind) and type.__getattribute__(kind, "__dictoffset__")):
         return None
-    fields = dataclasses.fields(kind)
+    fields = () if is_pydantic_dataclass(kind) else dataclasses.fields(kind)
     hidden = [f for f in fields if not f.init or hasattr(inspect.getattr_static(kind, f.name, None), "__set__")]
-    return None if hidden else len(fields)
+    return None if hidden or not fields else len(fields)
 
 
 def _model(kind: Any) -> Callable[[Any], Any]:
@@ -296,7 +305,7 @@ def _model(kind: Any) -> Callable[[Any], Any]:
     return convert
 
 
-def model_fields(value: pydantic.BaseModel) -> dict[str, Any]:
+def model_fields(value: Any) -> dict[str, Any]:
     """The fields of a model that its own serialiser cannot write, each for its own form."""
     kind = type(value)
     if issubclass(kind, pydantic.RootModel):

@@ -5,7 +5,7 @@ A package is only looked for among the modules already loaded; this one imports 
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import importlib
 import io
 import operator
@@ -44,7 +44,9 @@ def _numpy(numpy: Any, kind: type) -> Form | None:
     if issubclass(kind, (numpy.datetime64, numpy.timedelta64)):
         return _json(lambda value: _instant(numpy, value))
     if issubclass(kind, numpy.void):
-        return _json(lambda value: dict(zip(value.dtype.names, value, strict=True)) if value.dtype.names else value.item())
+        return _json(
+            lambda value: dict(zip(value.dtype.names, value, strict=True)) if value.dtype.names else value.item()
+        )
     return _json(lambda value: value.item()) if issubclass(kind, numpy.generic) else None
 
 
@@ -57,7 +59,11 @@ def _array(numpy: Any, value: Any) -> Any:
 
 
 def _nested(value: Any, convert: Callable[[Any], Any]) -> Any:
-    return convert(value[()]) if value.ndim == 0 else [_nested(part, convert) if value.ndim > 1 else convert(part) for part in value]
+    return (
+        convert(value[()])
+        if value.ndim == 0
+        else [_nested(part, convert) if value.ndim > 1 else convert(part) for part in value]
+    )
 
 
 def _instant(numpy: Any, value: Any) -> Any:
@@ -65,7 +71,7 @@ def _instant(numpy: Any, value: Any) -> Any:
         return None
     if isinstance(value, numpy.datetime64):
         return str(value)
-    return datetime.timedelta(microseconds=int(value.astype("timedelta64[us]").astype("int64")))
+    return dt.timedelta(microseconds=int(value.astype("timedelta64[us]").astype("int64")))
 
 
 # pandas, polars and Arrow: a table is a list of rows, each an object
@@ -79,7 +85,7 @@ def _pandas(pandas: Any, kind: type) -> Form | None:
     if issubclass(kind, (pandas.Index, pandas.api.extensions.ExtensionArray)):
         return _json(lambda value: _column(pandas, value))
     if kind in (type(pandas.NaT), type(pandas.NA)):
-        return _json(lambda value: None)
+        return _json(lambda _: None)
     return _json(str) if issubclass(kind, (pandas.Period, pandas.Interval)) else None
 
 

@@ -19,7 +19,9 @@ from aerogram.normalize.policy import LEGACY, is_modern
 from aerogram.normalize.registry import DEFAULT, Registry
 from aerogram.normalize.schema import schema_of
 
-__all__ = ["Output"]
+__all__ = ["PAIR", "Output", "is_structure"]
+
+PAIR = 2  # content and structured content
 
 _NOTHING: tuple[Any, ...] = (None, type(None), Any, object, inspect.Parameter.empty, typing.NoReturn)
 _VAGUE = (list, tuple, dict, list[Any], dict[str, Any], tuple[Any, ...])  # blocks may be in it, or a result
@@ -44,7 +46,7 @@ class Output:
     must be an object there.
     """
 
-    schema: Mapping[str, Any] | None
+    schema: dict[str, Any] | None
     is_boxed: bool = False
 
     @classmethod
@@ -75,7 +77,7 @@ class Output:
             import jsonschema_rs
         except ImportError:
             return None
-        found = next(iter(jsonschema_rs.iter_errors(self.schema, value)), None)
+        found = next(iter(jsonschema_rs.iter_errors(self.schema or {}, value)), None)
         return None if found is None else f"/{'/'.join(map(str, found.instance_path))}: {found.message[:200]}"
 
 
@@ -86,7 +88,7 @@ def _declared(annotation: Any) -> Any:
         return _declared(arguments[-1])
     if origin in _STREAMS:
         return list[arguments[0]]  # type: ignore[valid-type]
-    if origin is tuple and len(arguments) == 2 and _is_structure(arguments[1]):
+    if origin is tuple and len(arguments) == PAIR and _is_structure(arguments[1]):
         return arguments[1]
     return annotation
 
@@ -131,7 +133,7 @@ def _is_content(annotation: Any, registry: Registry) -> bool:
     return annotation is not object and registry.forms[annotation].kind in ("block", "odd", "exception", "awaitable")
 
 
-def _check(schema: Mapping[str, Any]) -> None:
+def _check(schema: dict[str, Any]) -> None:
     """Refuse a schema that is none, when the tool is registered and not when it is called."""
     try:
         import jsonschema_rs

@@ -11,6 +11,8 @@ __all__ = ["LEGACY", "MODERN", "Policy", "is_modern"]
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
+_DEEPEST = 190
+_SMALLEST = 1024
 
 
 def is_modern(protocol_version: str) -> bool:
@@ -32,13 +34,13 @@ class Policy:
     fallback: Literal["value", "result"] = "value"
     max_bytes: int = 16 * 1024 * 1024
     max_items: int = 10_000
-    max_depth: int = 190
+    max_depth: int = _DEEPEST
     registry: Registry = field(default=DEFAULT, repr=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_depth <= 190:
-            raise ValueError("max_depth is between 1 and 190: most JSON readers stop at 200 levels")
-        if self.max_bytes < 1024:
-            raise ValueError("max_bytes is at least 1024: an error must fit too")
+        if not 1 <= self.max_depth <= _DEEPEST:
+            raise ValueError(f"max_depth is between 1 and {_DEEPEST}: most JSON readers stop at 200 levels")
+        if self.max_bytes < _SMALLEST:
+            raise ValueError(f"max_bytes is at least {_SMALLEST}: an error must fit too")
         if self.max_items < 1:
             raise ValueError("max_items is at least 1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import enum
 import operator
 import uuid
@@ -14,8 +14,9 @@ from aerogram.normalize.libraries import library_form, mapped_form
 
 __all__ = ["DEFAULT", "Refused", "Registry", "register"]
 
+_MOST = 10_000
 _PLAIN = (str, int, float, bool, type(None), dict, list, tuple)
-_NATIVE = (datetime.datetime, datetime.date, datetime.time, uuid.UUID, enum.Enum)
+_NATIVE = (dt.datetime, dt.date, dt.time, uuid.UUID, enum.Enum)
 
 
 class Refused(TypeError):
@@ -60,7 +61,7 @@ class Registry:
             return found[0]
         try:
             return _block(kind) or library_form(kind) or mapped_form(kind) or form_of(kind) or _odd(kind)
-        except Exception:  # a metaclass may raise anything, and its instances must still be answered
+        except Exception:  # noqa: BLE001 - a metaclass may raise anything, and its instances must be answered
             return Form("odd", lambda value: f"{type.__getattribute__(type(value), '__name__')} object")
 
 
@@ -72,7 +73,7 @@ class _Memory(dict[type, Form]):
         self._resolve = resolve
 
     def __missing__(self, kind: type) -> Form:
-        if len(self) > 10_000:
+        if len(self) >= _MOST:
             self.clear()
         form = self[kind] = self._resolve(kind)
         return form
@@ -82,10 +83,10 @@ def _block(kind: type) -> Form | None:
     return Form("block", operator.methodcaller("__block__")) if hasattr(kind, "__block__") else None
 
 
-def _odd(kind: type) -> Form:
+def _odd(kind: Any) -> Form:
     """A value with nothing but its own text; the default one, with an address in it, is no text."""
-    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
-        return Form("odd", lambda value: f"{qualified_name(kind)} object")
+    if (kind.__str__, kind.__repr__) == (object.__str__, object.__repr__):
+        return Form("odd", lambda _: f"{qualified_name(kind)} object")
     return Form("odd", str)
 
 

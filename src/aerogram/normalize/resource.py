@@ -160,7 +160,11 @@ class _Reading:
         return None
 
     def _made(self, value: Mapping[Any, Any]) -> list[Any] | None:
-        if value.keys() == {"contents"} and isinstance(value["contents"], list) and all(map(_is_whole, value["contents"])):
+        if (
+            value.keys() == {"contents"}
+            and isinstance(value["contents"], list)
+            and all(map(_is_whole, value["contents"]))
+        ):
             return list(value["contents"])
         wire = {"uri": self.uri, **value}
         if not (wire.keys() <= _MEMBERS and is_contents(wire)):

@@ -223,6 +223,16 @@ def _said(notice: Notice) -> dict[str, Any]:
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
-    names = ("code", "kind", "message", "title", "user_message", "remediation", "details", "retry_after", "documentation")
+    names = (
+        "code",
+        "kind",
+        "message",
+        "title",
+        "user_message",
+        "remediation",
+        "details",
+        "retry_after",
+        "documentation",
+    )
     facts = {name: getattr(problem, name) for name in names if getattr(problem, name) is not None}
     return {**facts, "retryable": problem.retryable}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticOmit, core_schema
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from aerogram.normalize.registry import Registry
 
@@ -24,8 +24,8 @@ def schema_of(annotation: Any, registry: Registry) -> dict[str, Any] | None:
     """The schema of an annotation, its definitions kept; none when nothing can be said about it."""
     try:
         # A list takes a configuration where a dataclass or typed dictionary alone would not.
-        adapter: TypeAdapter[Any] = TypeAdapter(list[_known(annotation)],  # type: ignore[misc]
-            config=ConfigDict(arbitrary_types_allowed=True))
+        items: Any = list[_known(annotation)]  # type: ignore[misc]  # a type that is only known at run time
+        adapter: TypeAdapter[Any] = TypeAdapter(items, config=ConfigDict(arbitrary_types_allowed=True))
         whole = adapter.json_schema(mode="serialization", by_alias=True, schema_generator=_generator(registry))
     except (PydanticUserError, PydanticOmit, NameError, TypeError):
         return None
@@ -74,7 +74,7 @@ class _Generator(GenerateJsonSchema):
         """NaN and the infinities are written as null."""
         return {**super().float_schema(schema), "type": ["number", "null"]}
 
-    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
         """Base64, or what a model's own settings make of bytes: text in any case."""
         return {"type": "string"}
 
@@ -117,11 +117,11 @@ class _Generator(GenerateJsonSchema):
         kind = schema["cls"]
         return self._registered(kind) or _record_schema(kind, self.registry) or _shape(kind)
 
-    def callable_schema(self, schema: core_schema.CallableSchema) -> JsonSchemaValue:
+    def callable_schema(self, schema: core_schema.CallableSchema) -> JsonSchemaValue:  # noqa: ARG002 - as above
         """A function is sent as its name."""
         return {"type": "string"}
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - as above
         """Titles that repeat a name cost tokens and say nothing."""
         return False
 
@@ -137,7 +137,7 @@ class _Generator(GenerateJsonSchema):
         return _untitled(schema, kind)
 
 
-def _record_schema(kind: type, registry: Registry) -> JsonSchemaValue | None:
+def _record_schema(kind: Any, registry: Registry) -> JsonSchemaValue | None:
     """The schema of an attrs class or a msgspec struct, field by field."""
     if hasattr(kind, "__attrs_attrs__"):
         names = {field.name: field.name for field in kind.__attrs_attrs__}

@@ -22,6 +22,7 @@ __all__ = ["extent", "has_non_finite", "is_open"]
 _SAMPLE = 24
 _MANY = 4096
 _DEEPEST = 200
+_MOST = 10_000
 _PLAIN = frozenset((dict, list, tuple))
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _members = attrgetter("__dict__")
@@ -31,7 +32,7 @@ class _Openable(dict[type, bool]):
     """Whether the parts of a type's values can be seen without running their code: containers and records."""
 
     def __missing__(self, kind: type) -> bool:
-        if len(self) > 10_000:
+        if len(self) >= _MOST:
             self.clear()
         record = issubclass(kind, pydantic.BaseModel) or dataclasses.is_dataclass(kind)
         found = self[kind] = kind in _PLAIN or (record and bool(kind.__dictoffset__))
@@ -66,7 +67,7 @@ def extent(value: Any, limit: int) -> int:
     raise RecursionError("too many levels")
 
 
-def _weighed(level: list[Any], limit: int) -> int:
+def _weighed(level: Sequence[Any], limit: int) -> int:
     """The extent of what is inside many containers of which some are the same: each is looked at once per level."""
     total = 0
     weights = Counter(map(id, level))

@@ -18,7 +18,7 @@ import orjson
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
-from aerogram.normalize.output import Output, is_structure
+from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.result import ToolResult, read_json, text_block
 from aerogram.normalize.stream import Drained, drain, settle
@@ -48,7 +48,7 @@ def normalize_tool_result(
         promise = returns if isinstance(returns, Output) else _promise(returns)
         result = _normalized(value, policy, promise, mime_type)
         return _kept(result, promise) if promise.schema is not None else result
-    except Exception as error:  # a handler's value must never keep its request from being answered
+    except Exception as error:  # noqa: BLE001 - a handler's value must not keep its request from being answered
         return ToolResult.failed(_safe_problem(error))
 
 
@@ -58,34 +58,37 @@ def _promise(annotation: Any) -> Output:
 
 
 def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
-    kind = type(value)
-    if kind in _DATA:
-        if kind is dict and "content" in value and _is_result(value):
-            return ToolResult.of_wire(value, policy=policy)
+    kind: Any = type(value)
+    if kind is dict and "content" in value and _is_result(value):
+        return ToolResult.of_wire(value, policy=policy)
+    if kind in _DATA or (_is_record(kind) and policy.registry.forms[kind].kind == "json"):
         return _data(value, policy, promise)
-    if _is_record(kind) and policy.registry.forms[kind].kind == "json":
-        return _data(value, policy, promise)
+    return _special(value, policy, promise, mime_type)
+
+
+def _special(value: Any, policy: Policy, promise: Output, mime_type: str | None) -> Any:
+    """Nothing, bytes, pairs and finished results; for the rest their form decides."""
     if value is None:
         return ToolResult.of_bytes(b"[]", b"null" if promise.is_boxed else None, is_boxed=True)
-    if issubclass(kind, _BINARY):
+    if issubclass(type(value), _BINARY):
         return _binary(value, sniff(value) if mime_type == "auto" else mime_type)
-    if kind is tuple and len(value) == 2 and is_structure(type(value[1])):
+    if type(value) is tuple and len(value) == PAIR and is_structure(type(value[1])):
         return _pair(value[0], value[1], policy, promise)
-    if isinstance(value, ToolResult) or _is_foreign_result(kind):
+    if issubclass(type(value), ToolResult) or _is_foreign_result(type(value)):
         return _passed(value)
-    return _special(value, policy, promise)
+    return _formed(value, policy, promise)
 
 
-def _special(value: Any, policy: Policy, promise: Output) -> Any:
-    """Failures, streams and content; anything else is data."""
+def _formed(value: Any, policy: Policy, promise: Output) -> Any:
+    """Failures and streams; anything else is data."""
     form = policy.registry.forms[type(value)]
     if form.kind == "exception":
         return ToolResult.failed(_safe_problem(value))
     if form.kind == "awaitable":
         return _normalized(_awaited(value, policy), policy, promise)
     if form.kind == "iterator":
-        return _special(drain(form.convert(value), policy), policy, promise)
-    if isinstance(value, Drained):
+        value = drain(form.convert(value), policy)
+    if type(value) is Drained:
         return _data(list(value), policy, promise, (value.notice,) if value.notice else ())
     return _data(value, policy, promise)
 
@@ -208,7 +211,7 @@ def _is_result(value: Mapping[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _is_record(kind: type) -> bool:
+def _is_record(kind: Any) -> bool:
     return is_structure(kind) and not issubclass(kind, Mapping) and not _is_foreign_result(kind)
 
 
@@ -226,7 +229,7 @@ def _passed(value: Any) -> Any:
         return value
     try:
         orjson.dumps(value.model_dump(mode="json", by_alias=True))
-    except Exception:  # a lone surrogate, a cycle: nothing its own server could send
+    except Exception:  # noqa: BLE001 - a lone surrogate, a cycle: nothing its own server could send
         return ToolResult.of_wire(value.model_dump(mode="python", by_alias=True, exclude_none=True))
     return value
 
@@ -253,7 +256,7 @@ def _safe_problem(error: BaseException) -> Problem:
         if isinstance(error, BaseExceptionGroup):
             return _group_problem(error)
         return problem_of(error)
-    except Exception:  # an exception whose own methods raise
+    except Exception:  # noqa: BLE001 - an exception whose own methods raise
         return Problem.of("INTERNAL_ERROR", f"{type(error).__name__} at the top cannot be read")
 
 
@@ -261,7 +264,10 @@ def _group_problem(group: BaseExceptionGroup[Any]) -> Problem:
     """The first failure speaks for the group; the details name each of them."""
     leaves = list(_leaves(group))[:20]
     problems = [_safe_problem(leaf) for leaf in leaves]
-    each = [{"type": type(leaf).__name__, "code": p.code, "message": p.message} for leaf, p in zip(leaves, problems, strict=True)]
+    each = [
+        {"type": type(leaf).__name__, "code": p.code, "message": p.message}
+        for leaf, p in zip(leaves, problems, strict=True)
+    ]
     words = f"{len(each)} failures: " + "; ".join(f"{one['type']}: {one['message']}" for one in each)
     return Problem.of(problems[0].code, words, remediation=problems[0].remediation, details={"failures": each})
 

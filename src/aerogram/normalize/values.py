@@ -58,7 +58,7 @@ def encode_fast(value: Any, policy: Policy) -> bytes | None:
     """The JSON of a value that needs no notice; none for any other."""
     try:
         return _fast(value, policy)
-    except Exception:  # orjson refused, a rule did, or the value's own method raised: the walk finds out where
+    except Exception:  # noqa: BLE001 - orjson, a rule or the value's own method; the walk finds out where
         return None
 
 
@@ -122,7 +122,7 @@ def _is_flat(value: dict[Any, Any], longest: int) -> bool:
 
 
 def _scalar(value: Any, policy: Policy) -> bytes:
-    if type(value) is str and len(value) > policy.max_bytes or type(value) is float and value - value != 0:
+    if (type(value) is str and len(value) > policy.max_bytes) or (type(value) is float and value - value != 0):
         raise Refused
     return _sized(orjson.dumps(value, option=_OPTIONS), policy)
 
@@ -146,7 +146,11 @@ def _unfolded(value: Any) -> Any:
 
 
 def _fields(value: Any) -> list[Any] | None:
-    if type(value) is not list or not value or (count := stored_fields(type(value[0]))) is None:
+    if type(value) is not list or not value:
+        return None
+    kind: Any = type(value[0])
+    count = stored_fields(kind)
+    if count is None:
         return None
     if len(set(map(type, value))) > 1:
         return None

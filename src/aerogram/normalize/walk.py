@@ -88,7 +88,7 @@ class Walk:
                 value = self._plainer(value, form)
         except (TooLarge, Unreadable):
             raise
-        except Exception as error:  # it comes from the value's own methods
+        except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
             del self._path[depth:]
             self._mappings = mappings
             return self._unreadable(value, error)
@@ -117,7 +117,7 @@ class Walk:
         try:
             if extent(value, self._room) <= self._room:
                 return form.convert(value)
-        except Exception:  # whatever its serialiser raised, its fields are written by their own forms
+        except Exception:  # noqa: BLE001 - whatever its serialiser raised, its fields have their own forms
             return model_fields(value)
         return model_fields(value)
 
@@ -200,7 +200,7 @@ class Walk:
             getattr(source, "close", _nothing)()
         return written
 
-    def _awaitable(self, value: Any, form: Form) -> Any:
+    def _awaitable(self, value: Any, _: Form) -> Any:
         getattr(value, "close", _nothing)()
         raise TypeError("it has to be awaited first")
 
@@ -214,7 +214,7 @@ class Walk:
         named = {name: held[name] for name in ("uri", "mimeType") if name in held}
         return {"type": wire["type"], **named, "attachment": len(self.media) - 1}
 
-    def _exception(self, value: Any, form: Form) -> Any:
+    def _exception(self, value: Any, _: Form) -> Any:
         problem = problem_of(value)
         return self._write({"error": {"code": problem.code, "message": problem.message}})
 
@@ -295,7 +295,7 @@ def _pointer(path: Iterable[str]) -> str:
 def _type_name(value: Any) -> str:
     try:
         return encode_text(qualified_name(type(value)))[:200]
-    except Exception:  # a metaclass may hide even its name
+    except Exception:  # noqa: BLE001 - a metaclass may hide even its name
         return "object"
 
 
