@@ -54,7 +54,7 @@ def digest_text(
     policy = policy or Policy()
     ranking = Ranking(text, _question(query), policy.snippet_chars)
     passages = ranking.evidence(policy.snippets, embed)
-    return _payload(text, query, passages, extract_draft(ranking, policy.summary_chars, policy.key_points))
+    return _payload(text, query, passages, extract_draft(ranking, passages, policy.summary_chars, policy.key_points))
 
 
 class Digester:
@@ -141,7 +141,9 @@ class Digester:
             except Exception as error:  # noqa: BLE001  whatever a writer does, there is a digest
                 _log.warning("the writer of a digest failed", exc_info=True)
                 notices = (_fallback(error),)
-        draft = await asyncio.to_thread(extract_draft, ranking, self.policy.summary_chars, self.policy.key_points)
+        draft = await asyncio.to_thread(
+            extract_draft, ranking, passages, self.policy.summary_chars, self.policy.key_points
+        )
         return draft, notices
 
     async def _written(self, ranking: Ranking, passages: list[Passage]) -> object:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -23,10 +23,13 @@ from aerogram.errors import ValidationFailed
 
 _SAMPLE_CHARS = 400_000
 _CANDIDATES = 1_500
-_SENTENCES = 4
+_SENTENCES = 3
 _SHORTEST = 12
 _ALIKE = 0.6
+_NEIGHBOURS = 0.4
+_TELLING = 0.35
 _RELEVANCE, _CENTRALITY, _POSITION = 0.6, 0.2, 0.2
+_BULLET = re.compile(r"^[-*+•・]\s+")
 _LINE_BREAK = re.compile(r"\s*\n\s*")
 _UNSPACED_END = re.compile("[。！？」』）、]$")
 
@@ -71,28 +74,43 @@ def accept(draft: object) -> Draft:
     return draft
 
 
-def extract_draft(ranking: Ranking, summary_chars: int, points: int) -> Draft:
-    """A summary and key points made of the text's own sentences."""
-    return _Extraction(ranking).draft(summary_chars, points)
+def extract_draft(ranking: Ranking, passages: Sequence[Passage], summary_chars: int, points: int) -> Draft:
+    """A summary and key points made of the text's own sentences; key points bear on the question."""
+    return _Extraction(ranking, passages).draft(summary_chars, points)
 
 
 class _Extraction:
     """One pass over the sentences that could speak for the text."""
 
-    def __init__(self, ranking: Ranking) -> None:
+    def __init__(self, ranking: Ranking, passages: Sequence[Passage]) -> None:
         self.ranking = ranking
         self.places = self._candidates()
-        self.scores = {place: ranking.sentence_score(place) for place in self.places}
+        self.scores = self._relevance(passages)
         self.words = {place: frozenset(content_words(fold(ranking.quote(place)))) for place in self.places}
 
     def draft(self, summary_chars: int, points: int) -> Draft:
+        """The best sentence opens the summary, the next ones are the key points, what is central fills it up."""
         by_worth = sorted(self.places, key=lambda place: (-self._worth(place), place))
-        chosen = list(islice(self._distinct(by_worth, (), summary_chars), _SENTENCES))
-        summary = _join(self._said(place) for place in sorted(chosen))
-        by_relevance = sorted(self.places, key=lambda place: (-self.scores[place], -self._worth(place), place))
-        more = self._distinct(by_relevance, chosen, points * MAX_POINT)
-        key_points = [self._said(place) for place in islice(more, points)]
-        return Draft(summary, tuple(key_points))
+        telling = [place for place in by_worth if self.scores[place] >= _TELLING or not self.ranking.terms]
+        telling.sort(key=lambda place: -self.scores[place])
+        best = list(islice(self._distinct(telling, (), summary_chars), 1 if self.ranking.terms else _SENTENCES))
+        key_points = list(islice(self._distinct(telling, best, points * MAX_POINT), points))
+        room = summary_chars - sum(len(self.ranking.quote(place)) + 1 for place in best)
+        rest = islice(self._distinct(by_worth, [*best, *key_points], room), _SENTENCES - len(best))
+        summary = _join(self._said(place) for place in sorted([*best, *rest]))
+        return Draft(summary, tuple(map(self._said, key_points)))
+
+    def _relevance(self, passages: Sequence[Passage]) -> dict[int, float]:
+        """How much each sentence bears on the question: by itself, and by the passage it stands in."""
+        own = {place: self.ranking.sentence_score(place) for place in self.places}
+        best = max(own.values(), default=0.0) or 1.0
+        scores = {place: (1 - _NEIGHBOURS) * score / best for place, score in own.items()}
+        for passage in passages:
+            share = _NEIGHBOURS * passage.relevance / (passages[0].relevance or 1.0)
+            for place in self.ranking.places(passage):
+                if place in scores:
+                    scores[place] += share
+        return scores
 
     def _candidates(self) -> list[int]:
         """Whole sentences of prose: those that bear on the question, and the first ones."""
@@ -108,9 +126,8 @@ class _Extraction:
         return sentence.kind == "prose" and sentence.end - sentence.start >= _SHORTEST
 
     def _worth(self, place: int) -> float:
-        relevance = self.scores[place] / self._best_score
         position = 1 / (1 + place / 4)
-        return _RELEVANCE * relevance + _CENTRALITY * self._centrality(place) + _POSITION * position
+        return _RELEVANCE * self.scores[place] + _CENTRALITY * self._centrality(place) + _POSITION * position
 
     def _centrality(self, place: int) -> float:
         """How much a sentence is about what the whole text is about, from 0 to 1."""
@@ -118,10 +135,6 @@ class _Extraction:
         if not words:
             return 0.0
         return sum(math.log1p(self._frequency[word]) for word in words) / (len(words) + 3) / self._top_frequency
-
-    @cached_property
-    def _best_score(self) -> float:
-        return max(self.scores.values(), default=0.0) or 1.0
 
     @cached_property
     def _frequency(self) -> Counter[str]:
@@ -143,7 +156,7 @@ class _Extraction:
             yield place
 
     def _said(self, place: int) -> str:
-        quote = self.ranking.quote(place)
+        quote = _BULLET.sub("", self.ranking.quote(place))
         return _LINE_BREAK.sub("" if _UNSPACED_END.search(quote) else " ", quote)
 
 

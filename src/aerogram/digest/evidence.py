@@ -61,6 +61,7 @@ class Ranking:
         self.query = query
         self.limit = limit
         self.sentences: list[Sentence] = split(source.text, limit)
+        self._starts = [sentence.start for sentence in self.sentences]
         self.terms: list[Term] = query_terms(query)
         self.hits: dict[int, dict[int, int]] = {}
         self._pages = page_spans(source.text) if source.paged else None
@@ -83,9 +84,14 @@ class Ranking:
         sentence = self.sentences[place]
         return self.source.text[sentence.start : sentence.end]
 
+    def places(self, passage: Passage) -> range:
+        """The sentences that a passage is made of."""
+        starts = self._starts
+        return range(bisect_right(starts, passage.start) - 1, bisect_right(starts, passage.end - 1))
+
     def _find(self) -> None:
         folded = fold(self.source.text)
-        starts = [sentence.start for sentence in self.sentences]
+        starts = self._starts
         for number, term in enumerate(self.terms):
             for position in _occurrences(folded, term):
                 place = bisect_right(starts, position) - 1

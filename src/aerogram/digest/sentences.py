@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from aerogram.digest.text import page_spans
 from aerogram.digest.words import word_list
@@ -31,8 +31,9 @@ class Sentence(NamedTuple):
     head: int
 
 
-# an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？｡]+[」』）】”\"]*")
+# an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not;
+# possessive and never begun inside a run of marks, so that a line of dots is read once
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』）】”\"]*+")
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
 _TERMINATED = re.compile(r"[.!?…。！？｡:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
@@ -44,6 +45,8 @@ _SHORT_LINE = 0.7
 _HEADING_CHARS = 90
 _SHORTEST = 20
 _ORDINAL_DIGITS = 2
+_MOST_LINES = 1_000
+_MOST_ACCENTS = 16
 
 
 def split(text: str, limit: int) -> list[Sentence]:
@@ -53,13 +56,13 @@ def split(text: str, limit: int) -> list[Sentence]:
         head = -1
         previous: SentenceKind | None = None
         for first, last, kind in _units(text, start, end):
-            if kind == "heading" or (kind == "row" and previous != "row"):
-                head = len(found)
-            elif previous == "row" and kind != "row":
+            heads = kind == "heading" or (kind == "row" and previous != "row")
+            if previous == "row" and kind not in ("row", "heading"):
                 head = _heading_before(found)
             for a, b in _pieces(text, first, last, limit):
-                own = head if head < len(found) else -1
-                _append(found, Sentence(a, b, kind, page, own), limit)
+                _append(found, Sentence(a, b, kind, page, -1 if heads else head), limit)
+            if heads:
+                head = len(found) - 1
             previous = kind
     return found
 
@@ -70,7 +73,7 @@ def _append(found: list[Sentence], sentence: Sentence, limit: int) -> None:
     if (
         last is not None
         and last.end - last.start < _SHORTEST
-        and last.kind == sentence.kind != "heading"
+        and last.kind == sentence.kind
         and last.page == sentence.page
         and sentence.end - last.start <= limit
     ):
@@ -96,15 +99,13 @@ def _units(text: str, start: int, end: int) -> Iterator[tuple[int, int, Sentence
         fence = _FENCE.match(line) is not None
         kind = "code" if fenced or fence else _line_kind(line)
         fenced ^= fence
-        if kind == "prose":
+        if kind != "prose" or len(prose) == _MOST_LINES:
+            yield from _prose_units(text, prose)
+            prose = []
+        if kind in ("prose", "item"):
             prose.append((first, last))
-            continue
-        yield from _prose_units(text, prose)
-        prose = []
-        if kind == "item":
-            prose.append((first, last))
-        elif kind != "blank" and not fence:
-            yield first, last, kind
+        elif not fence and kind != "blank":
+            yield first, last, cast("SentenceKind", kind)
     yield from _prose_units(text, prose)
 
 
@@ -158,7 +159,7 @@ def _is_heading(text: str, first: int, last: int, stops_short: bool, whole_parag
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, SentenceKind]]:
     first = start
     for mark in _END.finditer(text, start, end):
-        if mark[0][0] == "." and not _ends_sentence(text, first, mark.end(), end):
+        if mark.end() - first < _SHORTEST or (mark[0][0] == "." and not _ends_sentence(text, first, mark.end(), end)):
             continue
         yield first, mark.end(), "prose"
         first = mark.end()
@@ -212,6 +213,5 @@ def _cut(text: str, start: int, stop: int) -> int:
     marks = [mark.end() for mark in _CUT_MARKS.finditer(text, start + (stop - start) // 2, stop)]
     if marks:
         return marks[-1]
-    while stop > start + 1 and unicodedata.combining(text[stop]):
-        stop -= 1
-    return stop
+    # an accent stays with its letter, unless somebody has piled them up
+    return next((cut for cut in range(stop, stop - _MOST_ACCENTS, -1) if not unicodedata.combining(text[cut])), stop)
