@@ -49,7 +49,7 @@ def test_a_reply_that_nearly_fills_the_budget_says_so() -> None:
 
 def test_detail_is_lowered_before_items_are_dropped_and_the_best_stay_richest() -> None:
     data = rows(30)
-    fitted = fit(Reply.ok(data), 2_000, measure=SIZER, retrieve="retrieve").reply
+    fitted = fit(Reply.ok(data), 2_600, measure=SIZER, retrieve="retrieve").reply
     assert len(fitted.data) == 30
     sizes = [len(row.get("text", "")) for row in fitted.data]
     assert sizes == sorted(sizes, reverse=True)

@@ -1,0 +1,79 @@
+"""Text encodings: whichever is cheapest, it reads back as the same body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps
+from aerogram.tokens import Vocabulary
+from aerogram.wire.encodings import cheapest_text, read_text
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+cells = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | text
+    | st.sampled_from(["true", "null", "12", "-1e5", '"quoted"', "a,b", "line\nbreak", " lead", "", "NaN", "[1]", "{}"])
+)
+names = st.sampled_from(["id", "name", "a b", "größe", "x,y", 'q"', "1", "", "true", "a/b"])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
+    columns = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    return [{name: draw(cells) for name in columns} for _ in range(draw(st.integers(0, 8)))]
+
+
+values = st.recursive(
+    cells, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4), max_leaves=10
+)
+payloads = tables() | values | st.dictionaries(names, tables() | cells, max_size=3)
+bodies = (
+    st.fixed_dictionaries(
+        {"success": st.just(True), "data": payloads, "error": st.none(), "meta": st.just({"version": "2"})}
+    )
+    | st.fixed_dictionaries({"results": tables(), "status": st.just("rich")})
+    | tables()
+    | values
+)
+
+
+@settings(max_examples=200)
+@given(bodies)
+def test_the_cheapest_text_reads_back_as_the_same_body(body: Any) -> None:
+    written = cheapest_text(body)
+    assert read_text(written) == body
+    assert len(written) <= len(dumps(body).decode())
+
+
+def test_flat_rows_are_cheapest_as_csv_and_nested_ones_as_toon() -> None:
+    counter = Vocabulary()
+    flat = {"success": True, "data": {"results": [{"id": n, "name": f"item {n}", "score": n / 2} for n in range(50)]}}
+    nested = {
+        "results": [{"id": n, "by": {"name": "Ada", "age": n}, "open": True} for n in range(50)],
+        "status": "rich",
+    }
+    for body, form in ((flat, "/data/results as CSV:"), (nested, "/results as TOON:")):
+        written = cheapest_text(body, counter)
+        assert written.splitlines()[1] == form
+        assert counter.count(written) < 0.8 * counter.count(dumps(body).decode())
+        assert read_text(written) == body
+
+
+def test_what_gains_nothing_stays_compact_json() -> None:
+    assert cheapest_text({"data": {"id": 1}}) == '{"data":{"id":1}}'
+
+
+@pytest.mark.parametrize(
+    "damaged", ["{", "{}\n/data as CSV:\na,b\n1", '"x"\n/data as CSV:\na\n1', "{}\n/data as XML:\n<a/>"]
+)
+def test_damaged_texts_are_refused(damaged: str) -> None:
+    with pytest.raises(ContractError):
+        read_text(damaged)

@@ -1,0 +1,196 @@
+"""Retrieval: every byte of what was left out comes back, by hash or by id, in pages of any size."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import pytest
+
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.cursor import Cursors
+from aerogram.errors import InvalidCursor, InvalidFields, NotFound, ValidationFailed
+from aerogram.reply import Reply
+from aerogram.retrieval import Retrieval, retrieve
+from aerogram.shape.fit import Fitted, fit
+from aerogram.tokens import Budget
+from aerogram.wire.channels import Sizer
+
+WORDS = "Every finding has a text that is long enough to be cut somewhere. "
+FINDINGS = [{"id": f"finding-{n:03}", "title": f"Title {n}", "text": f"{n}: {WORDS * 10}"} for n in range(60)]
+
+
+class Desk:
+    """A server's archive and cursors, with a budget: what a retrieval tool is made of."""
+
+    def __init__(self, budget: int = 1_500) -> None:
+        self.archive = Archive.in_memory()
+        self.cursors = Cursors()
+        self.budget = Budget(budget)
+
+    async def send(self, reply: Reply[Any], **options: Any) -> Reply[Any]:
+        fitted = fit(
+            reply, self.budget.room, measure=Sizer(counter=self.budget.counter), retrieve="retrieve", **options
+        )
+        await self.archive.put(*(left.content for left in fitted.leftovers), principal="ada")
+        return fitted.reply
+
+    async def fetch(self, principal: str = "ada", **asked: Any) -> Reply[Any]:
+        paged = await retrieve(self.archive, self.cursors, Retrieval(**asked), principal=principal)
+        return await self.send(paged.reply, resume=paged.resume, detail_first=True)
+
+    async def walk(self, **asked: Any) -> list[Any]:
+        """Every page, in order."""
+        pages: list[Any] = []
+        cursor = None
+        while cursor is not None or not pages:
+            reply = await self.fetch(**asked, cursor=cursor)
+            pages.append(reply.data)
+            cursor = reply.page.cursor if reply.page else None
+        return pages
+
+
+def hash_in(reply: Reply[Any]) -> str:
+    assert reply.fidelity is not None
+    return (reply.fidelity.archive_hashes or {})["data"]
+
+
+async def test_items_are_paged_back_whole_by_the_hash_in_the_reply() -> None:
+    desk = Desk()
+    reply = await desk.send(Reply.ok(FINDINGS))
+    pages = await desk.walk(hash=hash_in(reply))
+    assert [item for page in pages for item in page] == FINDINGS
+    assert len(pages) > 3
+
+
+async def test_the_retrieval_call_in_the_reply_works_as_it_stands() -> None:
+    desk = Desk()
+    reply = await desk.send(Reply.ok(FINDINGS))
+    (action,) = reply.actions
+    assert action.tool == "retrieve"
+    assert (await desk.fetch(**(action.args or {}))).data[0] == FINDINGS[0]
+
+
+@pytest.mark.parametrize("budget", [350, 1_000, 5_000])
+async def test_the_archived_text_is_read_back_to_the_last_byte(budget: int) -> None:
+    desk = Desk(budget)
+    reply = await desk.send(Reply.ok({"findings": FINDINGS[:12], "note": "👩‍👩‍👧‍👦 " * 300}))
+    text = "".join(await desk.walk(hash=hash_in(reply), as_text=True))
+    assert "sha256:" + hashlib.sha256(text.encode()).hexdigest() == hash_in(reply)
+
+
+async def test_dropped_ids_bring_their_items_back() -> None:
+    desk = Desk(1_200)
+    reply = await desk.send(Reply.ok({"findings": FINDINGS * 4, "total": 240}))
+    assert reply.fidelity is not None
+    wanted = reply.fidelity.dropped_ids[:2]
+    assert wanted
+    for asked in ({"ids": wanted}, {"ids": wanted, "hash": hash_in(reply)}):
+        assert [item["id"] for item in (await desk.fetch(**asked)).data] == list(wanted)
+
+
+async def test_items_without_ids_come_back_by_position() -> None:
+    desk = Desk(500)
+    data = [{"value": n / 3, "note": WORDS} for n in range(200)]
+    reply = await desk.send(Reply.ok(data))
+    assert (await desk.fetch(ids=["#7", "#199"], hash=hash_in(reply))).data == [data[7], data[199]]
+
+
+async def test_ids_that_are_not_there_are_named() -> None:
+    desk = Desk()
+    await desk.send(Reply.ok(FINDINGS))
+    reply = await desk.fetch(ids=["finding-003", "nothing"])
+    assert reply.status == "partial"
+    assert [item["id"] for item in reply.data] == ["finding-003"]
+    assert (reply.notices[0].context or {})["missing"] == ["nothing"]
+    with pytest.raises(NotFound):
+        await desk.fetch(ids=["nothing"])
+
+
+async def test_a_part_is_reached_by_its_path_with_fields_and_mode() -> None:
+    desk = Desk()
+    reply = await desk.send(Reply.ok({"findings": FINDINGS, "by/slash": {"deep": [1, 2]}}))
+    found = hash_in(reply)
+    assert (await desk.fetch(hash=found, path="/by~1slash/deep")).data == [1, 2]
+    assert (await desk.fetch(hash=found, path="/findings/59/id")).data == "finding-059"
+    assert (await desk.fetch(hash=found, path="/findings", fields=["id"], page_size=2)).data == [
+        {"id": "finding-000"},
+        {"id": "finding-001"},
+    ]
+    rows = (await desk.fetch(hash=found, path="/findings", response_mode="metadata", page_size=1)).data
+    assert rows == [{"id": "finding-000", "title": "Title 0"}]
+    pages = await desk.walk(hash=found, path="/findings/3/text")
+    assert "".join(pages) == FINDINGS[3]["text"]
+
+
+async def test_raw_text_and_bytes_are_paged_as_text() -> None:
+    desk = Desk(600)
+    text, raw = WORDS * 200, bytes(range(256)) * 20
+    stored = await desk.archive.put(Content.of_text(text), Content.of_bytes(raw), principal="ada")
+    assert "".join(await desk.walk(hash=stored[0].hash)) == text
+    assert base64.b64decode("".join(await desk.walk(hash=stored[1].hash))) == raw
+
+
+async def test_an_item_larger_than_the_budget_is_previewed_and_the_walk_goes_on() -> None:
+    desk = Desk(900)
+    data = [{"id": "small"}, {"id": "huge", "text": WORDS * 500}, {"id": "last"}]
+    reply = await desk.send(Reply.ok(data))
+    pages = await desk.walk(hash=hash_in(reply))
+    items = [item for page in pages for item in page]
+    assert [item["id"] for item in items] == ["small", "huge", "last"]
+    assert items[1]["text"].startswith(WORDS)
+    assert "".join(await desk.walk(hash=hash_in(reply), path="/1/text")) == WORDS * 500
+
+
+async def test_nobody_else_can_retrieve_it() -> None:
+    desk = Desk()
+    reply = await desk.send(Reply.ok(FINDINGS))
+    with pytest.raises(NotFound):
+        await desk.fetch("bob", hash=hash_in(reply))
+    with pytest.raises(NotFound):
+        await desk.fetch("bob", ids=["finding-003"])
+
+
+async def test_a_cursor_continues_only_its_own_retrieval() -> None:
+    desk = Desk()
+    reply = await desk.send(Reply.ok(FINDINGS))
+    page = (await desk.fetch(hash=hash_in(reply))).page
+    assert page is not None
+    with pytest.raises(InvalidCursor):
+        await desk.fetch(hash=hash_in(reply), fields=["id"], cursor=page.cursor)
+
+
+@pytest.mark.parametrize(
+    ("asked", "refusal"),
+    [
+        ({}, ValidationFailed),
+        ({"hash": "sha256:zz"}, NotFound),
+        ({"hash": "sha256:" + "0" * 64}, NotFound),
+        ({"ids": [str(n) for n in range(201)]}, ValidationFailed),
+        ({"response_mode": "everything", "ids": ["a"]}, ValidationFailed),
+    ],
+)
+async def test_requests_that_make_no_sense_are_refused(asked: dict[str, Any], refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        await Desk().fetch(**asked)
+
+
+async def test_wrong_paths_and_fields_are_refused() -> None:
+    desk = Desk()
+    found = hash_in(await desk.send(Reply.ok(FINDINGS)))
+    for path in ("/99", "/x", "/0/nothing", "/0/id/deeper"):
+        with pytest.raises(NotFound):
+            await desk.fetch(hash=found, path=path)
+    with pytest.raises(ValidationFailed):
+        await desk.fetch(hash=found, path="0")
+    with pytest.raises(InvalidFields):
+        await desk.fetch(hash=found, fields=["nothing"])
+
+
+def test_a_page_that_loses_nothing_leaves_nothing_to_archive() -> None:
+    reply = Reply.ok(FINDINGS[:20])
+    fitted = fit(reply, 900, measure=Sizer(), resume=lambda count: f"after-{count}", detail_first=True)
+    assert isinstance(fitted, Fitted)
+    assert fitted.leftovers == ()
