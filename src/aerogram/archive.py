@@ -192,15 +192,20 @@ class Archive:
 
     async def get(self, hash: str, *, principal: str | None = None) -> Content:
         """The content with that hash, or with a unique beginning of it."""
+        return (await self.entry(hash, principal=principal))[0]
+
+    async def entry(self, hash: str, *, principal: str | None = None) -> tuple[Content, float]:
+        """As `get`, with the seconds that the entry still has to live."""
         owner = _owner(principal)
         digest = await self._full_digest(owner, hash)
         record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
         if record is None:
             raise _missing(f"sha256:{digest}", (await self._ledger(owner)).why_gone(digest, self._clock()))
         content, end = _verified(record, digest)
-        if end <= self._clock():
+        left = end - self._clock()
+        if left <= 0:
             raise _missing(f"sha256:{digest}", "expired")
-        return content
+        return content, left
 
     async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
         """The principal's entries, the newest first; what has just vanished is passed over."""

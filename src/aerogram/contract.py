@@ -26,10 +26,10 @@ from aerogram.archive import Archive
 from aerogram.cursor import Cursors
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import NotFound, ReplyError
+from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
-from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.plain import is_plain
+from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.stream import settle
 from aerogram.normalize.values import encode
@@ -140,10 +140,10 @@ class Contract:
 
     async def retrieved(self, asked: Retrieval, call: Call) -> Reply[Any]:
         """The finished reply to a request for archived content; what does not fit is the next page."""
+        if self.archive is None:
+            return self.completed(Reply.failed("NOT_FOUND", "This server keeps no archive"), call)
+        tool = self.retrieve or "retrieve"
         try:
-            if self.archive is None:
-                raise NotFound("This server keeps no archive")
-            tool = self.retrieve or "retrieve"
             paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool)
             return await self._kept(self._fitted(paged, call, detail_first=True), call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer

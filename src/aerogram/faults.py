@@ -22,7 +22,8 @@ from aerogram.reply import Problem, new_request_id
 log = logging.getLogger("aerogram")
 
 SECRET = re.compile(
-    r"pass(word|wd|phrase)?|secret|token|api_?key|auth|credential|cookie|session|private|signature", re.IGNORECASE
+    r"pass(word|wd|phrase)?|secret|(?<!max_)token|api_?key|auth|credential|cookie|session|private|signature",
+    re.IGNORECASE,
 )
 MASK = "***"
 _LONGEST_RECEIVED = 200
@@ -111,13 +112,21 @@ def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
         "pointer": "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps),
         "constraint": _constraint(error["type"]),
         "detail": error["msg"].removeprefix("Value error, "),
-        "received": None if error["type"] == "missing" else _shown(error["input"], steps),
+        "received": None if error["type"] in _MISSING else _shown(error["input"], steps),
     }
     limits = {name: value for name, value in (error.get("ctx") or {}).items() if name in _LIMITS}
     return {**fault, **limits}
 
 
-_CONSTRAINTS = {"missing": "required", "string_pattern_mismatch": "pattern", "extra_forbidden": "unknown_field"}
+_MISSING = frozenset(
+    {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
+)
+_CONSTRAINTS = {
+    **dict.fromkeys(_MISSING, "required"),
+    "string_pattern_mismatch": "pattern",
+    "extra_forbidden": "unknown_field",
+    "unexpected_keyword_argument": "unknown_field",
+}
 _LIMITS = frozenset({"pattern", "min_length", "max_length", "ge", "gt", "le", "lt", "expected", "multiple_of"})
 
 

@@ -21,7 +21,10 @@ from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.reply import Problem, Reply
 from aerogram.wire.channels import Channels
 
-__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "to_sdk", "tool_result"]
+__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "read_error", "to_sdk", "tool_result"]
+
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
 
 PREFIX: Final = "dev.aerogram/"
 BOX: Final = "result"
@@ -74,6 +77,13 @@ def _facts(problem: Problem) -> dict[str, Any]:
     return {**facts, "retryable": problem.retryable}
 
 
+def read_error(problem: Problem, uri: str) -> dict[str, Any]:
+    """The protocol error for a resource that cannot be read: reading has no result for failures."""
+    is_callers = problem.kind in ("validation", "not_found")
+    data = {"uri": uri, **_facts(problem)}
+    return {"code": INVALID_PARAMS if is_callers else INTERNAL_ERROR, "message": problem.message, "data": data}
+
+
 def output_schema(dialects: Sequence[Dialect], form: SchemaForm = "slim") -> dict[str, Any] | None:
     """The schema of the bodies of these dialects, successes and failures alike; none where the payload is bare."""
     if any(isinstance(one, BareDialect) for one in dialects):
@@ -85,7 +95,10 @@ def output_schema(dialects: Sequence[Dialect], form: SchemaForm = "slim") -> dic
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:
-    """A result as the mcp SDK's `CallToolResult`, without validating again what is valid already."""
+    """A result as the mcp SDK's `CallToolResult`, without validating again what is valid already.
+
+    Blocks that are the SDK's own objects stay what they are.
+    """
     try:
         from mcp_types import CallToolResult
     except ImportError:
@@ -98,9 +111,11 @@ def to_sdk(result: Mapping[str, Any]) -> Any:
     )
 
 
-def _block(wire: Mapping[str, Any]) -> Any:
+def _block(wire: Any) -> Any:
     from mcp_types import CallToolResult, TextContent
 
+    if not isinstance(wire, Mapping):
+        return wire
     if wire.keys() == {"type", "text"}:
         return TextContent.model_construct(type="text", text=wire["text"])
     return CallToolResult.model_validate({"content": [wire]}).content[0]

@@ -1,0 +1,79 @@
+"""Controls: the arguments with which a caller shapes a reply, added to the inputs of tools that need not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from aerogram.shape.modes import Mode
+from aerogram.shape.pages import LARGEST_SIZE
+
+__all__ = ["CONTROLS", "Choice", "Controls", "chosen"]
+
+Choice: TypeAlias = bool | Iterable[str] | Mapping[str, Iterable[str]] | None
+
+
+class Asked(BaseModel):
+    """What a caller may ask of a reply."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    response_mode: Mode | None = Field(None, description="How much of each item to show")
+    fields: list[str] | None = Field(None, description="Only these fields, as names or dotted paths")
+    max_tokens: int | None = Field(None, ge=1, description="Largest size of the reply in tokens")
+    cursor: str | None = Field(None, description="Cursor of the next page, from the last reply")
+    page_size: int | None = Field(None, ge=1, le=LARGEST_SIZE, description="Items per page")
+
+
+def _schema(name: str) -> dict[str, Any]:
+    """A control as an optional input: absent rather than null, which keeps listings short."""
+    whole: dict[str, Any] = Asked.model_json_schema()["properties"][name]
+    known = next(option for option in whole["anyOf"] if option.get("type") != "null")
+    return {**known, "description": whole["description"]}
+
+
+CONTROLS: Final[Mapping[str, Mapping[str, Any]]] = {name: _schema(name) for name in Asked.model_fields}
+"""The controls and their schemas, in the order in which they are listed."""
+
+SHAPE_CHANGING: Final = frozenset({"response_mode", "fields"})
+"""Controls that leave out members, which the schema of a bare payload may require."""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The controls that one tool has been given."""
+
+    names: tuple[str, ...] = ()
+
+    def without(self, taken: Iterable[str]) -> Controls:
+        """The controls but for some; a tool's own parameter of the same name stays the tool's."""
+        gone = frozenset(taken)
+        return Controls(tuple(name for name in self.names if name not in gone))
+
+    def extend(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The input schema of a tool with the controls in it."""
+        added = {name: dict(CONTROLS[name]) for name in self.names}
+        return {**schema, "properties": {**schema.get("properties", {}), **added}}
+
+    def split(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is asked of the reply, and the handler's own arguments; a wrong value is a validation error."""
+        if not self.names or arguments.keys().isdisjoint(self.names):
+            return {}, dict(arguments)
+        asked = {name: value for name, value in arguments.items() if name in self.names and value is not None}
+        rest = {name: value for name, value in arguments.items() if name not in self.names}
+        return Asked.model_validate(asked).model_dump(exclude_none=True), rest
+
+
+def chosen(choice: Choice, tool: str) -> Controls:
+    """The controls that a setting gives to a tool: all of them to all, to some tools, or some to each."""
+    if isinstance(choice, Mapping):
+        names = tuple(choice.get(tool, ()))
+        unknown = [name for name in names if name not in CONTROLS]
+        if unknown:
+            raise ValueError(f"there is no control {unknown[0]!r}; there are {', '.join(CONTROLS)}")
+        return Controls(names)
+    is_chosen = choice if isinstance(choice, bool) or choice is None else tool in tuple(choice)
+    return Controls(tuple(CONTROLS)) if is_chosen else Controls()

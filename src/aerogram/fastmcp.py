@@ -1,0 +1,353 @@
+"""FastMCP: `install(server)`, and every tool and resource of a FastMCP server answers under a contract.
+
+A transform hands out copies of the server's tools: with the output schema of the dialect, with the reply controls
+among their inputs, and with a `_run` that keeps hold of the handler's own value. A middleware makes unknown tools
+the protocol errors that the specification wants. An extension tells clients what is on offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aerogram.contract import Contract
+from aerogram.controls import Choice, Controls
+from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable
+from aerogram.faults import problem_of
+from aerogram.flags import Flags
+from aerogram.jsontext import dumps
+from aerogram.negotiation import EXTENSION
+from aerogram.normalize.plain import is_plain
+from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
+from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, default_contract
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
+
+try:
+    import mcp_types
+    from fastmcp import FastMCP
+    from fastmcp.exceptions import AuthorizationError, DisabledError, FastMCPError, NotFoundError, ValidationError
+    from fastmcp.resources import ResourceContent, ResourceTemplate
+    from fastmcp.resources import ResourceResult as Read
+    from fastmcp.resources.base import Resource
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
+    from fastmcp.server.extensions import ServerExtension
+    from fastmcp.server.middleware import Middleware
+    from fastmcp.server.transforms import Transform
+    from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+    from fastmcp.utilities.components import public_result_meta
+    from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
+    from mcp.server.auth.provider import principal_components
+    from mcp.shared.exceptions import MCPError
+except ImportError as error:
+    raise MissingExtra("fastmcp", "fastmcp") from error
+
+__all__ = ["install"]
+
+MOST_COPIES: Final = 2_000
+LARGEST: Final = 1 << 24
+Principal = Callable[[], str | None]
+
+
+def install(
+    server: FastMCP[Any],
+    *,
+    contract: Contract | None = None,
+    controls: Choice = None,
+    schema: SchemaForm | None = "slim",
+    offers: Sequence[str] = (),
+    negotiate: str | None = "server",
+    flags: Flags | None = None,
+    principal: Principal | None = None,
+    **settings: Any,
+) -> Service:
+    """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
+
+    `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
+    `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
+    leaves it out. `principal` says who is calling; by default it is who the access token was issued to.
+    """
+    if contract is not None and settings:
+        raise TypeError(f"a contract is given, so {', '.join(settings)} belongs into it")
+    made = contract or default_contract(settings)
+    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    who = principal or _token_principal
+    server.add_transform(_Replies(service, who))
+    server.add_middleware(_UnknownTools())
+    server.add_extension(_Negotiation(service))
+    if service.offer.retrieve is not None:
+        server.add_tool(_tool(service.retrieve, service.offer.retrieve))
+        server.add_template(_archive_template(service, who))
+    if negotiate is not None:
+        server.add_tool(_tool(service.negotiate, negotiate))
+    return service
+
+
+def _tool(handler: Callable[..., Any], name: str) -> Tool:
+    hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return Tool.from_function(handler, name=name, output_schema=None, annotations=hints)
+
+
+def _token_principal() -> str | None:
+    token = get_access_token()
+    return None if token is None else dumps(principal_components(token)).decode()
+
+
+# Tools
+
+
+@dataclass(slots=True)
+class _Own:
+    """The value that a handler returned, on its way past the framework's conversion."""
+
+    value: Any
+
+
+class _Sent(ToolResult):
+    """A result that is JSON already and goes to the wire as it stands."""
+
+    @classmethod
+    def of(cls, wire: dict[str, Any]) -> _Sent:
+        sent = to_sdk(wire)
+        return cls.model_construct(
+            content=sent.content, structured_content=sent.structured_content, meta=sent.meta, is_error=sent.is_error
+        )
+
+    def to_mcp_result(self) -> mcp_types.CallToolResult:
+        return mcp_types.CallToolResult.model_construct(
+            content=self.content, structured_content=self.structured_content, meta=self.meta, is_error=self.is_error
+        )
+
+
+class _Replies(Transform):
+    """Hands out the tools and resources of a server as ones that answer under its contract."""
+
+    def __init__(self, service: Service, principal: Principal) -> None:
+        self._service = service
+        self._principal = principal
+        self._copies: dict[tuple[int, bool], tuple[Tool, Tool]] = {}
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        caller = self._caller()
+        return [self._replying(tool, caller) for tool in tools]
+
+    async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
+        tool = await call_next(name, version=version)
+        return None if tool is None else self._replying(tool, self._caller())
+
+    async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
+        resource = await call_next(uri, version=version)
+        return None if resource is None else _reading(resource, lambda *_: str(resource.uri))
+
+    async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
+        template = await call_next(uri, version=version)
+        return None if template is None else _reading(template, lambda *given: str(given[0]))
+
+    def _caller(self) -> Caller:
+        request = fastmcp_request_ctx.get()
+        if request is None:
+            return Caller(principal=self._principal())
+        capabilities = request.session.client_capabilities
+        return Caller(request.meta, self._principal(), capabilities.extensions if capabilities is not None else None)
+
+    def _replying(self, tool: Tool, caller: Caller) -> Tool:
+        """The copy of a tool that answers under the contract; one is enough for as long as the tool lives."""
+        key = (id(tool), self._service.is_legacy(caller))
+        held = self._copies.get(key)
+        if held is not None and held[0] is tool:
+            return held[1]
+        if len(self._copies) >= MOST_COPIES:  # providers may make new tools for each request
+            self._copies.clear()
+        copy = self._copy(tool, caller)
+        self._copies[key] = (tool, copy)
+        return copy
+
+    def _copy(self, tool: Tool, caller: Caller) -> Tool:
+        service, own = self._service, _giving_own_value(tool)
+        outputs = tool.output_schema
+        profile = service.profile(
+            tool.name,
+            inputs=tool.parameters,
+            outputs=outputs,
+            is_boxed=bool(outputs and outputs.get("x-fastmcp-wrap-result")),
+            returns=tool.return_type,
+            controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
+        )
+        listed = service.output_schema(profile, caller)
+        copy = tool.model_copy(
+            update={"parameters": profile.controls.extend(tool.parameters), "output_schema": listed and dict(listed)}
+        )
+
+        async def run(arguments: dict[str, Any]) -> Any:
+            return await self._run(profile, tool, own, arguments)
+
+        # The server calls `_run`; background tasks call `convert_result` with the value of a finished one.
+        vars(copy)["_run"] = run
+        vars(copy)["convert_result"] = lambda value: _result(service.answer_now(profile, value), tool)
+        return copy
+
+    async def _run(self, profile: Profile, tool: Tool, own: Tool, arguments: dict[str, Any]) -> Any:
+        caller, service = self._caller(), self._service
+        try:
+            opened = service.open(profile, arguments, caller)
+        except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
+            return _result(await service.answer(service.refused(profile, caller), error), tool)
+        token = CURRENT.set(opened)
+        try:
+            outcome: Any = await own._run(opened.arguments)
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            outcome = _fault(error)
+        finally:
+            CURRENT.reset(token)
+        if isinstance(outcome, InputRequiredToolResult):
+            return outcome
+        value = outcome.value if isinstance(outcome, _Own) else outcome
+        return _result(await service.answer(opened, value, lambda *both: _converted(tool, *both)), tool)
+
+
+def _giving_own_value(tool: Tool) -> Tool:
+    """A copy of a tool that gives back what its handler returned, not what the framework makes of it."""
+    copy = tool.model_copy()
+    vars(copy)["convert_result"] = _Own
+    return copy
+
+
+def _result(sent: Any, tool: Tool) -> ToolResult:
+    """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
+    return _Sent.of(sent) if isinstance(sent, dict) else tool.convert_result(sent)
+
+
+def _converted(tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
+    """FastMCP's own result for a value, if that says the same as the JSON."""
+    try:
+        result = tool.convert_result(value)
+    except Exception:  # noqa: BLE001 - then ours is sent
+        return None
+    structured = result.structured_content
+    payload = structured.get("result") if structured and (result.meta or {}).get("fastmcp") else structured
+    if payload != data if structured is not None else not is_plain(value, LARGEST):
+        return None
+    found = {"content": result.content, "_meta": result.meta}
+    return found if structured is None else {**found, "structuredContent": structured}
+
+
+def _fault(error: Exception) -> Exception:
+    """The exception that says what a failure means; what must stay a protocol error goes on its way."""
+    if isinstance(error, MCPError):
+        if error.error.code == mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY:
+            raise error
+        return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
+    if isinstance(error, ValidationError) and error.__cause__ is not None:
+        return error.__cause__ if isinstance(error.__cause__, Exception) else error
+    if isinstance(error, AuthorizationError):
+        return Forbidden(str(error))
+    if isinstance(error, (NotFoundError, DisabledError)):
+        return NotFound(str(error))
+    if isinstance(error, FastMCPError):  # meant for the caller to read
+        return ReplyError(str(error))
+    return _upstream_fault(error)
+
+
+_MCP_CODES: Final = {
+    mcp_types.INVALID_PARAMS: "VALIDATION_ERROR",
+    mcp_types.METHOD_NOT_FOUND: "NOT_FOUND",
+    mcp_types.INTERNAL_ERROR: "INTERNAL_ERROR",
+}
+
+
+def _upstream_fault(error: Exception) -> Exception:
+    """What FastMCP itself tells about failures of HTTP services behind a tool."""
+    if get_http_status_code(error) == 429:  # noqa: PLR2004 - the status has no better name
+        return RateLimited("Rate limited by upstream API, please retry later")
+    if is_timeout_error(error):
+        return Unavailable("Upstream request timed out, please retry")
+    return error
+
+
+class _UnknownTools(Middleware):
+    """A tool that is not there is a mistake in the request, so the answer is a protocol error."""
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        try:
+            return await call_next(context)
+        except (NotFoundError, DisabledError):
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {context.message.name!r}") from None
+
+
+# Resources
+
+
+class _Read(Read):
+    """Contents that are normalised already, with how long they may be kept."""
+
+    sent: Any
+
+    def __init__(self, sent: mcp_types.ReadResourceResult) -> None:
+        contents = [ResourceContent(getattr(one, "text", None) or "", mime_type=one.mime_type) for one in sent.contents]
+        super(Read, self).__init__(contents=contents, meta=sent.meta, sent=sent)
+
+    def to_mcp_result(self, _uri: Any) -> mcp_types.ReadResourceResult:
+        found: mcp_types.ReadResourceResult = self.sent
+        return found
+
+
+def _reading(component: Any, uri_of: Callable[..., str]) -> Any:
+    """A copy of a resource, or of a template for some, whose values are normalised and whose faults are explained."""
+    copy, own = component.model_copy(), component.model_copy()
+    vars(own)["convert_result"] = _Own
+
+    async def read(*given: Any) -> Any:
+        uri = uri_of(*given)
+        try:
+            outcome = await own._read(*given)
+            return _contents(component, uri, outcome.value) if isinstance(outcome, _Own) else outcome
+        except (MCPError, FastMCPError):
+            raise
+        except Exception as error:
+            raise MCPError(**read_error(problem_of(error), uri)) from error
+
+    vars(copy)["_read"] = read
+    return copy
+
+
+def _contents(component: Any, uri: str, value: Any) -> Read:
+    """The contents of a resource; FastMCP's own way for the values that it gets right."""
+    is_items = isinstance(value, list) and bool(value) and isinstance(value[0], ResourceContent)
+    if isinstance(value, (str, Read, mcp_types.InputRequiredResult)) or is_items:
+        found: Read = component.convert_result(value)
+        return found
+    declared = None if component.mime_type == "text/plain" else component.mime_type
+    result = normalize_resource_payload(uri, declared, value, infer=True)
+    sent = result.to_mcp() if isinstance(result, ResourceResult) else result
+    meta = public_result_meta(component.meta)
+    if meta:
+        contents = [one.model_copy(update={"meta": {**meta, **(one.meta or {})}}) for one in sent.contents]
+        sent = sent.model_copy(update={"contents": contents})
+    return _Read(sent)
+
+
+def _archive_template(service: Service, principal: Principal) -> ResourceTemplate:
+    async def archived(hash: str) -> Any:
+        body, mime_type, ttl_ms = await service.read_archive(hash, principal())
+        uri = ARCHIVE_TEMPLATE.format(hash=hash)
+        return _Read(normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms).to_mcp())
+
+    return ResourceTemplate.from_function(
+        archived, ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash"
+    )
+
+
+# Negotiation
+
+
+class _Negotiation(ServerExtension):
+    """Advertises dialects, channels and budget; the client's settings are read with each call."""
+
+    identifier = EXTENSION
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def settings(self) -> dict[str, Any]:
+        return self._service.offer.settings()

@@ -1,0 +1,302 @@
+"""The MCP SDK: `install(server)`, and every tool and resource of an `MCPServer` answers under a contract.
+
+The server's tool manager is replaced by one that hands out the same tools as ones that answer: with the output
+schema of the dialect, with the reply controls among their inputs, and with the handler's own value in hand, because
+the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are registered.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from aerogram.contract import Contract
+from aerogram.controls import Choice, Controls
+from aerogram.errors import MissingExtra, ReplyError
+from aerogram.faults import problem_of
+from aerogram.flags import Flags
+from aerogram.jsontext import dumps
+from aerogram.negotiation import EXTENSION
+from aerogram.normalize.plain import is_plain
+from aerogram.normalize.policy import is_modern
+from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
+from aerogram.normalize.stream import settle
+from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, default_contract
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
+
+try:
+    import anyio.to_thread
+    import mcp_types
+    import pydantic
+    from mcp.server.auth.middleware.auth_context import get_access_token
+    from mcp.server.auth.provider import principal_components
+    from mcp.server.extension import Extension
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedResourceError, UnexpectedToolError
+    from mcp.server.mcpserver.resources import FunctionResource, Resource, ResourceManager
+    from mcp.server.mcpserver.tools import Tool, ToolManager
+    from mcp.shared.exceptions import MCPError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["install"]
+
+Principal = Callable[[], str | None]
+ARCHIVE: Final = ARCHIVE_TEMPLATE.removesuffix("{hash}")
+LARGEST: Final = 1 << 24
+
+
+def install(
+    server: MCPServer[Any],
+    *,
+    contract: Contract | None = None,
+    controls: Choice = None,
+    schema: SchemaForm | None = "slim",
+    offers: Sequence[str] = (),
+    negotiate: str | None = "server",
+    flags: Flags | None = None,
+    principal: Principal | None = None,
+    **settings: Any,
+) -> Service:
+    """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
+
+    `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
+    `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
+    leaves it out. `principal` says who is calling; by default it is who the access token was issued to.
+    """
+    if contract is not None and settings:
+        raise TypeError(f"a contract is given, so {', '.join(settings)} belongs into it")
+    made = contract or default_contract(settings)
+    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    who = principal or _token_principal
+    # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
+    server._tool_manager = _Tools(server._tool_manager, service, who)
+    server._resource_manager = _Resources(server._resource_manager)
+    server._apply_extension(_Negotiation(service))
+    hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    if service.offer.retrieve is not None:
+        server.add_tool(service.retrieve, service.offer.retrieve, annotations=hints, structured_output=False)
+        _add_archive(server, service, who)
+    if negotiate is not None:
+        server.add_tool(service.negotiate, negotiate, annotations=hints, structured_output=False)
+    return service
+
+
+def _token_principal() -> str | None:
+    token = get_access_token()
+    return None if token is None else dumps(principal_components(token)).decode()
+
+
+class _Negotiation(Extension):
+    """Advertises dialects, channels and budget; the client's settings are read with each call."""
+
+    identifier = EXTENSION
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def settings(self) -> dict[str, Any]:
+        return self._service.offer.settings()
+
+
+# Tools
+
+
+class _Tools(ToolManager):
+    """The tools of a server, handed out as ones that answer under its contract."""
+
+    def __init__(self, held: ToolManager, service: Service, principal: Principal) -> None:
+        super().__init__(held.warn_on_duplicate_tools)
+        self._tools = held._tools
+        self._service = service
+        self._principal = principal
+        self._copies: dict[tuple[str, bool], tuple[Tool, Tool]] = {}
+
+    def get_tool(self, name: str) -> Tool | None:
+        tool = super().get_tool(name)
+        return None if tool is None else self._replying(tool)
+
+    def list_tools(self) -> list[Tool]:
+        return [self._replying(tool) for tool in super().list_tools()]
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """A tool that is not there is a mistake in the request, so the answer is a protocol error."""
+        tool = self.get_tool(name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name!r}")
+        return await tool.run(arguments, context, convert_result=convert_result)
+
+    def _replying(self, tool: Tool) -> Tool:
+        """The copy of a tool that answers under the contract; one is enough for as long as the tool is registered."""
+        caller = Caller(principal=self._principal())
+        key = (tool.name, self._service.is_legacy(caller))
+        held = self._copies.get(key)
+        if held is None or held[0] is not tool:
+            held = self._copies[key] = (tool, self._copy(tool, caller))
+        return held[1]
+
+    def _copy(self, tool: Tool, caller: Caller) -> Tool:
+        service = self._service
+        profile = service.profile(
+            tool.name,
+            inputs=tool.parameters,
+            outputs=tool.output_schema,
+            is_boxed=tool.fn_metadata.wrap_output,
+            returns=_returned(tool.fn),
+            controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
+        )
+        copy = tool.model_copy(update={"parameters": profile.controls.extend(tool.parameters)})
+
+        async def run(arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+            if not convert_result:
+                return await tool.run(arguments, context)
+            return await self._run(profile, tool, arguments, context)
+
+        listed = service.output_schema(profile, caller)
+        vars(copy).update(run=run, output_schema=listed and dict(listed))
+        return copy
+
+    async def _run(self, profile: Profile, tool: Tool, arguments: dict[str, Any], context: Any) -> Any:
+        caller, service = self._caller(context), self._service
+        try:
+            opened = service.open(profile, arguments, caller)
+        except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
+            return to_sdk(await service.answer(service.refused(profile, caller), error))
+        token = CURRENT.set(opened)
+        try:
+            outcome: Any = await tool.run(opened.arguments, context)
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            outcome = _fault(error)
+        finally:
+            CURRENT.reset(token)
+        if isinstance(outcome, mcp_types.InputRequiredResult):
+            return outcome
+        sent = await service.answer(opened, outcome, functools.partial(_converted, tool))
+        return sent if isinstance(sent, mcp_types.CallToolResult) else to_sdk(_plain(sent))
+
+    def _caller(self, context: Any) -> Caller:
+        request = context._request_context
+        if request is None:
+            return Caller(principal=self._principal())
+        capabilities = request.session.client_capabilities
+        extensions = capabilities.extensions if capabilities is not None else None
+        meta = (request.params or {}).get("_meta")
+        return Caller(meta if isinstance(meta, Mapping) else None, self._principal(), extensions)
+
+
+def _plain(sent: Any) -> dict[str, Any]:
+    """A result of ours as the protocol writes it."""
+    found: dict[str, Any] = sent if isinstance(sent, dict) else sent.to_wire()
+    return found
+
+
+def _returned(handler: Callable[..., Any]) -> Any:
+    try:
+        return typing.get_type_hints(handler, include_extras=True).get("return")
+    except (NameError, TypeError):  # a partial, or names that are not there at run time
+        return None
+
+
+def _converted(tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
+    """The SDK's own result for a value, if that says the same as the JSON."""
+    try:
+        result = tool.fn_metadata.convert_result(value)
+    except Exception:  # noqa: BLE001 - then ours is sent
+        return None
+    if not isinstance(result, mcp_types.CallToolResult):
+        return None
+    structured = result.structured_content
+    payload = structured.get("result") if tool.fn_metadata.wrap_output and structured else structured
+    if payload != data if structured is not None else not is_plain(value, LARGEST):
+        return None
+    found = {"content": result.content, "_meta": result.meta}
+    return found if structured is None else {**found, "structuredContent": structured}
+
+
+def _fault(error: Exception) -> Exception:
+    """The exception that says what a failure means; what must stay a protocol error goes on its way."""
+    cause = error.__cause__
+    if isinstance(error, MCPError):
+        raise error
+    if isinstance(error, UnexpectedToolError):  # a crash; a model that the handler built wrongly is one as well
+        is_crash = isinstance(cause, (pydantic.ValidationError, UnexpectedToolError, UnexpectedResourceError))
+        return cause if isinstance(cause, Exception) and not is_crash else error
+    if isinstance(cause, pydantic.ValidationError):
+        return cause
+    return ReplyError(str(cause or error)) if isinstance(error, ToolError) else error
+
+
+# Resources
+
+
+class _Resources(ResourceManager):
+    """The resources of a server, read as normalised contents."""
+
+    def __init__(self, held: ResourceManager) -> None:
+        super().__init__(held.warn_on_duplicate_resources)
+        self._resources, self._templates = held._resources, held._templates
+
+    async def get_resource(self, uri: Any, context: Any) -> Any:
+        try:
+            found = await super().get_resource(uri, context)
+        except UnexpectedResourceError as error:
+            raise _unreadable(error.__cause__ or error, str(uri)) from error
+        return _Reading(uri=str(uri), held=found) if isinstance(found, FunctionResource) else found
+
+
+class _Reading(Resource):
+    """One reading of a resource: its value, normalised, and the MIME type that goes with it."""
+
+    held: Any
+
+    async def read(self) -> str | bytes:
+        """The contents; what the handler raised becomes a protocol error that says what to do."""
+        self.mime_type, self.meta = self.held.mime_type, self.held.meta
+        try:
+            # an async handler gives a coroutine there, which is awaited here
+            return await self._normalized(await settle(await anyio.to_thread.run_sync(self.held.fn)))
+        except (MCPError, ResourceError):
+            raise
+        except Exception as error:
+            raise _unreadable(error, self.uri) from error
+
+    async def _normalized(self, value: Any) -> str | bytes:
+        if isinstance(value, Resource):
+            return await value.read()
+        if isinstance(value, str):
+            return value
+        declared = None if self.mime_type == "text/plain" else self.mime_type
+        result = normalize_resource_payload(self.uri, declared, value, infer=True)
+        contents = (result if isinstance(result, ResourceResult) else ResourceResult(result.contents)).contents
+        if len(contents) != 1:
+            raise ResourceError(f"{self.uri} has {len(contents)} contents; the SDK sends one")
+        self.mime_type = contents[0].get("mimeType", self.mime_type)
+        text: str | None = contents[0].get("text")
+        return base64.b64decode(contents[0]["blob"]) if text is None else text
+
+
+def _unreadable(error: BaseException, uri: str) -> MCPError:
+    return MCPError(**read_error(problem_of(error), uri))
+
+
+def _add_archive(server: MCPServer[Any], service: Service, principal: Principal) -> None:
+    """The archive as a resource template, and how long its entries may be kept."""
+
+    async def archived(hash: str) -> Any:
+        body, mime_type, _ = await service.read_archive(hash, principal())
+        return normalize_resource_payload(ARCHIVE_TEMPLATE.format(hash=hash), mime_type, body)
+
+    async def cached(ctx: Any, call_next: Any) -> Any:
+        result = await call_next(ctx)
+        uri = (ctx.params or {}).get("uri") if ctx.method == "resources/read" else None
+        if not isinstance(uri, str) or not uri.startswith(ARCHIVE) or not is_modern(ctx.protocol_version):
+            return result
+        *_, ttl_ms = await service.read_archive(uri.removeprefix(ARCHIVE), principal())
+        return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
+
+    server.resource(ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash")(archived)
+    server.middleware.append(cached)

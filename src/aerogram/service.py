@@ -1,0 +1,352 @@
+"""Service: a contract at work on an MCP server; what the adapters of all MCP frameworks have in common.
+
+    arguments ──open──▶ Opened (call, the handler's own arguments, the contract that was agreed on)
+                          │
+                       handler
+                          │
+    outcome ──answer──▶ the plain result of the call, or the handler's own finished result
+
+An adapter asks for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
+request as a `Caller`. It sends what `answer` gives back.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from types import UnionType
+from typing import Any, Final, TypeAlias, get_args, get_origin
+
+from aerogram.contract import Call, Contract, Heard
+from aerogram.controls import SHAPE_CHANGING, Choice, Controls, chosen
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ReplyError
+from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.jsontext import dumps
+from aerogram.negotiation import EXTENSION, Agreed, Offer, agree, negotiate
+from aerogram.normalize.registry import Registry
+from aerogram.normalize.result import ToolResult
+from aerogram.normalize.tool import normalize_tool_result
+from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
+from aerogram.retrieval import Retrieval
+from aerogram.tokens import Budget
+from aerogram.wire.channels import Channels
+from aerogram.wire.mcp import PREFIX, SchemaForm, meta_of, output_schema, tool_result
+
+__all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "default_contract"]
+
+ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
+LONGEST_TAG: Final = 200
+_TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_FINISHED: Final = ("CallToolResult", "ToolResult")
+_ABSENT: Final = object()
+
+Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say."""
+
+    meta: Mapping[str, Any] | None = None
+    principal: str | None = None
+    extensions: Mapping[str, Any] | None = None
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """The client's settings for the extension; before 2026-07-28, when there were none, in `_meta` itself."""
+        found = (self.extensions or {}).get(EXTENSION, (self.meta or {}).get(EXTENSION))
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def request_id(self) -> str:
+        """The caller's own id, the id of its trace, or a new one."""
+        meta = self.meta or {}
+        trace = meta.get("traceparent")
+        match = _TRACE_PARENT.fullmatch(trace) if isinstance(trace, str) else None
+        return accept_request_id(meta.get(PREFIX + "request_id")) or (match[1] if match else new_request_id())
+
+    @property
+    def client_tag(self) -> str | None:
+        """The caller's own mark, given back with the reply."""
+        tag = (self.meta or {}).get(PREFIX + "client_tag")
+        return tag if isinstance(tag, str) and 0 < len(tag) <= LONGEST_TAG else None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
+
+    `is_content`: its handler says that it returns content or a finished result, which is sent as it is.
+    """
+
+    name: str
+    controls: Controls = field(default_factory=Controls)
+    own_schema: Mapping[str, Any] | None = None
+    is_boxed: bool = False
+    is_content: bool = False
+
+    @property
+    def data_schema(self) -> Mapping[str, Any] | None:
+        """The schema of the payload itself."""
+        if self.own_schema is None or not self.is_boxed:
+            return self.own_schema
+        inner = self.own_schema.get("properties", {}).get("result", {})
+        return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A call that has been accepted: under which contract, with which arguments for the handler."""
+
+    profile: Profile
+    contract: Contract
+    call: Call
+    arguments: dict[str, Any]
+    notices: tuple[Notice, ...] = ()
+
+
+CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
+"""The call that a handler of this service is answering."""
+
+
+def default_contract(settings: dict[str, Any]) -> Contract:
+    """A contract from settings; with a budget there is an archive in memory unless another is given."""
+    if "archive" not in settings and (settings.get("budget") is not None or settings.get("budgets")):
+        from aerogram.archive import Archive
+        from aerogram.errors import MissingExtra
+
+        try:
+            settings = {**settings, "archive": Archive.in_memory()}
+        except MissingExtra:  # then what does not fit is lost, and replies say so
+            settings = {**settings, "retrieve": None}
+    return Contract(**settings)
+
+
+class Service:
+    """A contract, and what an MCP server makes of it: schemas, controls, negotiation, retrieval."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        controls: Choice = None,
+        schema: SchemaForm | None = "slim",
+        offers: Sequence[str] = (),
+        flags: Flags | None = None,
+    ) -> None:
+        self.contract = contract
+        self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
+        if RESPONSE_CONTRACT_V2.name not in self.flags:
+            self.flags.declare(RESPONSE_CONTRACT_V2)
+        self._controls = controls if isinstance(controls, (bool, Mapping, type(None))) else tuple(controls)
+        self._schema = schema
+        self.offer = _offer(contract, offers)
+        self._listed = output_schema(self._dialects, schema) if schema and contract.channels != "text" else None
+        self._contracts: dict[Any, Contract] = {}
+
+    @property
+    def _dialects(self) -> list[Dialect]:
+        own = self.contract.speaker
+        return [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
+
+    # Tools as they are listed
+
+    def profile(
+        self,
+        name: str,
+        *,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        is_boxed: bool = False,
+        returns: Any = None,
+        controls: Controls | None = None,
+    ) -> Profile:
+        """What there is to know about a tool, from its schemas and its return annotation."""
+        given = chosen(self._controls, name) if controls is None else controls
+        given = given.without(inputs.get("properties", {}))
+        if outputs is not None and self.contract.speaker.name == "bare":
+            given = given.without(SHAPE_CHANGING)
+        if (get_origin(returns) or returns) is Reply:  # a framework describes the class, which is never sent
+            outputs, is_boxed = None, False
+        is_content = _is_content(returns, self.contract.forms.registry)
+        return Profile(name, given, outputs, is_boxed, is_content)
+
+    def output_schema(self, profile: Profile, caller: Caller) -> Mapping[str, Any] | None:
+        """The schema to list: that of what is sent, which for bare payloads is the tool's own."""
+        if self.is_legacy(caller) or self.contract.speaker.name == "bare":
+            return profile.own_schema
+        return None if profile.is_content else self._listed
+
+    def is_legacy(self, caller: Caller) -> bool:
+        """Whether this caller is served the legacy format: the payload alone, as before there was an envelope."""
+        return not self.flags.enabled(RESPONSE_CONTRACT_V2.name, caller.principal)
+
+    # Calls
+
+    def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> Opened:
+        """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
+        agreed = agree(self.offer, caller.settings)
+        notices = agreed.notices
+        if self.is_legacy(caller):
+            notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
+            agreed = replace(agreed, dialect="bare")
+        contract = self._agreed(agreed)
+        asked, own = profile.controls.split(arguments)
+        if agreed.max_tokens is not None:
+            asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
+        call = Call(
+            operation=profile.name,
+            arguments=own,
+            request_id=caller.request_id,
+            principal=caller.principal,
+            client_tag=caller.client_tag,
+            schema=profile.data_schema if contract.speaker.name == "bare" else None,
+            **asked,
+        )
+        return Opened(profile, contract, call, own, notices)
+
+    def refused(self, profile: Profile, caller: Caller) -> Opened:
+        """The call whose arguments were refused, to answer it with the reason."""
+        call = Call(operation=profile.name, request_id=caller.request_id, principal=caller.principal)
+        legacy = Agreed(dialect="bare") if self.is_legacy(caller) else agree(self.offer, caller.settings)
+        return Opened(profile, self._agreed(legacy), call, {})
+
+    def _agreed(self, agreed: Agreed) -> Contract:
+        changes = {
+            name: value
+            for name in ("dialect", "channels")
+            if (value := getattr(agreed, name)) is not None and value != getattr(self.contract, name)
+        }
+        if not changes:
+            return self.contract
+        key = tuple(changes.items())
+        if key not in self._contracts:
+            self._contracts[key] = replace(self.contract, **changes)
+        return self._contracts[key]
+
+    async def answer(self, opened: Opened, outcome: Any, convert: Conversion | None = None) -> Any:
+        """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
+
+        `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
+        given with it; a bare payload goes through it, so that it is sent as ever.
+        """
+        if _is_finished(outcome):
+            return await self._passed(opened, outcome, ToolResult.of(outcome))
+        heard = await opened.contract.hear(outcome, opened.call)
+        if heard.is_content:
+            content = normalize_tool_result(outcome, policy=opened.contract.forms)
+            return await self._passed(opened, _ABSENT, content)
+        reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call)
+        return self._written(opened, heard, reply, outcome, convert)
+
+    def answer_now(self, profile: Profile, outcome: Any) -> Any:
+        """As `answer`, where nothing can be awaited: without an archive, and for no caller in particular."""
+        contract = replace(self.contract, archive=None)
+        opened = Opened(profile, contract, Call(operation=profile.name), {})
+        if _is_finished(outcome) or profile.is_content:
+            return outcome
+        heard = contract.heard(outcome if isinstance(outcome, Reply) else Reply(outcome))
+        reply = contract.finish(heard.reply, opened.call).reply
+        return self._written(opened, heard, reply, outcome, None)
+
+    def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> Any:
+        contract = opened.contract
+        if contract.speaker.name == "bare" and reply.problem is None:
+            channels = Channels(reply.data if isinstance(reply.data, str) else dumps(reply.data).decode(), reply.data)
+            value = outcome.data if isinstance(outcome, Reply) else outcome
+            own = convert(value, reply.data) if convert is not None and reply.data is heard.reply.data else None
+            if own is not None:
+                return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, contract.speaker)}}
+            boxed = opened.profile.is_boxed
+            if not boxed and (opened.profile.own_schema is None and not isinstance(reply.data, dict)):
+                channels = Channels(channels.text)
+            return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
+        return tool_result(reply, contract.render(reply), dialect=contract.speaker, media=heard.media)
+
+    async def _passed(self, opened: Opened, own: Any, result: ToolResult) -> Any:
+        """Content and finished results as they are; a listed schema is satisfied beside them, never instead."""
+        contract, structured = opened.contract, result.data()
+        is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
+        if not is_listed or result.isError or contract.speaker.recognises(structured or {}):
+            return result.to_wire() if own is _ABSENT else own
+        data = structured if result.has_structured_content else _texts(result)
+        reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
+        return {**result.to_wire(), "structuredContent": contract.render(reply).structured}
+
+    # Tools and resources of the service itself
+
+    async def retrieve(
+        self,
+        hash: str | None = None,
+        ids: list[str] | None = None,
+        path: str = "",
+        response_mode: str = "full",
+        fields: list[str] | None = None,
+        as_text: bool = False,
+        cursor: str | None = None,
+        page_size: int | None = None,
+    ) -> Reply[Any]:
+        """Get back what a reply left out, by the hash or the ids that it names, page by page."""
+        opened = CURRENT.get()
+        asked = Retrieval(hash, ids or (), path, response_mode, fields or (), as_text, cursor, page_size)
+        return await opened.contract.retrieved(asked, opened.call)
+
+    def negotiate(
+        self, action: str = "capability-negotiate", client_capabilities: dict[str, Any] | None = None
+    ) -> Reply[Any]:
+        """Say which response contract is used, for `client_capabilities` such as {"response_contract": "v2"}."""
+        client = CURRENT.get().call.principal
+        return negotiate(action, client_capabilities, offer=self.offer, flags=self.flags, client=client)
+
+    async def read_archive(self, hash: str, principal: str | None) -> tuple[Any, str, int]:
+        """An archived entry as a resource: its text or bytes, its MIME type, and how long it may be cached (ms)."""
+        if self.contract.archive is None:
+            raise ReplyError("This server keeps no archive", code="NOT_FOUND")
+        content, left = await self.contract.archive.entry(hash, principal=principal)
+        body = content.body if content.kind == "bytes" else content.body.decode()
+        return body, _MIME_TYPES[content.kind], int(left * 1000)
+
+
+_MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
+
+
+def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
+    own = contract.speaker.name
+    return Offer(
+        dialects=(own, *(name for name in offers if name != own)),
+        channels=contract.channels,
+        budget=None if contract.budget is None else Budget.of(contract.budget),
+        retrieve=contract.retrieve if contract.archive is not None else None,
+    )
+
+
+def _told(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
+    return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
+
+
+def _texts(result: ToolResult) -> Any:
+    """The words of some content, for those who see nothing else of it."""
+    texts = [block["text"] for block in result.content if block["type"] == "text"]
+    return texts[0] if len(texts) == 1 else texts or None
+
+
+def _is_finished(outcome: Any) -> bool:
+    """Whether a handler has made a whole result itself: ours, or one of an MCP package."""
+    return isinstance(outcome, ToolResult) or any(cls.__name__ in _FINISHED for cls in type(outcome).__mro__)
+
+
+def _is_content(annotation: Any, registry: Registry) -> bool:
+    """Whether an annotation says that a handler returns content blocks or a finished result."""
+    origin = get_origin(annotation)
+    if origin is typing.Annotated:
+        return _is_content(get_args(annotation)[0], registry)
+    if origin in (typing.Union, UnionType, list, tuple, Sequence):
+        return any(_is_content(option, registry) for option in get_args(annotation))
+    if not isinstance(annotation, type):
+        return False
+    return annotation.__name__ in _FINISHED or registry.forms[annotation].kind == "block"
