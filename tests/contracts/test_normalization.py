@@ -70,6 +70,13 @@ def boxed(value: Any, *texts: str) -> dict[str, Any]:
 TEXT = sdk.TextContent(type="text", text="Here:")
 IMAGE = sdk.ImageContent(type="image", data="AAAA", mime_type="image/png")
 BLOCKS = [{"type": "text", "text": "Here:"}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}]
+OTHER_BLOCKS = [
+    sdk.AudioContent(type="audio", data="AAAA", mime_type="audio/wav"),
+    sdk.ResourceLink(type="resource_link", uri="x://y", name="y"),
+    sdk.EmbeddedResource(
+        type="resource", resource=sdk.TextResourceContents(uri="x://y", mime_type="text/plain", text="z")
+    ),
+]
 LOOKALIKE = {"content": "just a text", "value": 1}
 
 RESULTS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -93,6 +100,14 @@ RESULTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "NRM-TOOL-016": (["a", "b"], boxed(["a", "b"], "a", "b")),
     "NRM-TOOL-017": (["a", ["b", ["c"]]], boxed(["a", ["b", ["c"]]], "a", "b", "c")),
     "NRM-TOOL-018": ([TEXT, IMAGE], {"content": BLOCKS}),
+    "NRM-TOOL-021": (
+        OTHER_BLOCKS,
+        {"content": [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in OTHER_BLOCKS]},
+    ),
+    "NRM-TOOL-022": (
+        {"content": text("x"), "meta": {"trace": 1}},
+        {"content": text("x"), "_meta": {"trace": 1}},
+    ),
     "NRM-TOOL-019": ({"at": Point(2)}, record({"at": {"x": 2, "tags": ["a"]}})),
 }
 
