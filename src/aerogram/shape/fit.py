@@ -41,7 +41,8 @@ NEARLY_FULL: Final = 0.9
 NEARLY_ALL: Final = 0.25
 ROOMY: Final = 4
 """A full account may take one part in so many of the budget; beyond that it is brief."""
-SAMPLE_BYTES: Final = 2_000
+SAMPLE_BYTES: Final = 4_000
+SAMPLED_ITEMS: Final = 64
 RESERVES: Final = 4
 SELF_COUNTS: Final = 4
 
@@ -151,8 +152,7 @@ class _Fitting:
             part = self._search(account, self.budget - reserve)
             if part is None:
                 return None
-            done = self._finished(account, part)
-            size = self.measure(done)
+            done, size = self._finished(account, part)
             if size <= self.budget:
                 return Fitted(done, self._leftovers(done))
             reserve += size - self.budget + 1
@@ -195,11 +195,10 @@ class _Fitting:
         return Sizes(self._estimated_size(), estimated=True, **named)
 
     def _estimated_size(self) -> int:
-        """The size of the whole, from its bytes and the price of the first of them."""
-        text = self.contents[DATA].body if DATA in self.contents else dumps(self.reply.data)
-        sample = text[:SAMPLE_BYTES].decode(errors="ignore")
-        rate = self.reducer.price(sample) / max(len(sample.encode()), 1)
-        return self.measure(self.reply.replace(data=_emptied(self.reply.data))) + round(rate * len(text))
+        """The size of the whole, from a sample of it."""
+        text = dumps(_sample(self.reply.data)).decode()[:SAMPLE_BYTES]
+        rate = self.reducer.price(text) / len(text.encode())
+        return self.measure(self.reply.replace(data=_emptied(self.reply.data))) + round(rate * _bulk(self.reply.data))
 
     def _frame(self, account: Account) -> int:
         """The size of everything but the data."""
@@ -250,20 +249,20 @@ class _Fitting:
                 return found.part
         return None
 
-    def _finished(self, account: Account, part: Part) -> Reply[Any]:
-        """The final reply, with the hash of its dropped identifiers, which says its own size."""
+    def _finished(self, account: Account, part: Part) -> tuple[Reply[Any], int]:
+        """The final reply, with the hash of its dropped identifiers, which says its own size; and that size."""
         loss = loss_between(self.reply.data, part.value)
         dropped = account.dropped_ids(loss)
         if dropped is not None:
             self.contents[DROPPED_IDS] = dropped
             account = replace(account, ids_hash=dropped.hash)
-        done = account.dress(part.value, loss, self.budget)
+        size = self.budget
         for _ in range(SELF_COUNTS):
-            size = self.measure(done)
-            if done.telemetry is None or done.telemetry.tokens_used == size:
-                break
             done = account.dress(part.value, loss, size)
-        return done
+            said, size = size, self.measure(done)
+            if said == size:
+                break
+        return done, size
 
     def _leftovers(self, done: Reply[Any]) -> tuple[Leftover, ...]:
         """What the reply names; a page that leaves the rest to the next one names nothing."""
@@ -294,6 +293,21 @@ class _Fitting:
             if other.reduced() is not None:
                 return budget
         return self._sizes().before
+
+
+def _sample(data: Any) -> Any:
+    """Items from all over a long list; other values as they are."""
+    return data[:: len(data) // SAMPLED_ITEMS] if isinstance(data, list) and len(data) > SAMPLED_ITEMS else data
+
+
+def _bulk(data: Any) -> float:
+    """About how many bytes a value takes as JSON, without writing all of it."""
+    if isinstance(data, list) and len(data) > SAMPLED_ITEMS:
+        sample = _sample(data)
+        return len(dumps(sample)) * len(data) / len(sample)
+    if isinstance(data, dict):
+        return sum(len(name) + 4 + _bulk(value) for name, value in data.items())
+    return len(dumps(data))
 
 
 def _emptied(data: Any) -> Any:

@@ -26,12 +26,15 @@ __all__ = ["Part", "Reducer"]
 
 BYTES_PER_UNIT: Final = 64
 """No piece is counted that has more bytes than this for each unit of room: it cannot fit."""
+ITEMS_PER_UNIT: Final = 4
+"""As BYTES_PER_UNIT, for the items of a list."""
 SHORTEST_CLIP: Final = 24
 TEXT_ROUNDS: Final = 10
 GOOD_FILL: Final = 0.97
 MARK_COST: Final = 6
 MISSES_PER_ROUND: Final = 6
 LEAST_FILL: Final = 4
+SAMPLED_ITEMS: Final = 20
 
 
 class Part(NamedTuple):
@@ -63,6 +66,7 @@ class Reducer:
     _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict)
     _seen: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
     _bare: dict[int, tuple[Any, Any, float]] = field(default_factory=dict)
+    _join: float = 1.0
 
     def reduce(self, value: Any, room: float, mold: Mold = ANYTHING) -> Part | None:
         """The richest version of the value within the room; None when there is none."""
@@ -94,7 +98,7 @@ class Reducer:
 
     def _exceeds(self, items: list[Any], room: float) -> bool:
         """Whether the first items of a list already cost more than the room, without looking at the rest."""
-        if len(items) > room:  # the separator alone costs as much
+        if len(items) > room * ITEMS_PER_UNIT:
             return True
         spent = 0.0
         for item in items:
@@ -165,6 +169,7 @@ class Reducer:
 
     def _bare_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
         """As many items as fit by their identifiers."""
+        self._learn_to_join(items)
         rows: list[_Row] = []
         inner = mold.item
         for item in items:
@@ -175,6 +180,15 @@ class Reducer:
             left -= row[2]
         return rows or self._squeezed_first(items, left, mold)
 
+    def _learn_to_join(self, items: list[Any]) -> None:
+        """What a separator adds, which may be less than nothing: `},{` is one token where `}` and `{` are two."""
+        if self._bare or len(items) < SAMPLED_ITEMS:
+            return
+        sample = [bare(item, self.kind) for item in items[:SAMPLED_ITEMS]]
+        alone = sum(self.price(dumps(item).decode()) for item in sample)
+        together = self.price(dumps(sample).decode()) - self.price("[]")
+        self._join = max((together - alone) / (SAMPLED_ITEMS - 1), -0.5 * alone / SAMPLED_ITEMS)
+
     def cost_of_identifiers(self, items: list[Any], mold: Mold) -> float:
         """What a list costs that shows every item by its identifier."""
         inner = mold.item
@@ -184,7 +198,7 @@ class Reducer:
     def _bare_row(self, item: Any, mold: Mold) -> tuple[Any, Any, float]:
         """An item, how it looks by its identifier alone, and what that costs."""
         shown = _lawful(bare(item, self.kind), item, "ids_only", mold)
-        row = (item, shown, self.price(dumps(shown).decode()) + 1)
+        row = (item, shown, self.price(dumps(shown).decode()) + self._join)
         self._bare[id(item)] = row
         return row
 
@@ -193,7 +207,7 @@ class Reducer:
         rows: list[_Row] = []
         for item in items:
             shown = self.kind.show(item, "full") if self.kind and isinstance(item, dict) else item
-            cost = self.cost(shown, left) + 1
+            cost = self.cost(shown, left) + self._join
             if cost > left:
                 break
             rows.append(_Row(item, shown, cost, len(MODES) - 1))
@@ -201,8 +215,8 @@ class Reducer:
         return rows or self._squeezed_first(items, left, mold)
 
     def _squeezed_first(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
-        part = self.reduce(items[0], left - 1, mold.item) if items else None
-        return [] if part is None else [_Row(items[0], part.value, part.cost + 1, len(MODES) - 1)]
+        part = self.reduce(items[0], left - self._join, mold.item) if items else None
+        return [] if part is None else [_Row(items[0], part.value, part.cost + self._join, len(MODES) - 1)]
 
     def _view(self, item: Any, mode: Mode, mold: Mold) -> Any:
         """An item in a mode, with what its schema insists on put back."""
@@ -222,7 +236,7 @@ class Reducer:
                 if shown == row.shown:
                     row.rank = rank
                     continue
-                cost = self.cost(shown, left + row.cost) + 1
+                cost = self.cost(shown, left + row.cost) + self._join
                 if cost - row.cost <= left:
                     left -= cost - row.cost
                     row.shown, row.cost, row.rank = shown, cost, rank
@@ -241,16 +255,17 @@ class Reducer:
             if row.rank == len(MODES) - 1:
                 continue
             tried += 1
-            part = self.reduce(row.item, row.cost - 1 + left, mold)
-            if part is not None and part.cost + 1 > row.cost and _says_no_less(part.value, row.shown):
-                left -= part.cost + 1 - row.cost
-                row.shown, row.cost = part.value, part.cost + 1
+            part = self.reduce(row.item, row.cost - self._join + left, mold)
+            if part is not None and part.cost + self._join > row.cost and _says_more(part.value, row.shown):
+                left -= part.cost + self._join - row.cost
+                row.shown, row.cost = part.value, part.cost + self._join
 
 
-def _says_no_less(richer: Any, poorer: Any) -> bool:
-    if isinstance(richer, dict) and isinstance(poorer, dict):
-        return len(richer) >= len(poorer)
-    return True
+def _says_more(richer: Any, poorer: Any) -> bool:
+    """Whether one version of an item is longer than another and has no fewer members."""
+    if isinstance(richer, dict) and isinstance(poorer, dict) and len(richer) < len(poorer):
+        return False
+    return len(dumps(richer)) > len(dumps(poorer))
 
 
 def _mended(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:

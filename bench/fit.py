@@ -1,0 +1,237 @@
+"""Fitting: its cost against serialising, what it delivers against fixed modes and a cut, and the smallest budgets.
+
+`python bench/fit.py --plot docs/images/fit.svg` also draws the comparison.
+"""
+
+import asyncio
+import logging
+import random
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import orjson
+
+from aerogram.archive import Archive
+from aerogram.cursor import Cursors
+from aerogram.dialects import dialect
+from aerogram.reply import Reply
+from aerogram.shape.fit import fit
+from aerogram.shape.modes import MODES, in_mode
+from aerogram.shape.pages import Pager, take
+from aerogram.shape.records import SEARCH_RESULT
+from aerogram.tokens import Vocabulary
+from aerogram.wire.channels import POLICIES, Sizer
+from timing import best
+
+SIZER = Sizer()
+BUDGETS = (1_000, 2_000, 4_000, 8_000, 16_000)
+TEXT = "the server returns results that agents read and the budget decides how much of them fits"
+
+
+def flat_rows(count):
+    return [
+        {
+            "id": number,
+            "name": f"item {number}",
+            "status": "open",
+            "score": number % 1000 / 1000,
+            "created": "2026-11-15T05:00:00Z",
+            "owner": f"user-{number % 97}",
+            "summary": "A short summary of the item, as a search would return it",
+        }
+        for number in range(count)
+    ]
+
+
+def search_results(count):
+    chance = random.Random(5)
+    return [
+        {
+            "chunk_id": 100 + number,
+            "chunk_text": " ".join(chance.choices(TEXT.split(), k=350)),
+            "similarity_score": round(chance.random(), 3),
+            "bm25_score": round(chance.random(), 3),
+            "hybrid_score": round(1 - number / count / 2, 3),
+            "rank": number + 1,
+            "score_type": "hybrid",
+            "source_file": f"docs/part-{number % 9}/page-{number}.md",
+            "source_category": "guide",
+            "context_header": f"Guide > Part {number % 9} > Page {number}",
+            "chunk_index": number % 7,
+            "total_chunks": 7,
+            "chunk_token_count": 400,
+        }
+        for number in range(count)
+    ]
+
+
+class CountingSizer(Sizer):
+    """A sizer that remembers how much text it was asked to price."""
+
+    __slots__ = ()
+    priced = 0
+
+    def price(self, text):
+        CountingSizer.priced += 1
+        return super().price(text)
+
+
+def cost():
+    print("fit into 8,000 tokens, as a multiple of serialising the rows once (orjson)")
+    for count in (10_000, 100_000, 300_000):
+        rows = flat_rows(count)
+        reply = Reply.ok(rows)
+        serialised, fitted, hashed = best(
+            lambda rows=rows: orjson.dumps(rows),
+            lambda reply=reply: fit(reply, 8_000, measure=SIZER, archive=False),
+            lambda reply=reply: fit(reply, 8_000, measure=SIZER),
+            rounds=7,
+        )
+        kept = len(fit(reply, 8_000, measure=SIZER).reply.data)
+        print(
+            f"  {count:>7} rows: serialise {serialised * 1e3:6.1f} ms, fit {fitted / serialised:.2f}x, "
+            f"fit with the hashes of all that is left over {hashed / serialised:.2f}x, {kept} items kept"
+        )
+
+
+def growth():
+    rows = flat_rows(100_000)
+    print("fit 100,000 rows without hashes, by budget")
+    for budget in BUDGETS:
+        CountingSizer.priced = 0
+        kept = len(fit(Reply.ok(rows), budget, measure=CountingSizer(), archive=False).reply.data)
+        priced = CountingSizer.priced
+        (taken,) = best(lambda budget=budget: fit(Reply.ok(rows), budget, measure=SIZER, archive=False), rounds=3)
+        print(
+            f"  {budget:>6} tokens: {taken * 1e3:6.1f} ms, {kept:>5} items kept, {priced / kept:.2f} pieces priced per item"
+        )
+
+
+async def _send(archive, rows):
+    start = time.perf_counter()
+    fitted = fit(Reply.ok(rows), 8_000, measure=Sizer())
+    fitting = time.perf_counter() - start
+    await archive.put(*(left.content for left in fitted.leftovers))
+    return fitting, time.perf_counter() - start
+
+
+def with_archive():
+    rows = flat_rows(100_000)
+    print("100,000 rows, time until the reply may be sent (its leftovers are stored)")
+    with tempfile.TemporaryDirectory() as directory:
+        for name, archive in (("memory", Archive.in_memory()), ("files", Archive.at(directory))):
+            fitting, total = asyncio.run(_send(archive, rows))
+            print(f"  {name:<7} fit {fitting * 1e3:.0f} ms, fit and archive {total * 1e3:.0f} ms")
+
+
+def fixed(rows, mode, budget, sizer):
+    """As many results as fit in one mode, as a tool with a page size would send them."""
+    low, high = 0, len(rows)
+    shown = [in_mode(row, mode, SEARCH_RESULT) for row in rows]
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if sizer(Reply.ok(shown[:middle])) <= budget else (low, middle - 1)
+    return low, sizer(Reply.ok(shown[:low])) if low else 0
+
+
+async def _limited(rows, budget, counter):
+    """FastMCP's response limiting, with the byte limit that comes closest to the budget in tokens."""
+    from fastmcp import Client, FastMCP
+    from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
+
+    logging.getLogger("fastmcp").setLevel(logging.ERROR)  # it warns at every cut
+    best_found = (0, 0)
+    for size in range(budget * 3, budget * 7, budget // 2):
+        server = FastMCP("limited", middleware=[ResponseLimitingMiddleware(max_size=size)])
+
+        @server.tool
+        def search() -> list[dict]:
+            return rows
+
+        async with Client(server) as client:
+            text = (await client.call_tool("search")).content[0].text
+        tokens = counter.count(text)
+        if best_found[1] < tokens <= budget:
+            best_found = (len(re.findall(r'"chunk_id":\s*\d+,', text)), tokens)
+    return best_found
+
+
+def delivered():
+    rows = search_results(200)
+    counter, sizer = Vocabulary(), Sizer("response-v2", "text")
+    table = {"aerogram": [], **{mode: [] for mode in MODES}, "FastMCP limiting": []}
+    for budget in BUDGETS:
+        reply = fit(Reply.ok(rows), budget, measure=sizer, kind=SEARCH_RESULT, retrieve="retrieve").reply
+        table["aerogram"].append((len(reply.data), sizer(reply)))
+        for mode in MODES:
+            table[mode].append(fixed(rows, mode, budget, sizer))
+        table["FastMCP limiting"].append(asyncio.run(_limited(rows, budget, counter)))
+    print("200 search results: items identifiable / tokens delivered, by budget")
+    print(f"  {'':<18}" + "".join(f"{budget:>15}" for budget in BUDGETS))
+    for name, cells in table.items():
+        print(f"  {name:<18}" + "".join(f"{items:>7} /{tokens:>6}" for items, tokens in cells))
+    return table
+
+
+def smallest_budgets():
+    """The least that serves a long list: one identified item, what is missing, its hash, and maybe a cursor."""
+    rows = [{"id": f"row-{number:04}", "text": "word " * 300} for number in range(100)]
+    print("smallest budget in tokens (without a cursor / with one)")
+    print(f"  {'':<15}" + "".join(f"{policy:>13}" for policy in POLICIES))
+    for name in ("response-v2", "standard-v2", "knowledge-1.0"):
+        cells = []
+        for policy in POLICIES:
+            sizer = Sizer(name, policy)
+            cells.append(f"{_smallest(rows, sizer, paged=False)} / {_smallest(rows, sizer, paged=True)}")
+        print(f"  {name:<15}" + "".join(f"{cell:>13}" for cell in cells))
+
+
+def _smallest(rows, sizer, *, paged):
+    pager = Pager(Cursors(), "search")
+    window = pager.window(None, 50)
+    page = pager.page(take(rows, window), window).reply
+    reply = dialect(sizer.dialect).complete(page if paged else Reply.ok(rows), operation="search")
+    budget = 100
+    while fit(reply, budget, measure=sizer, retrieve="retrieve").reply.problem is not None:
+        budget += 10
+    return budget
+
+
+def draw(table, path):
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "aerogram"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+    for name, cells in table.items():
+        style = {"linewidth": 2.5} if name == "aerogram" else {"linewidth": 1, "linestyle": "--"}
+        axes[0].plot(BUDGETS, [items for items, _ in cells], marker="o", label=name, **style)
+        axes[1].plot(BUDGETS, [tokens for _, tokens in cells], marker="o", label=name, **style)
+    for axis, title in zip(axes, ("items identifiable", "tokens delivered"), strict=True):
+        axis.set_title(title)
+        axis.set_xlabel("budget in tokens")
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(BUDGETS, [f"{budget // 1000}k" for budget in BUDGETS])
+    axes[0].legend()
+    figure.tight_layout()
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main():
+    cost()
+    growth()
+    with_archive()
+    table = delivered()
+    if "--plot" in sys.argv:
+        draw(table, sys.argv[sys.argv.index("--plot") + 1])
+    smallest_budgets()
+
+
+if __name__ == "__main__":
+    main()
