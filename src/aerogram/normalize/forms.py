@@ -45,10 +45,12 @@ class Form(NamedTuple):
 
     Of the kinds only `json` is pure; an `iterator` can be read once, an `awaitable` not
     at all, a `block` is content, an `exception` a failure, and an `odd` value has only a name.
+    `copies`: converting writes out everything inside, so that its size has to be known before.
     """
 
     kind: Kind
     convert: Callable[[Any], Any]
+    copies: bool = False
 
 
 TEMPORAL = orjson.OPT_UTC_Z
@@ -234,6 +236,8 @@ def _live(kind: type) -> Form | None:
 
 
 def _record(kind: Any) -> Form | None:
+    if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
+        return Form("json", _model(kind), copies=True)
     convert = _declared(kind)
     if convert is not None:
         return Form("json", convert)
@@ -244,8 +248,6 @@ def _record(kind: Any) -> Form | None:
 
 def _declared(kind: Any) -> Callable[[Any], Any] | None:
     """A reader of the fields that a class declares, in the way of one of the packages for it."""
-    if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
-        return _model(kind)
     if dataclasses.is_dataclass(kind):
         return _dataclass(kind)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -286,9 +288,9 @@ def _dataclass(kind: Any) -> Callable[[Any], dict[str, Any]]:
 @functools.lru_cache(maxsize=4096)
 def stored_fields(kind: Any) -> int | None:
     """How many fields a dataclass has, if an instance keeps just them in its dictionary, under their own names."""
-    if not (dataclasses.is_dataclass(kind) and type.__getattribute__(kind, "__dictoffset__")):
+    if not kind.__dictoffset__ or is_pydantic_dataclass(kind) or not dataclasses.is_dataclass(kind):
         return None
-    fields = () if is_pydantic_dataclass(kind) else dataclasses.fields(kind)
+    fields = dataclasses.fields(kind)
     hidden = [f for f in fields if not f.init or hasattr(inspect.getattr_static(kind, f.name, None), "__set__")]
     return None if hidden or not fields else len(fields)
 

@@ -26,13 +26,15 @@ class Refused(TypeError):
 class Registry:
     """Forms by type; `forms[kind]` has one for every type. What you register comes first, by MRO.
 
-    `surveyed` are the forms of records that a survey sees into, for the fast way.
+    For the fast way it remembers in `surveyed` the forms of records that a survey sees
+    into, and in `data` the types whose values are nothing but data.
     """
 
     def __init__(self) -> None:
         self._own: dict[type, tuple[Form, Mapping[str, Any] | None]] = {}
         self.forms: Mapping[type, Form] = _Memory(self._resolve)
         self.surveyed: dict[type, Callable[[Any], Any]] = {}
+        self.data: set[type] = set()
         self.overrides_native = False
 
     def register(self, kind: type, to_json: Callable[[Any], Any], schema: Mapping[str, Any] | None = None) -> None:
@@ -46,6 +48,12 @@ class Registry:
         self.overrides_native = self.overrides_native or issubclass(kind, _NATIVE)
         self.forms = _Memory(self._resolve)
         self.surveyed = {}
+        self.data = set()
+
+    @property
+    def has_own(self) -> bool:
+        """Whether anything is registered at all."""
+        return bool(self._own)
 
     def schema(self, kind: type) -> Mapping[str, Any] | None:
         """The schema registered for a type or its nearest base."""

@@ -16,11 +16,20 @@ import orjson
 from aerogram.errors import ContractError, MissingExtra
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
-from aerogram.normalize.policy import LEGACY, Policy, is_modern
+from aerogram.normalize.policy import LEGACY, MODERN, Policy, is_modern
 from aerogram.normalize.values import encode
 from aerogram.reply import Notice, Problem
 
-__all__ = ["NOTICES", "PROBLEM", "ToolResult", "notices_meta", "read_json", "response_start", "text_block"]
+__all__ = [
+    "NOTICES",
+    "PROBLEM",
+    "ToolResult",
+    "notices_meta",
+    "read_json",
+    "response_start",
+    "text_block",
+    "text_content",
+]
 
 NOTICES = "dev.aerogram/notices"
 PROBLEM = "dev.aerogram/problem"
@@ -69,7 +78,6 @@ class ToolResult:
         body: bytes,
         structured: bytes | None = None,
         notices: tuple[Notice, ...] = (),
-        *,
         is_boxed: bool = False,
     ) -> ToolResult:
         """A result from JSON that is proven already: the array of blocks, and the structured content."""
@@ -148,7 +156,7 @@ class ToolResult:
 
     def to_bytes(self, request_id: str | int | None, protocol_version: str = LEGACY) -> bytes:
         """The finished JSON-RPC response."""
-        modern = is_modern(protocol_version)
+        modern = protocol_version >= MODERN
         start = response_start(request_id)
         end = b"}}"
         if modern or self.isError or self.notices or self._more:
@@ -192,14 +200,18 @@ def notices_meta(notices: tuple[Notice, ...]) -> dict[str, Any]:
 
 def response_start(request_id: str | int | None) -> bytes:
     """A JSON-RPC response up to the first member of its result."""
-    name = encode_text(request_id) if isinstance(request_id, str) else request_id
-    return b'{"jsonrpc":"2.0","id":' + orjson.dumps(name) + b',"result":{'
+    name = encode_text(request_id) if type(request_id) is str else request_id
+    return b'{"jsonrpc":"2.0","id":%b,"result":{' % orjson.dumps(name)
 
 
-def text_block(body: bytes) -> bytes:
+def text_block(body: bytes, form: bytes = b'{"type":"text","text":%b}') -> bytes:
     """A text block of JSON: a string as the text it is, anything else as its JSON."""
-    text = body if body.startswith(b'"') else orjson.dumps(body.decode())
-    return b'{"type":"text","text":' + text + b"}"
+    return form % (body if body.startswith(b'"') else orjson.dumps(body.decode()))
+
+
+def text_content(body: bytes) -> bytes:
+    """Content that is one text block."""
+    return text_block(body, b'[{"type":"text","text":%b}]')
 
 
 def read_json(body: bytes) -> Any:

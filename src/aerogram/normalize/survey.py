@@ -57,10 +57,8 @@ def extent(value: Any, limit: int) -> int:
             return total
         if len(level) > _MANY and len(set(map(id, level))) < len(level):
             return total + _weighed(level, limit - total)
-        # The garbage collector does not track a dictionary that holds plain values only.
-        tracked = list(filter(gc.is_tracked, level))
-        if len(tracked) < len(level):
-            total += _text_in_plain([part for part in level if not gc.is_tracked(part)] if tracked else level)
+        tracked, text = _split(level)
+        total += text
         children = list(chain.from_iterable(map(_parts, tracked)))
         total += _text_among(children)
         level = _opened(children)
@@ -98,6 +96,9 @@ def _opened(values: Sequence[Any]) -> Sequence[Any]:
         return [value if type(value) in _PLAIN else _members(value) for value in values if type(value) in open_kinds]
     if open_kinds == kinds:
         return values
+    if len(open_kinds) == 1:
+        (only,) = open_kinds
+        return [value for value in values if value.__class__ is only]
     return [value for value in values if type(value) in open_kinds] if open_kinds else ()
 
 
@@ -110,31 +111,34 @@ def _text_among(values: Sequence[Any]) -> int:
     return step * sum([len(value) for value in values[::step] if value.__class__ is str])
 
 
-def _text_in_plain(containers: Sequence[Any]) -> int:
-    """The text in containers of plain values, from some of them."""
-    step = 1 + len(containers) // _SAMPLE
-    return step * sum(map(_text_in, containers[::step]))
+def _split(level: Sequence[Any]) -> tuple[Sequence[Any], int]:
+    """The containers to look into, and the text in the others.
 
-
-def _text_in(container: Any) -> int:
-    some = list(islice(_parts(container), _SAMPLE))
-    return (1 + len(container) // _SAMPLE) * _text_among(some)
+    The garbage collector does not track a dictionary that holds plain values only, nor
+    tuples of such, which may be large inside: where a sample shows one, everything is looked into.
+    """
+    tracked = list(filter(gc.is_tracked, level))
+    if len(tracked) == len(level):
+        return level, 0
+    flat = [part for part in level if not gc.is_tracked(part)] if tracked else level
+    some = flat[:: 1 + len(flat) // _SAMPLE]
+    values = [value for part in some for value in islice(_parts(part), _SAMPLE)]
+    if tuple in set(map(type, chain(some, values))):
+        return level, 0
+    text = sum([len(value) for value in values if value.__class__ is str])
+    return tracked, text * sum(map(len, flat)) // max(1, len(values))
 
 
 def has_non_finite(value: Any, plainer: Callable[[Any], Any]) -> bool:
     """Whether a NaN or an infinity stands anywhere in a value; `plainer` opens what is not a plain container."""
-    level: Sequence[Any] = [(value,)]
+    level: list[Any] = [(value,)]
     while level:
-        if [part for held in level for part in _parts(held) if part.__class__ is float and part - part != 0]:
+        children = list(chain.from_iterable(map(_parts, level)))
+        if [child for child in children if child.__class__ is float and child - child != 0]:
             return True
-        children = list(chain.from_iterable(map(_parts, filter(_may_hold_more, level))))
         kinds = set(map(type, children)) - _SCALARS
         level = [child for child in children if child.__class__ in _PLAIN] if kinds & _PLAIN else []
         if kinds - _PLAIN:
             others = [child for child in children if type(child) in kinds and type(child) not in _PLAIN]
             level.append(tuple(map(plainer, others)))
     return False
-
-
-def _may_hold_more(container: Any) -> bool:
-    return container.__class__ is not dict or gc.is_tracked(container)

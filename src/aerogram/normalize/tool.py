@@ -20,7 +20,7 @@ from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
-from aerogram.normalize.result import ToolResult, read_json, text_block
+from aerogram.normalize.result import ToolResult, read_json, text_block, text_content
 from aerogram.normalize.stream import Drained, drain, settle
 from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
 from aerogram.reply import Notice, Problem
@@ -58,10 +58,10 @@ def _promise(annotation: Any) -> Output:
 
 
 def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
-    kind: Any = type(value)
+    kind = type(value)
     if kind is dict and "content" in value and _is_result(value):
         return ToolResult.of_wire(value, policy=policy)
-    if kind in _DATA or (_is_record(kind) and policy.registry.forms[kind].kind == "json"):
+    if kind in _DATA or kind in policy.registry.data:
         return _data(value, policy, promise)
     return _special(value, policy, promise, mime_type)
 
@@ -82,6 +82,8 @@ def _special(value: Any, policy: Policy, promise: Output, mime_type: str | None)
 def _formed(value: Any, policy: Policy, promise: Output) -> Any:
     """Failures and streams; anything else is data."""
     form = policy.registry.forms[type(value)]
+    if form.kind == "json" and is_structure(type(value)):
+        policy.registry.data.add(type(value))
     if form.kind == "exception":
         return ToolResult.failed(_safe_problem(value))
     if form.kind == "awaitable":
@@ -114,12 +116,11 @@ def _data(value: Any, policy: Policy, promise: Output, notices: tuple[Notice, ..
     body = encode_fast(value, policy)
     if body is None:
         return _careful_data(value, encode_carefully(value, policy), policy, promise, notices)
-    is_object = body.startswith(b"{")
-    if is_object or policy.blocks == "one" or not body.startswith(b"["):
-        content = b"[" + text_block(body) + b"]"
-    else:
-        content = _array(_texts(value, Encoded(body), policy))
-    return ToolResult.of_bytes(content, body, notices, is_boxed=promise.is_boxed or not is_object)
+    if body.startswith(b"{"):
+        return ToolResult.of_bytes(text_content(body), body, notices, promise.is_boxed)
+    is_listed = body.startswith(b"[") and policy.blocks == "each"
+    content = _array(_texts(value, Encoded(body), policy)) if is_listed else text_content(body)
+    return ToolResult.of_bytes(content, body, notices, is_boxed=True)
 
 
 def _careful_data(
@@ -208,11 +209,6 @@ def _is_result(value: Mapping[str, Any]) -> bool:
         and (meta is None or isinstance(meta, Mapping))
         and value.get("resultType", "complete") == "complete"
     )
-
-
-@lru_cache(maxsize=4096)
-def _is_record(kind: Any) -> bool:
-    return is_structure(kind) and not issubclass(kind, Mapping) and not _is_foreign_result(kind)
 
 
 def _is_foreign_result(kind: type) -> bool:

@@ -57,9 +57,10 @@ def encode(value: Any, policy: Policy) -> Encoded:
 def encode_fast(value: Any, policy: Policy) -> bytes | None:
     """The JSON of a value that needs no notice; none for any other."""
     try:
-        return _fast(value, policy)
+        body = _scalar(value, policy) if type(value) in _SCALARS else _object(value, policy)
     except Exception:  # noqa: BLE001 - orjson, a rule or the value's own method; the walk finds out where
         return None
+    return body if len(body) <= policy.max_bytes else None
 
 
 def encode_carefully(value: Any, policy: Policy) -> Encoded:
@@ -81,29 +82,24 @@ def encode_items(value: list[Any], policy: Policy) -> list[bytes] | None:
 _ITEMS = _SCALARS | {dict}
 
 
-def _fast(value: Any, policy: Policy) -> bytes:
-    kind = type(value)
-    if kind in _SCALARS:
-        return _scalar(value, policy)
+def _object(value: Any, policy: Policy) -> bytes:
     if policy.registry.overrides_native:
         raise Refused
-    if kind not in _PLAIN:
-        value = _opened(value, kind, policy)
-        kind = type(value)
-    if kind is dict and len(value) <= _FEW and _is_flat(value, policy.max_bytes // _FEW):
-        return _sized(orjson.dumps(value, option=_OPTIONS), policy)
+    if type(value) not in _PLAIN:
+        value = _opened(value, policy)
+    if type(value) is dict and len(value) <= _FEW and _is_flat(value, policy.max_bytes // _FEW):
+        return orjson.dumps(value, option=_OPTIONS)
     return _compound(value, policy)
 
 
-def _opened(value: Any, kind: type, policy: Policy) -> Any:
+def _opened(value: Any, policy: Policy) -> Any:
     """One step into an object; a model is surveyed first, for its serialiser copies what it holds."""
-    form = policy.registry.forms[kind]
-    if form.kind != "json":
+    form, convert, copies = policy.registry.forms[type(value)]
+    if form != "json":
         raise Refused
-    copies = is_open(kind) and stored_fields(kind) is None
     if copies and gc.is_tracked(value.__dict__) and extent(value, policy.max_bytes) > policy.max_bytes:
         raise Refused
-    return form.convert(value)
+    return convert(value)
 
 
 def _is_flat(value: dict[Any, Any], longest: int) -> bool:
@@ -124,17 +120,18 @@ def _is_flat(value: dict[Any, Any], longest: int) -> bool:
 def _scalar(value: Any, policy: Policy) -> bytes:
     if (type(value) is str and len(value) > policy.max_bytes) or (type(value) is float and value - value != 0):
         raise Refused
-    return _sized(orjson.dumps(value, option=_OPTIONS), policy)
+    return orjson.dumps(value, option=_OPTIONS)
 
 
 def _compound(value: Any, policy: Policy) -> bytes:
+    value = value if policy.registry.has_own else _unfolded(value)
     size = extent(value, policy.max_bytes)
     if size > policy.max_bytes:
         raise Refused
-    body = _dumps_within(policy.max_depth, _unfolded(value), _hook(policy, size))
+    body = _dumps_within(policy.max_depth, value, _hook(policy, size))
     if _NULL.search(body) and has_non_finite(value, _hook(policy, size)):  # orjson writes NaN as null and says nothing
         raise Refused
-    return _sized(body, policy)
+    return body
 
 
 def _unfolded(value: Any) -> Any:
@@ -156,12 +153,6 @@ def _fields(value: Any) -> list[Any] | None:
         return None
     held = list(map(_members, value))
     return held if set(map(len, held)) == {count} else None
-
-
-def _sized(body: bytes, policy: Policy) -> bytes:
-    if len(body) > policy.max_bytes:
-        raise Refused
-    return body
 
 
 def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
