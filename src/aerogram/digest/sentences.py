@@ -46,6 +46,7 @@ _HEADING_CHARS = 90
 _SHORTEST = 20
 _ORDINAL_DIGITS = 2
 _MOST_LINES = 1_000
+_MARK_CHARS = 8
 _MOST_ACCENTS = 16
 
 
@@ -131,29 +132,32 @@ def _line_kind(line: str) -> Literal["prose", "heading", "row", "code", "item", 
 
 def _prose_units(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int, int, SentenceKind]]:
     """A paragraph's sentences. Its lines may be wrapped anywhere; only a line that stops short ends one."""
-    if not lines:
-        return
-    width = max(last - first for first, last in lines)
-    first = lines[0][0]
+    width = max((last - first for first, last in lines), default=0)
+    first = lines[0][0] if lines else 0
     for number, (line_first, last) in enumerate(lines):
         is_last = number == len(lines) - 1
-        short = last - line_first < _SHORT_LINE * width and text[last - 1] not in ",-、，"
-        if not is_last and not (short and not _TERMINATED.search(text, max(line_first, last - 8), last)):
+        stops = not is_last and _stops_short(text, line_first, last, width)
+        if not is_last and not stops:
             continue
-        alone = first == line_first
-        heading = alone and _is_heading(text, first, last, short and not is_last, len(lines) == 1)
-        if heading:
+        if first == line_first and (stops or len(lines) == 1) and _is_heading(text, first, last):
             yield first, last, "heading"
         else:
             yield from _sentences(text, first, last)
         first = last + 1
 
 
-def _is_heading(text: str, first: int, last: int, stops_short: bool, whole_paragraph: bool) -> bool:
-    """A short line that no end mark closes, on its own or above the lines it introduces."""
-    if last - first > _HEADING_CHARS or not (stops_short or whole_paragraph) or _ITEM.match(text, first, last):
+def _stops_short(text: str, first: int, last: int, width: int) -> bool:
+    """Whether a line ends well before the paragraph's width, and not because a sentence ends or goes on below."""
+    if last - first >= _SHORT_LINE * width or text[last - 1] in ",-、，" or text[last + 1].islower():
         return False
-    return not _TERMINATED.search(text, max(first, last - 8), last)
+    return not _TERMINATED.search(text, max(first, last - _MARK_CHARS), last)
+
+
+def _is_heading(text: str, first: int, last: int) -> bool:
+    """Whether a line that stands by itself is short and no end mark closes it."""
+    if last - first > _HEADING_CHARS or _ITEM.match(text, first, last):
+        return False
+    return not _TERMINATED.search(text, max(first, last - _MARK_CHARS), last)
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, SentenceKind]]:

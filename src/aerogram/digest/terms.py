@@ -78,19 +78,18 @@ def content_words(folded: str) -> Iterator[str]:
 
 
 def _word_terms(word: str) -> Iterator[Term]:
-    yield Term(word, WHOLE, "whole")
+    """The terms of one word; together they weigh the same for every word, long or short."""
     parts = _PART.findall(word)
     if len(parts) > 1:
-        for part in parts:
-            if part not in stopwords():
-                yield from _word_terms(part)
-        return
-    if len(word) <= GRAM or word.isdigit():
-        return
-    yield Term(word[: max(4, round(STEM_SHARE * len(word)))], STEM, "prefix")
-    grams = {word[i : i + GRAM] for i in range(len(word) - GRAM + 1)}
-    for gram in sorted(grams):
-        yield Term(gram, GRAMS / len(grams))
+        yield Term(word, WHOLE, "whole")
+        yield from (term for part in parts if part not in stopwords() for term in _word_terms(part))
+    elif len(word) < GRAM or word.isdigit():
+        yield Term(word, WHOLE + STEM + GRAMS, "whole")
+    else:
+        yield Term(word, WHOLE, "whole")
+        yield Term(word[: max(GRAM, round(STEM_SHARE * len(word)))], STEM, "prefix")
+        grams = sorted({word[i : i + GRAM] for i in range(len(word) - GRAM + 1)})
+        yield from (Term(gram, GRAMS / len(grams)) for gram in grams)
 
 
 def _run_terms(run: str) -> Iterator[Term]:

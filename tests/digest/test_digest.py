@@ -1,0 +1,230 @@
+"""Digests: made for a question, by a policy, from the cache, by a writer, and verified after a restart."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from key_value.aio.stores.memory import MemoryStore
+
+from aerogram.archive import Archive
+from aerogram.digest import (
+    Cache,
+    Digester,
+    DigestPayload,
+    Draft,
+    Policy,
+    digest_text,
+    fetch,
+    query_hash,
+    read,
+    source_of,
+    verify,
+)
+from aerogram.errors import IntegrityError, ValidationFailed
+
+QUERY = "What does a ticket cost?"
+ALWAYS = Policy(mode="always")
+
+
+def test_a_digest_has_summary_key_points_and_evidence_for_the_question(long_ferry):
+    payload = digest_text(read(long_ferry), QUERY)
+    assert "A ticket costs four crowns" in payload.summary.replace("\n", " ")
+    assert payload.key_points
+    assert payload.original_chars == len(read(long_ferry).text)
+    said = [payload.summary, *payload.key_points, *(snippet.text for snippet in payload.evidence_snippets)]
+    assert payload.digest_chars == sum(map(len, said))
+    assert payload.compression_ratio == pytest.approx(payload.digest_chars / payload.original_chars, abs=1e-3)
+
+
+def test_another_question_gives_another_digest(long_ferry):
+    text = read(long_ferry)
+    one, other = digest_text(text, QUERY), digest_text(text, "When does ice stop the service?")
+    assert (one.summary, one.key_points, one.query_hash) != (other.summary, other.key_points, other.query_hash)
+    assert "Ice thicker" in other.summary
+    assert one.source_text_hash == other.source_text_hash
+
+
+def test_the_same_question_in_other_blanks_has_the_same_hash():
+    assert query_hash("  What  costs\na ticket? ") == query_hash("What costs a ticket?") != query_hash("What costs it?")
+
+
+def test_without_a_question_the_summary_says_what_the_text_is_about(ferry):
+    payload = digest_text(read(ferry), "")
+    assert payload.summary.startswith("The ferry leaves Holm")
+    assert payload.evidence_snippets == []
+
+
+def test_a_one_character_change_in_the_source_is_caught_and_named(ferry):
+    text = read(ferry)
+    payload = digest_text(text, QUERY)
+    outcome = verify(payload, text.text.replace("four crowns", "five crowns"))
+    assert not outcome
+    assert outcome.mismatch.field == "source_text_hash"
+    assert [mismatch.field for mismatch in outcome.mismatches][1] == "evidence_snippets[0].text"
+    with pytest.raises(IntegrityError, match="another text"):
+        outcome.require()
+    verify(payload, text).require()
+
+
+def test_a_doctored_quotation_is_named_even_when_the_hash_holds(ferry):
+    text = read(ferry)
+    data = digest_text(text, QUERY).model_dump()
+    data["evidence_snippets"][0]["text"] = data["evidence_snippets"][0]["text"].replace("four", "five")
+    assert verify(DigestPayload(**data), text).mismatch.field == "evidence_snippets[0].text"
+    data["evidence_snippets"][0]["locator"] = "char:0-99999"
+    assert verify(DigestPayload(**data), text).mismatch.field == "evidence_snippets[0].locator"
+
+
+async def test_the_archive_holds_the_text_by_its_hash_and_gives_it_back_whole_or_by_locator(print_pdf, ferry):
+    archive = Archive.in_memory()
+    found = await Digester(ALWAYS, archive=archive).digest(print_pdf(["A cover.", ferry]), QUERY)
+    assert found.archived
+    assert await fetch(archive, found.payload.source_text_hash) == found.text.text
+    for snippet in found.payload.evidence_snippets:
+        assert snippet.locator.startswith("page:2:char:")
+        assert await fetch(archive, found.payload.source_text_hash, snippet.locator) == snippet.text
+    assert await verify(found.payload, archive)
+
+
+async def test_a_digest_whose_text_is_not_archived_does_not_verify_there(ferry):
+    outcome = await verify(digest_text(read(ferry), QUERY), Archive.in_memory())
+    assert outcome.mismatch.field == "source_text_hash"
+
+
+async def test_a_digest_verifies_after_a_restart_against_file_and_archive(tmp_path, print_pdf, ferry):
+    """The digest is made here and checked by a new process that has nothing but the files."""
+    (tmp_path / "a.pdf").write_bytes(print_pdf([ferry, "終わりの頁。"]))
+    async with Archive.at(tmp_path / "archive") as archive:
+        found = await Digester(ALWAYS, archive=archive).digest(tmp_path / "a.pdf", QUERY)
+    (tmp_path / "digest.json").write_text(found.payload.to_json(), encoding="utf-8")
+    program = (
+        "import asyncio, pathlib, sys\n"
+        "from aerogram.archive import Archive\n"
+        "from aerogram.digest import deserialize_payload, read, verify\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "payload = deserialize_payload((folder / 'digest.json').read_text(encoding='utf-8'))\n"
+        "assert payload.evidence_snippets\n"
+        "print(bool(verify(payload, read(folder / 'a.pdf'))))\n"
+        "async def archived():\n"
+        "    async with Archive.at(folder / 'archive') as archive:\n"
+        "        return await verify(payload, archive)\n"
+        "print(bool(asyncio.run(archived())))\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "source", "query", "reason"),
+    [
+        (Policy(mode="off"), "long", QUERY, "off"),
+        (Policy(), "short", QUERY, "too_small"),
+        (Policy(), "long", "quantum chromodynamics", "not_relevant"),
+        (Policy(), "", QUERY, "empty"),
+        (Policy(), "long", QUERY, None),
+        (Policy(mode="always"), "short", "quantum chromodynamics", None),
+    ],
+)
+async def test_the_policy_says_what_is_digested_and_why_not(ferry, long_ferry, policy, source, query, reason):
+    text = {"long": long_ferry, "short": ferry}.get(source, "")
+    found = await Digester(policy).digest(text, query)
+    assert found.skipped == reason
+    assert (found.payload is None) == (reason is not None)
+    assert found.text.text == read(text).text
+
+
+async def test_always_gives_an_empty_text_an_empty_digest_and_says_so():
+    found = await Digester(ALWAYS).digest(b"  \n", QUERY)
+    assert (found.skipped, found.payload.summary, found.payload.original_chars) == ("empty", "", 0)
+
+
+async def test_a_digest_is_never_digested_again(long_ferry):
+    first = await Digester(ALWAYS).digest(long_ferry, QUERY)
+    for source in (first.payload, source_of("ferry", first)):
+        again = await Digester(ALWAYS).digest(source, "Another question?")
+        assert again.skipped == "already_digest"
+        assert again.payload == first.payload
+
+
+def test_settings_outside_the_contract_are_refused():
+    for wrong in (
+        {"snippets": 11},
+        {"snippet_chars": 501},
+        {"summary_chars": 2001},
+        {"key_points": 11},
+        {"mode": "now"},
+    ):
+        with pytest.raises(ValidationFailed):
+            Policy(**wrong)
+
+
+async def test_the_cache_answers_for_the_same_text_question_and_settings_only(long_ferry):
+    for cache in (Cache(), Cache(MemoryStore())):
+        digester = Digester(ALWAYS, cache=cache)
+        first = await digester.digest(long_ferry, QUERY)
+        again = await digester.digest(long_ferry + "\n\n", f"  {QUERY}")
+        assert (first.cached, again.cached) == (False, True)
+        assert again.payload == first.payload
+        assert not (await digester.digest(long_ferry, "When is it cold?")).cached
+        assert not (await digester.digest(long_ferry + "!", QUERY)).cached
+        assert not (await Digester(Policy(mode="always", snippets=2), cache=cache).digest(long_ferry, QUERY)).cached
+        assert not (await Digester(ALWAYS, cache=cache, writer=brief).digest(long_ferry, QUERY)).cached
+
+
+def brief(assignment):
+    return Draft(f"{len(assignment.text)} characters on {assignment.query}", ("One point.",))
+
+
+async def brief_later(assignment):
+    await asyncio.sleep(0)
+    return brief(assignment)
+
+
+@pytest.mark.parametrize("writer", [brief, brief_later, partial(brief_later)])
+async def test_a_writer_may_write_the_summary_and_key_points(long_ferry, writer):
+    found = await Digester(ALWAYS, writer=writer).digest(long_ferry, QUERY)
+    assert found.payload.summary.endswith("characters on What does a ticket cost?")
+    assert found.payload.key_points == ["One point."]
+    assert found.notices == ()
+    assert verify(found.payload, found.text)
+
+
+async def never(assignment):
+    await asyncio.sleep(60)
+
+
+def broken(assignment):
+    raise RuntimeError("no model today")
+
+
+@pytest.mark.parametrize(
+    ("writer", "reason"),
+    [
+        (broken, "no model today"),
+        (never, "TimeoutError"),
+        (lambda _: None, "the writer gave no summary"),
+        (lambda _: Draft("  ", ()), "the writer gave no summary"),
+        (lambda _: Draft("x" * 2001, ()), "the summary has 2001 characters; the limit is 2000"),
+        (lambda _: Draft("x", ("y",) * 11), "there are 11 key points; the limit is 10"),
+        (lambda _: Draft("x", ("y" * 501,)), "a key point is text of 1 to 500 characters"),
+        (lambda _: Draft("x", (3,)), "a key point is text of 1 to 500 characters"),
+    ],
+)
+async def test_when_the_writer_fails_the_text_speaks_for_itself(long_ferry, writer, reason):
+    cache = Cache()
+    found = await Digester(ALWAYS, writer=writer, writer_timeout=0.05, cache=cache).digest(long_ferry, QUERY)
+    plain = digest_text(read(long_ferry), QUERY)
+    assert found.payload == plain
+    assert [(notice.code, notice.context["reason"]) for notice in found.notices] == [("FALLBACK_USED", reason)]
+    again = await Digester(ALWAYS, writer=writer, writer_timeout=0.05, cache=cache).digest(long_ferry, QUERY)
+    assert not again.cached
+
+
+def test_the_core_does_not_load_the_digest_models():
+    program = "import sys, aerogram; print([name for name in sys.modules if name.startswith('aerogram.digest')])"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout.replace("'", '"')) == []

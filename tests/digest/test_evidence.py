@@ -1,0 +1,137 @@
+"""Evidence: passages that bear on the question, whole, apart, and honestly scored."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aerogram.digest import Locator, Policy, digest_text, read, verify
+from aerogram.digest.terms import fold
+from digest_quality import document, questions
+
+
+def snippets(text, query, **options):
+    return digest_text(read(text), query, **options).evidence_snippets
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("What does a ticket cost?", "A ticket costs four crowns"),
+        ("ferries leaving", "The ferry leaves Holm"),
+        ("How thick may the ice be?", "Ice thicker than twenty centimetres"),
+        ("WHO SELLS COFFEE", "Coffee is sold by the harbour master"),
+    ],
+)
+def test_the_query_decides_what_comes_first(ferry, query, expected):
+    assert expected in snippets(ferry, query)[0].text.replace("\n", " ")
+
+
+LANGUAGES = {
+    "ja": ("犬は庭にいる。猫は屋根で眠る。鳥は木で歌う。魚は池で泳ぐ。", "猫はどこで眠りますか"),
+    "zh": ("狗在院子里。猫在屋顶上睡觉。鸟在树上唱歌。鱼在池塘里游。", "猫在哪里睡觉？"),
+    "ko": ("개는 마당에 있습니다. 고양이는 지붕에서 잡니다. 새는 노래합니다.", "고양이가 어디에서 자나요?"),
+    "de": ("Der Hund liegt im Hof. Die Häuser haben rote Dächer. Der Vogel singt.", "Welches Haus hat ein Dach?"),
+    "ru": ("Собака лежит во дворе. Кошки спят на крыше. Птица поёт на дереве.", "Где спит кошка?"),
+}
+ANSWERS = {
+    "ja": "猫は屋根で眠る。",
+    "zh": "猫在屋顶上睡觉。",
+    "ko": "고양이는 지붕에서 잡니다.",
+    "de": "Die Häuser haben rote Dächer.",
+    "ru": "Кошки спят на крыше.",
+}
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_inflected_and_unspaced_languages_are_understood(language):
+    text, query = LANGUAGES[language]
+    assert ANSWERS[language] in snippets(text, query, policy=Policy(snippet_chars=40))[0].text
+
+
+def test_what_has_nothing_to_do_with_the_question_is_not_offered(ferry):
+    assert snippets(ferry, "quantum chromodynamics") == []
+    assert snippets(ferry, "") == []
+
+
+def test_scores_tell_a_full_match_from_a_faint_one(ferry):
+    full = snippets(ferry, "the waiting room is heated with driftwood")[0].relevance_score
+    faint = snippets(ferry, "heated debates about parliament, budgets and taxes")[0].relevance_score
+    assert full > 0.9
+    assert 0 < faint < 0.3
+
+
+@given(st.sampled_from(questions("tune")), st.integers(80, 500))
+def test_snippets_are_exact_whole_apart_and_within_the_limit(question, limit):
+    text = document(question["document"])
+    payload = digest_text(text, question["question"], Policy(snippet_chars=limit))
+    assert verify(payload, text)
+    spans = []
+    for snippet in payload.evidence_snippets:
+        place = Locator.parse(snippet.locator)
+        assert text.paged == (place.page is not None)
+        assert 0 < len(snippet.text) <= limit
+        assert snippet.text == snippet.text.strip()
+        assert 0 < snippet.relevance_score <= 1
+        spans.append((place.page or 0, place.start, place.end))
+    for one, other in zip(sorted(spans), sorted(spans)[1:], strict=False):
+        assert one[0] != other[0] or one[2] <= other[1]
+    scores = [snippet.relevance_score for snippet in payload.evidence_snippets]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_sentences_are_whole_across_abbreviations_ordinals_and_wrapped_lines():
+    text = "Am 3. Mai kam Dr. Wiese, z. B. mit\ndem Rad. Danach regnete es. Er kaufte ca. 5 Kilo Brot."
+    found = snippets(text, "Wann kam Wiese mit dem Rad?", policy=Policy(snippet_chars=60))
+    assert found[0].text == "Am 3. Mai kam Dr. Wiese, z. B. mit\ndem Rad."
+
+
+def test_a_table_row_comes_with_its_columns_and_a_heading_lends_its_words():
+    rows = "\n".join(f"| part {n} | {n * 7} kg | shelf {n % 5} |" for n in range(60))
+    text = f"# Store\n\nWords about the store.\n\n| name | weight | place |\n|---|---|---|\n{rows}\n"
+    assert "| part 41 | 287 kg | shelf 1 |" in snippets(text, "weight of part 41")[0].text
+    sections = "\n\n".join(
+        f"## {name}\n\nIt is open from {n} o'clock on." for n, name in enumerate(["Bath", "Library", "Mill"])
+    )
+    assert "2 o'clock" in snippets(sections, "When does the mill open?")[0].text
+
+
+def test_folding_keeps_every_place():
+    for code in range(0x110000):
+        if not 0xD800 <= code <= 0xDFFF:
+            assert len(fold(chr(code))) == 1
+
+
+def _train(corpus, size=8):
+    """A real, if small, model of meaning: words by the words they share sentences with, reduced to `size` numbers."""
+    words = sorted({word for line in corpus for word in line.lower().split()})
+    place = {word: number for number, word in enumerate(words)}
+    counts = np.zeros((len(words), len(words)))
+    for line in corpus:
+        for one in line.lower().split():
+            for other in line.lower().split():
+                counts[place[one], place[other]] += 1
+    left, strength, _ = np.linalg.svd(np.log1p(counts))
+    vectors = left[:, :size] * strength[:size]
+
+    def embed(texts):
+        found = [
+            [vectors[place[w]] for w in t.lower().replace(".", "").replace("?", "").split() if w in place]
+            for t in texts
+        ]
+        return np.array([np.mean(rows, axis=0) if rows else np.zeros(size) for rows in found])
+
+    return embed
+
+
+def test_an_embedding_finds_what_shares_no_word_with_the_question():
+    corpus = [
+        "physician doctor hospital illness", "doctor hospital nurse illness", "physician nurse hospital",
+        "boat ship harbour sail", "ship captain harbour", "boat captain sail",
+        "bread oven flour", "oven dough bread", "flour dough baker",
+    ]  # fmt: skip
+    text = "The captain left the harbour.\n\nThe doctor was in the hospital.\n\nThe baker made dough."
+    assert snippets(text, "physician?") == []
+    found = snippets(text, "physician?", embed=_train(corpus))
+    assert "doctor" in found[0].text
+    assert verify(digest_text(read(text), "physician?", embed=_train(corpus)), read(text))
