@@ -20,6 +20,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from aerogram.archive import Archive
@@ -105,7 +106,7 @@ class Contract:
     retrieve: str | None = "retrieve"
     clock: Callable[[], float] = time.perf_counter
 
-    @property
+    @cached_property
     def speaker(self) -> Dialect:
         """The dialect that replies are encoded in."""
         return dialect_named(self.dialect)
@@ -167,10 +168,10 @@ class Contract:
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with its request id, and what its dialect requires."""
-        if reply.request_id is None or reply.client_tag is None:
-            reply = reply.replace(
-                request_id=reply.request_id or call.request_id, client_tag=reply.client_tag or call.client_tag
-            )
+        if reply.request_id is None:
+            reply = reply.replace(request_id=call.request_id)
+        if reply.client_tag is None and call.client_tag is not None:
+            reply = reply.replace(client_tag=call.client_tag)
         elapsed = (self.clock() - call.started) * 1000
         return self.speaker.complete(reply, operation=call.operation, duration_ms=elapsed)
 

@@ -1,13 +1,13 @@
 """FastMCP: `install(server)`, and every tool and resource of a FastMCP server answers under a contract.
 
 A transform hands out copies of the server's tools: with the output schema of the dialect, with the reply controls
-among their inputs, and with a `_run` that keeps hold of the handler's own value. A middleware makes unknown tools
-the protocol errors that the specification wants. An extension tells clients what is on offer.
+among their inputs, and with a `_run` that keeps hold of the handler's own value. An extension tells clients what is
+on offer, and makes unknown tools the protocol errors that the specification wants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from aerogram.negotiation import EXTENSION
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
 from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, default_contract
-from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, sdk_blocks
 
 try:
     import mcp_types
@@ -32,7 +32,6 @@ try:
     from fastmcp.resources.base import Resource
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
-    from fastmcp.server.middleware import Middleware
     from fastmcp.server.transforms import Transform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from fastmcp.utilities.components import public_result_meta
@@ -74,7 +73,6 @@ def install(
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     who = principal or _token_principal
     server.add_transform(_Replies(service, who))
-    server.add_middleware(_UnknownTools())
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
@@ -107,16 +105,18 @@ class _Own:
 class _Sent(ToolResult):
     """A result that is JSON already and goes to the wire as it stands."""
 
-    @classmethod
-    def of(cls, wire: dict[str, Any]) -> _Sent:
-        sent = to_sdk(wire)
-        return cls.model_construct(
-            content=sent.content, structured_content=sent.structured_content, meta=sent.meta, is_error=sent.is_error
+    def __init__(self, wire: Mapping[str, Any]) -> None:
+        # past the base class, which would serialise everything once more
+        super(ToolResult, self).__init__(
+            content=sdk_blocks(wire["content"]),
+            structured_content=wire.get("structuredContent"),
+            meta=wire.get("_meta"),
+            is_error=wire.get("isError", False),
         )
 
     def to_mcp_result(self) -> mcp_types.CallToolResult:
-        return mcp_types.CallToolResult.model_construct(
-            content=self.content, structured_content=self.structured_content, meta=self.meta, is_error=self.is_error
+        return mcp_types.CallToolResult(
+            content=self.content, structured_content=self.structured_content, is_error=self.is_error, _meta=self.meta
         )
 
 
@@ -129,12 +129,12 @@ class _Replies(Transform):
         self._copies: dict[tuple[int, bool], tuple[Tool, Tool]] = {}
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        caller = self._caller()
-        return [self._replying(tool, caller) for tool in tools]
+        is_legacy = self._service.is_legacy(self._principal())
+        return [self._replying(tool, is_legacy) for tool in tools]
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)
-        return None if tool is None else self._replying(tool, self._caller())
+        return None if tool is None else self._replying(tool)
 
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
         resource = await call_next(uri, version=version)
@@ -151,19 +151,19 @@ class _Replies(Transform):
         capabilities = request.session.client_capabilities
         return Caller(request.meta, self._principal(), capabilities.extensions if capabilities is not None else None)
 
-    def _replying(self, tool: Tool, caller: Caller) -> Tool:
+    def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
         """The copy of a tool that answers under the contract; one is enough for as long as the tool lives."""
-        key = (id(tool), self._service.is_legacy(caller))
+        key = (id(tool), is_legacy)
         held = self._copies.get(key)
         if held is not None and held[0] is tool:
             return held[1]
         if len(self._copies) >= MOST_COPIES:  # providers may make new tools for each request
             self._copies.clear()
-        copy = self._copy(tool, caller)
+        copy = self._copy(tool, is_legacy)
         self._copies[key] = (tool, copy)
         return copy
 
-    def _copy(self, tool: Tool, caller: Caller) -> Tool:
+    def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
         service, own = self._service, _giving_own_value(tool)
         outputs = tool.output_schema
         profile = service.profile(
@@ -174,7 +174,7 @@ class _Replies(Transform):
             returns=tool.return_type,
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
-        listed = service.output_schema(profile, caller)
+        listed = service.output_schema(profile, is_legacy)
         copy = tool.model_copy(
             update={"parameters": profile.controls.extend(tool.parameters), "output_schema": listed and dict(listed)}
         )
@@ -215,7 +215,7 @@ def _giving_own_value(tool: Tool) -> Tool:
 
 def _result(sent: Any, tool: Tool) -> ToolResult:
     """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
-    return _Sent.of(sent) if isinstance(sent, dict) else tool.convert_result(sent)
+    return _Sent(sent) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
 def _converted(tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
@@ -263,16 +263,6 @@ def _upstream_fault(error: Exception) -> Exception:
     if is_timeout_error(error):
         return Unavailable("Upstream request timed out, please retry")
     return error
-
-
-class _UnknownTools(Middleware):
-    """A tool that is not there is a mistake in the request, so the answer is a protocol error."""
-
-    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-        try:
-            return await call_next(context)
-        except (NotFoundError, DisabledError):
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {context.message.name!r}") from None
 
 
 # Resources
@@ -342,7 +332,11 @@ def _archive_template(service: Service, principal: Principal) -> ResourceTemplat
 
 
 class _Negotiation(ServerExtension):
-    """Advertises dialects, channels and budget; the client's settings are read with each call."""
+    """Advertises dialects, channels and budget; the client's settings are read with each call.
+
+    As the last gate before a tool it also sees to it that an unknown one is answered with a protocol error, because
+    that is a mistake in the request and not in the arguments.
+    """
 
     identifier = EXTENSION
 
@@ -351,3 +345,9 @@ class _Negotiation(ServerExtension):
 
     def settings(self) -> dict[str, Any]:
         return self._service.offer.settings()
+
+    async def intercept_tool_call(self, params: Any, _context: Any, call_next: Any) -> Any:
+        try:
+            return await call_next()
+        except (NotFoundError, DisabledError):
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name!r}") from None

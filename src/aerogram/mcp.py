@@ -121,7 +121,8 @@ class _Tools(ToolManager):
         return None if tool is None else self._replying(tool)
 
     def list_tools(self) -> list[Tool]:
-        return [self._replying(tool) for tool in super().list_tools()]
+        is_legacy = self._service.is_legacy(self._principal())
+        return [self._replying(tool, is_legacy) for tool in super().list_tools()]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
         """A tool that is not there is a mistake in the request, so the answer is a protocol error."""
@@ -130,16 +131,15 @@ class _Tools(ToolManager):
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {name!r}")
         return await tool.run(arguments, context, convert_result=convert_result)
 
-    def _replying(self, tool: Tool) -> Tool:
+    def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
         """The copy of a tool that answers under the contract; one is enough for as long as the tool is registered."""
-        caller = Caller(principal=self._principal())
-        key = (tool.name, self._service.is_legacy(caller))
+        key = (tool.name, is_legacy)
         held = self._copies.get(key)
         if held is None or held[0] is not tool:
-            held = self._copies[key] = (tool, self._copy(tool, caller))
+            held = self._copies[key] = (tool, self._copy(tool, is_legacy))
         return held[1]
 
-    def _copy(self, tool: Tool, caller: Caller) -> Tool:
+    def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
         service = self._service
         profile = service.profile(
             tool.name,
@@ -156,7 +156,7 @@ class _Tools(ToolManager):
                 return await tool.run(arguments, context)
             return await self._run(profile, tool, arguments, context)
 
-        listed = service.output_schema(profile, caller)
+        listed = service.output_schema(profile, is_legacy)
         vars(copy).update(run=run, output_schema=listed and dict(listed))
         return copy
 

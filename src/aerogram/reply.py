@@ -298,7 +298,7 @@ class Reply(Generic[T]):
 
     def replace(self, **changes: Any) -> Reply[T]:
         """The same reply with some fields changed."""
-        return replace(self, **changes)
+        return Reply(**{**self.__dict__, **changes})
 
     def said(self) -> Mapping[str, Any]:
         """The fields that say something, by name; `data` is always among them."""
@@ -343,7 +343,7 @@ class Reply(Generic[T]):
         metered = {name: value for name, value in readings.items() if name in missing}
         if metered:
             said["telemetry"] = replace(self.telemetry or Telemetry(), **metered)
-        return replace(self, **said) if said else self
+        return self.replace(**said) if said else self
 
 
 def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:

@@ -176,15 +176,15 @@ class Service:
         is_content = _is_content(returns, self.contract.forms.registry)
         return Profile(name, given, outputs, is_boxed, is_content)
 
-    def output_schema(self, profile: Profile, caller: Caller) -> Mapping[str, Any] | None:
+    def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own."""
-        if self.is_legacy(caller) or self.contract.speaker.name == "bare":
+        if is_legacy or self.contract.speaker.name == "bare":
             return profile.own_schema
         return None if profile.is_content else self._listed
 
-    def is_legacy(self, caller: Caller) -> bool:
-        """Whether this caller is served the legacy format: the payload alone, as before there was an envelope."""
-        return not self.flags.enabled(RESPONSE_CONTRACT_V2.name, caller.principal)
+    def is_legacy(self, principal: str | None) -> bool:
+        """Whether a caller is served the legacy format: the payload alone, as before there was an envelope."""
+        return not self.flags.enabled(RESPONSE_CONTRACT_V2.name, principal)
 
     # Calls
 
@@ -192,7 +192,7 @@ class Service:
         """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
         agreed = agree(self.offer, caller.settings)
         notices = agreed.notices
-        if self.is_legacy(caller):
+        if self.is_legacy(caller.principal):
             notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
             agreed = replace(agreed, dialect="bare")
         contract = self._agreed(agreed)
@@ -213,7 +213,7 @@ class Service:
     def refused(self, profile: Profile, caller: Caller) -> Opened:
         """The call whose arguments were refused, to answer it with the reason."""
         call = Call(operation=profile.name, request_id=caller.request_id, principal=caller.principal)
-        legacy = Agreed(dialect="bare") if self.is_legacy(caller) else agree(self.offer, caller.settings)
+        legacy = Agreed(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
         return Opened(profile, self._agreed(legacy), call, {})
 
     def _agreed(self, agreed: Agreed) -> Contract:

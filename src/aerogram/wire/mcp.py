@@ -21,13 +21,14 @@ from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.reply import Problem, Reply
 from aerogram.wire.channels import Channels
 
-__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "read_error", "to_sdk", "tool_result"]
+__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "read_error", "sdk_blocks", "to_sdk", "tool_result"]
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
 PREFIX: Final = "dev.aerogram/"
 BOX: Final = "result"
+_TEXT: Final = frozenset({"type", "text"})
 
 SchemaForm: TypeAlias = Literal["slim", "full"]
 
@@ -95,27 +96,24 @@ def output_schema(dialects: Sequence[Dialect], form: SchemaForm = "slim") -> dic
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:
-    """A result as the mcp SDK's `CallToolResult`, without validating again what is valid already.
-
-    Blocks that are the SDK's own objects stay what they are.
-    """
+    """A result as the mcp SDK's `CallToolResult`; blocks that are the SDK's own objects stay what they are."""
     try:
         from mcp_types import CallToolResult
     except ImportError:
         raise MissingExtra("mcp", "mcp") from None
-    return CallToolResult.model_construct(
-        content=[_block(block) for block in result["content"]],
+    return CallToolResult(
+        content=sdk_blocks(result["content"]),
         structured_content=result.get("structuredContent"),
         is_error=result.get("isError", False),
-        meta=result.get("_meta"),
+        _meta=result.get("_meta"),
     )
 
 
-def _block(wire: Any) -> Any:
+def sdk_blocks(content: Sequence[Any]) -> list[Any]:
+    """Content blocks as objects of the mcp SDK."""
     from mcp_types import CallToolResult, TextContent
 
-    if not isinstance(wire, Mapping):
-        return wire
-    if wire.keys() == {"type", "text"}:
-        return TextContent.model_construct(type="text", text=wire["text"])
-    return CallToolResult.model_validate({"content": [wire]}).content[0]
+    if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == _TEXT:
+        return [TextContent(type="text", text=content[0]["text"])]
+    blocks: list[Any] = CallToolResult.model_validate({"content": list(content)}).content
+    return blocks

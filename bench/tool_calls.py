@@ -1,0 +1,113 @@
+"""Tool calls: the same in-memory call of FastMCP and of the MCP SDK with Aerogram on, as a multiple of it off."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+import mcp
+from fastmcp import Client, FastMCP
+from mcp.server.mcpserver import MCPServer
+
+from aerogram.contract import Contract
+from aerogram.fastmcp import install as install_fastmcp
+from aerogram.mcp import install as install_sdk
+from aerogram.service import Caller, Service
+from aerogram.wire.mcp import to_sdk
+
+ROUNDS = 30
+CALLS = (
+    ("record", "record", {"task_id": "x"}, 20),
+    ("untyped dict", "untyped", {"task_id": "x"}, 20),
+    ("1,000 rows", "rows", {}, 1),
+)
+ROWS = [
+    {"id": f"task-{number:05}", "title": "Implement the login page", "score": 0.87, "tags": ["auth", "ui"]}
+    for number in range(1000)
+]
+
+
+@dataclass
+class Task:
+    task_id: str
+    status: str
+    title: str
+
+
+async def record(task_id: str) -> Task:
+    return Task(task_id, "pending", "Implement the login page")
+
+
+async def untyped(task_id: str) -> dict:
+    return {"task_id": task_id, "status": "pending", "title": "Implement the login page"}
+
+
+async def rows() -> list[dict]:
+    return ROWS
+
+
+def fastmcp_server(*, on):
+    server = FastMCP("bench")
+    for handler in (record, untyped, rows):
+        server.tool(handler)
+    if on:
+        install_fastmcp(server)
+    return Client(server)
+
+
+def sdk_server(*, on):
+    server = MCPServer("bench", log_level="CRITICAL")
+    for handler in (record, untyped, rows):
+        server.add_tool(handler)
+    if on:
+        install_sdk(server)
+    return mcp.Client(server)
+
+
+async def _once(client, name, arguments, count):
+    start = time.process_time()
+    for _ in range(count):
+        await client.call_tool(name, arguments)
+    return (time.process_time() - start) / count
+
+
+async def compare(make, name, arguments, count):
+    """The least CPU time of a call with Aerogram off and on; the rounds are interleaved."""
+    async with make(on=False) as off, make(on=True) as on:
+        await _once(off, name, arguments, 3)
+        await _once(on, name, arguments, 3)
+        fastest = [float("inf"), float("inf")]
+        for _ in range(ROUNDS):
+            for index, client in enumerate((off, on)):
+                fastest[index] = min(fastest[index], await _once(client, name, arguments, count))
+    return fastest
+
+
+async def measure():
+    print(f"{'in-memory call':<24}{'off':>10}{'on':>10}{'ratio':>8}")
+    for framework, make in (("FastMCP", fastmcp_server), ("MCP SDK", sdk_server)):
+        for title, name, arguments, count in CALLS:
+            off, on = await compare(make, name, arguments, count)
+            print(f"{framework + ' ' + title:<24}{off * 1e6:>8.0f}us{on * 1e6:>8.0f}us{on / off:>7.2f}x")
+    print(f"of which in the server  {await server_side() * 1e6:>18.0f}us")
+
+
+async def server_side():
+    """What Aerogram itself takes for a small reply; the rest is the client, which validates the listed schema."""
+    service = Service(Contract())
+    profile = service.profile("untyped", inputs={})
+    value = await untyped("x")
+    fastest = float("inf")
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        for _ in range(200):
+            to_sdk(await service.answer(service.open(profile, {"task_id": "x"}, Caller()), value))
+        fastest = min(fastest, (time.process_time() - start) / 200)
+    return fastest
+
+
+def main():
+    asyncio.run(measure())
+
+
+if __name__ == "__main__":
+    main()
