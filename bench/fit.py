@@ -105,9 +105,7 @@ def growth():
         kept = len(fit(Reply.ok(rows), budget, measure=CountingSizer(), archive=False).reply.data)
         priced = CountingSizer.priced
         (taken,) = best(lambda budget=budget: fit(Reply.ok(rows), budget, measure=SIZER, archive=False), rounds=3)
-        print(
-            f"  {budget:>6} tokens: {taken * 1e3:6.1f} ms, {kept:>5} items kept, {priced / kept:.2f} pieces priced per item"
-        )
+        print(f"  {budget:>6} tokens: {taken * 1e3:5.1f} ms, {kept:>5} items kept, {priced / kept:.2f} prices per item")
 
 
 async def _send(archive, rows):

@@ -26,6 +26,8 @@ __all__ = ["Part", "Reducer"]
 
 BYTES_PER_UNIT: Final = 64
 """No piece is counted that has more bytes than this for each unit of room: it cannot fit."""
+CHARACTERS_PER_UNIT: Final = 4
+"""The first guess at how much text fits."""
 ITEMS_PER_UNIT: Final = 4
 """As BYTES_PER_UNIT, for the items of a list."""
 SHORTEST_CLIP: Final = 24
@@ -109,7 +111,7 @@ class Reducer:
 
     def _reduce_text(self, text: str, room: float) -> Part | None:
         """Clip to what fits, guessing the length from the cost so far."""
-        length = min(len(text) - 1, int(room * BYTES_PER_UNIT))
+        length = min(len(text) - 1, max(int(room * CHARACTERS_PER_UNIT), SHORTEST_CLIP))
         best: Part | None = None
         for _ in range(TEXT_ROUNDS):
             if length < SHORTEST_CLIP:
