@@ -110,6 +110,16 @@ class HostileError(Exception):
         raise RuntimeError
 
 
+class Leaving:
+    def __str__(self) -> str:
+        raise SystemExit(1)
+
+
+class FalseBlock:
+    def __block__(self) -> Any:
+        return {"type": "text"}
+
+
 class NotText:
     def __str__(self) -> Any:
         return 3  # noqa: PLE0307 - that is the point
@@ -127,6 +137,8 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "recurses": Recursing,
     "exception that raises": HostileError,
     "text that is none": NotText,
+    "leaves the program": Leaving,
+    "block that is none": FalseBlock,
 }
 
 

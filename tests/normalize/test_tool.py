@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from fastmcp.tools.base import ToolResult as FastMCPResult
 from mcp.types import CallToolResult, ImageContent, TextContent
 
 from aerogram.errors import ContractError, NotFound
@@ -126,12 +127,22 @@ def test_result_of_the_sdk_that_could_not_be_sent_is_mended():
     broken = CallToolResult(
         content=[TextContent(type="text", text="\ud800")], structured_content={"a": 1}, is_error=True
     )
-    result = normalize_tool_result(broken)
-    assert result.to_wire() == {
+    wire = normalize_tool_result(broken).to_wire()
+    assert wire.pop("_meta")["dev.aerogram/notices"]
+    assert wire == {
         "content": [{"type": "text", "text": "\ufffd"}],
         "structuredContent": {"a": 1},
         "isError": True,
     }
+
+
+def test_result_of_fastmcp_that_could_not_be_sent_is_mended():
+    broken = FastMCPResult(
+        content=[TextContent(type="text", text="\ud800")], structured_content={"a": 1}, meta={"k": 1}
+    )
+    wire = normalize_tool_result(broken).to_wire()
+    assert wire["content"] == [{"type": "text", "text": "\ufffd"}] and wire["structuredContent"] == {"a": 1}
+    assert wire["_meta"]["k"] == 1
 
 
 def test_foreign_result_can_be_wrapped_and_comes_back_as_itself():

@@ -65,12 +65,13 @@ class ToolResult:
         rules = policy or Policy()
         blocks = [_explicit(item, rules) for item in ([content] if isinstance(content, str) else content)]
         written = None if structured_content is _ABSENT else encode(structured_content, rules)
-        self.body = b"[" + b",".join(blocks) + b"]"
+        self.body = b"[" + b",".join(body for body, _ in blocks) + b"]"
         self._structured = written.body if written else None
         self._more = read_json(encode(dict(meta), rules).body) if meta else None
         self.isError = is_error
         self.is_boxed = written is not None and not written.body.startswith(b"{")
-        self.notices = written.notices if written else ()
+        said = tuple(notice for _, notices in blocks for notice in notices)
+        self.notices = said + written.notices if written else said
 
     @classmethod
     def of_bytes(
@@ -94,23 +95,27 @@ class ToolResult:
         """The result of another package as ours; `to_mcp` gives the same object back."""
         if isinstance(result, cls):
             return result
-        wire = result.to_mcp_result() if hasattr(result, "to_mcp_result") else result
-        dumped = wire if isinstance(wire, Mapping) else wire.model_dump(by_alias=True, exclude_none=True)
-        return cls.of_wire(dumped, foreign=result)
+        made = cls.copied(result)
+        made._foreign = result
+        return made
 
     @classmethod
-    def of_wire(cls, wire: Mapping[str, Any], *, foreign: Any = None, policy: Policy | None = None) -> ToolResult:
+    def copied(cls, result: Any) -> ToolResult:
+        """A result that says the same as one of the mcp SDK or of FastMCP, in words that can be sent."""
+        structured = _ABSENT if result.structured_content is None else result.structured_content
+        return cls(result.content, structured, is_error=result.is_error, meta=result.meta)
+
+    @classmethod
+    def of_wire(cls, wire: Mapping[str, Any], policy: Policy | None = None) -> ToolResult:
         """A result from the dictionary that the protocol writes."""
         structured = wire.get("structuredContent")
-        made = cls(
+        return cls(
             wire.get("content", ()),
             _ABSENT if structured is None else structured,
             is_error=wire.get("isError") is True,
             meta=wire.get("_meta") or wire.get("meta"),
             policy=policy,
         )
-        made._foreign = foreign
-        return made
 
     @classmethod
     def failed(cls, problem: Problem) -> ToolResult:
@@ -219,14 +224,17 @@ def read_json(body: bytes) -> Any:
     return json.loads(body) if _LARGE.search(body) else orjson.loads(body)
 
 
-def _explicit(item: Any, policy: Policy) -> bytes:
+def _explicit(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
+    """A block as JSON, and what had to be changed in it."""
     if isinstance(item, str):
-        return text_block(encode(item, policy).body)
+        text = encode(item, policy)
+        return text_block(text.body), text.notices
     form = policy.registry.forms[type(item)]
     wire = form.convert(item) if form.kind == "block" else item
     if not is_block(wire):
         raise ContractError(f"content is made of texts and blocks, not of {type(item).__name__}")
-    return encode(wire, policy).body
+    written = encode(wire, policy)
+    return written.body, written.notices
 
 
 def _said(notice: Notice) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import orjson
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
+from aerogram.normalize.forms import RAISED
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.result import ToolResult, read_json, text_block, text_content
@@ -48,7 +49,7 @@ def normalize_tool_result(
         promise = returns if isinstance(returns, Output) else _promise(returns)
         result = _normalized(value, policy, promise, mime_type)
         return _kept(result, promise) if promise.schema is not None else result
-    except Exception as error:  # noqa: BLE001 - a handler's value must not keep its request from being answered
+    except RAISED as error:  # a handler's value must not keep its request from being answered
         return ToolResult.failed(_safe_problem(error))
 
 
@@ -127,7 +128,7 @@ def _careful_data(
     value: Any, encoded: Encoded, policy: Policy, promise: Output, notices: tuple[Notice, ...]
 ) -> ToolResult:
     if encoded.is_content:
-        return ToolResult.of_bytes(_array(_flattened(value, policy)), None, notices)
+        return ToolResult.of_bytes(_array(_flattened(value, policy)), None, notices + encoded.notices)
     content = _array(_texts(value, encoded, policy))
     structured = None if encoded.odd else encoded.body
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
@@ -225,8 +226,8 @@ def _passed(value: Any) -> Any:
         return value
     try:
         orjson.dumps(value.model_dump(mode="json", by_alias=True))
-    except Exception:  # noqa: BLE001 - a lone surrogate, a cycle: nothing its own server could send
-        return ToolResult.of_wire(value.model_dump(mode="python", by_alias=True, exclude_none=True))
+    except RAISED:  # a lone surrogate, a cycle: nothing its own server could send
+        return ToolResult.copied(value)
     return value
 
 
@@ -252,7 +253,7 @@ def _safe_problem(error: BaseException) -> Problem:
         if isinstance(error, BaseExceptionGroup):
             return _group_problem(error)
         return problem_of(error)
-    except Exception:  # noqa: BLE001 - an exception whose own methods raise
+    except RAISED:  # an exception whose own methods raise
         return Problem.of("INTERNAL_ERROR", f"{type(error).__name__} at the top cannot be read")
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aerogram.normalize.forms import TEMPORAL, stored_fields
+from aerogram.normalize.forms import RAISED, TEMPORAL, stored_fields
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Refused
 from aerogram.normalize.survey import extent, has_non_finite, is_open
@@ -58,7 +58,7 @@ def encode_fast(value: Any, policy: Policy) -> bytes | None:
     """The JSON of a value that needs no notice; none for any other."""
     try:
         body = _scalar(value, policy) if type(value) in _SCALARS else _object(value, policy)
-    except Exception:  # noqa: BLE001 - orjson, a rule or the value's own method; the walk finds out where
+    except RAISED:  # orjson refused, a rule did, or the value's own method raised: the walk finds out where
         return None
     return body if len(body) <= policy.max_bytes else None
 
@@ -169,7 +169,7 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
         if form.kind != "json":
             raise Refused
         plain = form.convert(value)
-        if is_open(kind):
+        if is_open(kind) and not registry.has_own:
             surveyed[kind] = form.convert
         else:  # the survey has not seen what is inside
             room -= 1 + extent(plain, room)

@@ -15,7 +15,8 @@ import pydantic
 
 from aerogram.errors import ReplyError, TokenLimitExceeded
 from aerogram.faults import problem_of
-from aerogram.normalize.forms import Form, encode_text, model_fields, qualified_name
+from aerogram.normalize.blocks import is_block
+from aerogram.normalize.forms import RAISED, Form, encode_text, model_fields, qualified_name
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.survey import extent
 from aerogram.reply import Notice
@@ -88,7 +89,7 @@ class Walk:
                 value = self._plainer(value, form)
         except (TooLarge, Unreadable):
             raise
-        except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
+        except RAISED as error:
             del self._path[depth:]
             self._mappings = mappings
             return self._unreadable(value, error)
@@ -117,7 +118,7 @@ class Walk:
         try:
             if extent(value, self._room) <= self._room:
                 return form.convert(value)
-        except Exception:  # noqa: BLE001 - whatever its serialiser raised, its fields have their own forms
+        except RAISED:  # whatever its serialiser raised, its fields have their own forms
             return model_fields(value)
         return model_fields(value)
 
@@ -206,6 +207,8 @@ class Walk:
 
     def _block(self, value: Any, form: Form) -> Any:
         wire = self._write(form.convert(value))
+        if not is_block(wire):
+            raise TypeError("it is not a content block")
         self.has_listed_block = self.has_listed_block or not self._mappings
         if not self._path or wire["type"] not in _MEDIA:
             return wire
@@ -227,7 +230,7 @@ class Walk:
         self._mark_odd()
         return self._text(text)
 
-    def _unreadable(self, value: Any, error: Exception) -> Any:
+    def _unreadable(self, value: Any, error: BaseException) -> Any:
         reason = f"it cannot be read: {_described(error)}"
         if not self._path:
             raise Unreadable(f"the value of type {_type_name(value)} at the top: {reason}") from error
@@ -295,10 +298,10 @@ def _pointer(path: Iterable[str]) -> str:
 def _type_name(value: Any) -> str:
     try:
         return encode_text(qualified_name(type(value)))[:200]
-    except Exception:  # noqa: BLE001 - a metaclass may hide even its name
+    except RAISED:  # a metaclass may hide even its name
         return "object"
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     """What went wrong inside a stranger's method: its kind, not its words, which may be anything."""
     return f"{_type_name(error)} was raised"
