@@ -1,0 +1,277 @@
+"""Reading: what came back from a server, of whatever kind and in whichever dialect, as a reply.
+
+    tool result (FastMCP, mcp SDK, or as it is on the wire)   structured content, else the text, else both as they are
+    HTTP response (httpx, httpx2, requests)                   the body, and what only the headers say
+    JSON text or a dictionary                                 the body
+
+A body in none of the dialects is data. A failure in none of them is a problem all the same: by what it says, or by
+its status alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from aerogram import errors
+from aerogram.codes import KIND_RULES, TABLE
+from aerogram.dialects import read as read_body
+from aerogram.dialects import recognise
+from aerogram.dialects.extension import restore
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ContractError, ReplyError
+from aerogram.jsontext import dumps, loads
+from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
+from aerogram.wire.encodings import read_text
+from aerogram.wire.http import read_problem
+from aerogram.wire.mcp import BOX, PREFIX
+
+__all__ = ["items_of", "raise_for_problem", "read"]
+
+FAILURES: Final = 400
+NEXT: Final = "next"
+"""Where in a page's `extra` the address of the next page stands, when a server gives one."""
+_EXCEPTIONS: Final[Mapping[str, type[ReplyError]]] = {
+    one.code: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, ReplyError)
+}
+_REPLY_FIELDS: Final = frozenset(one.name for one in fields(Reply)) - {"data"}
+_PROBLEM_FIELDS: Final = frozenset(one.name for one in fields(Problem))
+_EPOCH: Final = 1_000_000_000
+_NUMBER: Final = re.compile(r";\s*([qrtw])=(\d{1,15})")
+
+
+def read(result: Any, *, dialect: str | Dialect | None = None) -> Reply[Any]:
+    """The reply in a tool result, an HTTP response, or a body; `dialect` says which it is in, if you know."""
+    if isinstance(result, Reply):
+        return result
+    if all(hasattr(result, name) for name in ("status_code", "headers", "content")):
+        return _read_response(result, dialect)
+    tool = _tool_result(result)
+    if tool is not None:
+        return _read_tool(tool, dialect)
+    if isinstance(result, (str, bytes, bytearray, memoryview, Mapping, list)):
+        return _read_payload(result, dialect)
+    raise TypeError(f"a {type(result).__name__} is neither a tool result, nor a response, nor a body")
+
+
+def raise_for_problem(reply: Reply[Any]) -> Reply[Any]:
+    """The reply, unless it failed; then its problem as the exception that a handler would have raised."""
+    problem = reply.problem
+    if problem is None:
+        return reply
+    error = _exception_for(problem)(
+        problem.message,
+        code=problem.code,
+        remediation=problem.remediation,
+        details=problem.details,
+        retry_after=problem.retry_after,
+        user_message=problem.user_message,
+        documentation=problem.documentation,
+    )
+    if reply.request_id is not None:
+        error.add_note(f"request id: {reply.request_id}")
+    raise error
+
+
+def _exception_for(problem: Problem) -> type[ReplyError]:
+    """The exception of the code, or of the nearest code above it that has one."""
+    above = [row.name for row in TABLE.lineage(problem.code)] or [KIND_RULES[problem.kind].code]
+    return next((_EXCEPTIONS[name] for name in above if name in _EXCEPTIONS), ReplyError)
+
+
+def items_of(reply: Reply[Any]) -> list[Any]:
+    """The items of a reply: its list, the only list in its record, or the record itself."""
+    if reply.data is None:
+        return []
+    if isinstance(reply.data, list):
+        return reply.data
+    lists = [one for one in reply.data.values() if isinstance(one, list)] if isinstance(reply.data, dict) else []
+    return lists[0] if len(lists) == 1 else [reply.data]
+
+
+def _read_payload(given: Any, dialect: str | Dialect | None) -> Reply[Any]:
+    body: Any = dict(given) if isinstance(given, Mapping) else given if isinstance(given, list) else loads(given)
+    if dialect is not None:
+        return read_body(body, dialect=dialect)
+    status = body.get("status") if isinstance(body, dict) else None
+    failed = isinstance(status, int) and status >= FAILURES
+    return _spoken(body, failed=failed) or Reply(body)
+
+
+def _spoken(body: Any, dialect: str | Dialect | None = None, *, failed: bool = False) -> Reply[Any] | None:
+    """The reply in a body, if it is in a dialect; a body that breaks its own contract is a `ContractError`."""
+    if not isinstance(body, dict):
+        return None
+    if dialect is not None:
+        return read_body(body, dialect=dialect)
+    try:
+        found = recognise(body)
+    except ContractError:
+        return None
+    # ordinary records have a title and a type too, and many an API says `success` in its own way
+    if (found.name == "problem" and not failed) or (found.name == "response-v2" and not _has_envelope(body)):
+        return None
+    return found.decode(body)
+
+
+def _has_envelope(body: Mapping[str, Any]) -> bool:
+    return isinstance(body.get("data"), dict) and ("meta" in body or "error" in body)
+
+
+# Tool results
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A tool result in plain words, whoever's class it is."""
+
+    texts: tuple[str, ...]
+    structured: Any
+    failed: bool
+    meta: Mapping[str, Any]
+
+
+def _tool_result(result: Any) -> _Tool | None:
+    if isinstance(result, Mapping):
+        known = isinstance(result.get("content"), list) and result.keys() & {
+            "structuredContent",
+            "isError",
+            "resultType",
+        }
+        blocks = (
+            isinstance(result.get("content"), list) and all(map(_is_block, result["content"])) and result["content"]
+        )
+        if not known and not blocks:
+            return None
+        structured, failed, meta = result.get("structuredContent"), result.get("isError"), result.get("_meta")
+        return _Tool(_texts(result["content"]), structured, bool(failed), meta or {})
+    if not (hasattr(result, "content") and hasattr(result, "structured_content")):
+        return None
+    failed, meta = getattr(result, "is_error", False), getattr(result, "meta", None)
+    return _Tool(_texts(result.content), result.structured_content, bool(failed), meta or {})
+
+
+def _is_block(block: Any) -> bool:
+    return isinstance(block, Mapping) and isinstance(block.get("type"), str)
+
+
+def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
+    found = (block.get("text") if isinstance(block, Mapping) else getattr(block, "text", None) for block in blocks)
+    return tuple(text for text in found if isinstance(text, str))
+
+
+def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
+    body = tool.structured if tool.structured is not None else _parsed(tool.texts)
+    reply = _spoken(body, dialect, failed=tool.failed) if dialect != "bare" else None
+    if reply is None and tool.structured is not None and dialect != "bare":
+        reply = _spoken(_parsed(tool.texts), dialect, failed=tool.failed)
+    if reply is not None:
+        return reply
+    aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
+    if isinstance(aside.get("problem"), Mapping):
+        aside["problem"] = {name: said for name, said in aside["problem"].items() if name in _PROBLEM_FIELDS}
+    heard: dict[str, Any] = {"data": None if tool.failed else _bare_data(tool)}
+    if tool.failed and "problem" not in aside:
+        # nobody said that trying again could help
+        heard |= {"status": "error", "problem": Problem("INTERNAL_ERROR", "\n".join(tool.texts), retry="no")}
+    return restore(heard, aside, "bare", "/_meta")
+
+
+def _parsed(texts: tuple[str, ...]) -> Any:
+    """The JSON object or list in a text; anything else is the text itself."""
+    if len(texts) != 1:
+        return [_parsed((text,)) for text in texts] or None
+    try:
+        value = read_text(texts[0])
+    except ContractError:
+        return texts[0]
+    return value if isinstance(value, (dict, list)) else texts[0]
+
+
+def _bare_data(tool: _Tool) -> Any:
+    """The payload; frameworks put what is not an object into a box, which the text channel does not have."""
+    held = tool.structured
+    if not isinstance(held, dict) or held.keys() != {BOX}:
+        return _parsed(tool.texts) if held is None else held
+    inside = held[BOX]
+    marked = isinstance(tool.meta.get("fastmcp"), Mapping) and tool.meta["fastmcp"].get("wrap_result")
+    said = _parsed(tool.texts)
+    return inside if marked or inside in (said, [said]) or dumps(inside).decode() == said else held
+
+
+# HTTP responses
+
+
+def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
+    headers = {str(name).lower(): str(value) for name, value in response.headers.items()}
+    status, media_type = response.status_code, headers.get("content-type", "").split(";")[0].strip().lower()
+    failed = status >= FAILURES
+    reply = None
+    if media_type.endswith(("/json", "+json")) and response.content:
+        body = loads(response.content) if not failed else _lenient(response.content)
+        reply = _spoken(body, dialect, failed=failed or media_type == "application/problem+json") or Reply(body)
+    if failed and (reply is None or reply.problem is None):
+        raw = {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
+        raw.pop(b"content-encoding", None)  # the client has decompressed it
+        reply = Reply.failed(read_problem(status, raw, response.content))
+    return _with_headers(reply or Reply(_other_data(response, media_type)), headers, response)
+
+
+def _lenient(content: bytes) -> Any:
+    try:
+        return loads(content)
+    except ContractError:
+        return None
+
+
+def _other_data(response: Any, media_type: str) -> Any:
+    if not response.content:
+        return None
+    return response.text if media_type.startswith("text/") else response.content
+
+
+def _with_headers(reply: Reply[Any], headers: Mapping[str, str], response: Any) -> Reply[Any]:
+    """The reply with what only the headers say."""
+    said: dict[str, Any] = {}
+    if reply.request_id is None:
+        said["request_id"] = accept_request_id(headers.get("x-request-id"))
+    if reply.rate_limit is None:
+        said["rate_limit"] = _rate_limit(headers)
+    if reply.problem is not None and reply.problem.retry_after is None and "retry-after" in headers:
+        said["problem"] = replace(reply.problem, retry_after=_seconds(headers["retry-after"]))
+    address = (getattr(response, "links", None) or {}).get(NEXT, {}).get("url")
+    if reply.page is None and address:
+        said["page"] = Page(has_more=True, extra={NEXT: address})
+    return reply.replace(**said) if said else reply
+
+
+def _seconds(text: str) -> float | None:
+    """A Retry-After field: seconds, or a date."""
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return max((zoned - dt.datetime.now(dt.UTC)).total_seconds(), 0.0)
+
+
+def _rate_limit(headers: Mapping[str, str]) -> RateLimit | None:
+    """The state in `RateLimit` and `RateLimit-Policy`, or in the older `X-RateLimit-*` fields."""
+    found = {name: int(number) for name, number in _NUMBER.findall(headers.get("ratelimit", ""))}
+    found |= {name: int(number) for name, number in _NUMBER.findall(headers.get("ratelimit-policy", "").split(",")[0])}
+    for letter, name in (("q", "limit"), ("r", "remaining"), ("t", "reset")):
+        older = headers.get(f"x-ratelimit-{name}", "")
+        if letter not in found and older.isdecimal():
+            found[letter] = int(older)
+    if "q" not in found and "r" not in found:
+        return None
+    reset = found.get("t")
+    if reset is not None and reset < _EPOCH:  # some servers count from now, some from 1970
+        reset += int(dt.datetime.now(dt.UTC).timestamp())
+    return RateLimit(found.get("q"), found.get("r"), reset)
