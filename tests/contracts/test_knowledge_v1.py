@@ -83,6 +83,14 @@ def test_envelope_member(row: Requirement) -> None:
     assert held is not None and dumped[row["key"]] == whole()[row["key"]]
 
 
+def test_the_envelope_is_built_by_its_attribute_and_written_by_its_wire_name() -> None:
+    """In Python the member is metadata, on the wire _metadata, without anybody asking for aliases."""
+    parts = {name: value for name, value in whole().items() if name != "_metadata"}
+    built = MCPResponseEnvelope[Any](metadata=ResponseMetadata(**whole()["_metadata"]), **parts)
+    assert built.metadata.operation == "semantic_search"
+    assert built.model_dump(mode="json", exclude_none=True) == whole()
+
+
 def test_the_envelope_is_generic_over_its_results() -> None:
     """The results of a typed envelope are of its type, or refused."""
     typed = MCPResponseEnvelope[list[SearchResultIDs]].model_validate(whole())
@@ -144,8 +152,9 @@ def test_request_ids_do_not_repeat() -> None:
 def test_status_follows_the_reply() -> None:
     """A whole answer is a success, an incomplete one partial, a failed one an error."""
     said = [reply(), Reply.empty(**STAMPS), Reply.partial([], "one source is down", **STAMPS)]
-    said.append(Reply.failed("UNAVAILABLE", **STAMPS))
-    assert [DIALECT.encode(one)["_metadata"]["status"] for one in said] == ["success", "success", "partial", "error"]
+    said += [Reply.blocked({}, "waiting", **STAMPS), Reply.failed("UNAVAILABLE", **STAMPS)]
+    told = [DIALECT.encode(one)["_metadata"]["status"] for one in said]
+    assert told == ["success", "success", "partial", "partial", "error"]
 
 
 @rows("KNW-PAGE-", column="field")
@@ -186,6 +195,15 @@ def test_tokens_used_stay_within_a_tenth_of_the_estimate(estimated: int, used: i
     written = DIALECT.encode(said)
     DIALECT.validate(written)
     assert DIALECT.decode(written) == said
+
+
+def test_a_time_of_zero_is_written_as_a_positive_one() -> None:
+    """A clock that did not advance must not break the rule; the reply reads back as it was."""
+    said = reply(telemetry=Telemetry(duration_ms=0, cache_hit=False, tokens_estimated=0))
+    body = DIALECT.encode(said)
+    assert body["execution_context"]["execution_time_ms"] > 0
+    DIALECT.validate(body)
+    assert DIALECT.decode(body) == said
 
 
 def test_the_two_request_ids_are_one() -> None:
