@@ -69,7 +69,7 @@ class Account:
         changes: dict[str, Any] = {"data": data}
         if self.reply.telemetry is not None or not self.brief:
             changes["telemetry"] = self._telemetry(after)
-        if self.resume is not None and len(data) < len(self.reply.data):
+        if self.resume is not None and isinstance(data, (list, str)) and len(data) < len(self.reply.data):
             changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
             loss = Loss() if isinstance(data, str) else self._final(loss)
         if loss.is_none and ENVELOPE not in self.hashes:
