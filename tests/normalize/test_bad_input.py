@@ -243,6 +243,29 @@ def test_too_large_a_text_is_named_by_its_place():
     assert "/a/1/b" in message and "str" in message
 
 
+def test_notices_stay_small_when_names_are_long():
+    result = normalize_tool_result({"k" * 50_000: [float("nan")] * 200})
+    assert len(orjson.dumps(result._meta)) < 300_000
+
+
+def test_values_made_on_the_way_are_not_taken_for_self_references():
+    """Each is gone when the next is made, and may have left its identity to it."""
+
+    class Step:
+        def __init__(self, left: int) -> None:
+            self.left = left
+
+        def __json__(self) -> Any:
+            return Step(self.left - 1) if self.left else {"list": [object.__new__(Leaf) for _ in range(20)]}
+
+    class Leaf:
+        def __json__(self) -> Any:
+            return {"nan": float("nan")}
+
+    written = normalize_tool_result([Step(3) for _ in range(50)]).structuredContent
+    assert "$ref" not in str(written)
+
+
 def test_ten_thousand_bad_places_give_a_hundred_notices():
     result = normalize_tool_result([float("nan")] * 10_000)
     assert len(result.notices) == 101 and "9,900" in result.notices[-1].message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import pytest
@@ -214,6 +214,25 @@ async def test_settle_stops_an_endless_stream():
     drained = await settle(endless(), Policy(max_bytes=10_000))
     result = normalize_tool_result(drained)
     assert len(drained) == 10 and result.notices[0].code == "PARTIAL_RESULTS"
+
+
+def test_list_of_very_many_items_is_one_block():
+    """A block for each would be many times the size of the data."""
+    three = Policy(max_items=3)
+    assert len(normalize_tool_result([1, 2, 3], policy=three).content) == 3
+    for value in ([1, 2, 3, 4], [1, [2, 3], 4], (1, 2, 3, 4)):
+        assert [orjson.loads(block["text"]) for block in normalize_tool_result(value, policy=three).content] == [
+            orjson.loads(orjson.dumps(value))
+        ]
+
+
+def test_integers_of_the_sdk_beyond_64_bits_pass_as_they_are():
+    sdk = CallToolResult(content=[], structured_content={"a": 2**70})
+    assert normalize_tool_result(sdk) is sdk
+
+
+def test_annotation_that_cannot_be_hashed_is_read_all_the_same():
+    assert normalize_tool_result(1, returns=Annotated[int, {"unit": "m"}]).structuredContent == {"result": 1}
 
 
 def test_all_or_nothing_is_a_setting():

@@ -11,6 +11,7 @@ import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ from aerogram.normalize.blocks import is_block, media, sniff
 from aerogram.normalize.forms import RAISED
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
+from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult, read_json, text_block, text_content
 from aerogram.normalize.stream import Drained, drain, settle
 from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
@@ -46,16 +48,21 @@ def normalize_tool_result(
     or a blob. A result object of an MCP package is given back as the same object.
     """
     try:
-        promise = returns if isinstance(returns, Output) else _promise(returns)
+        promise = returns if isinstance(returns, Output) else _promise(returns, policy.registry)
         result = _normalized(value, policy, promise, mime_type)
         return _kept(result, promise) if promise.schema is not None else result
     except RAISED as error:  # a handler's value must not keep its request from being answered
         return ToolResult.failed(_safe_problem(error))
 
 
-@lru_cache(maxsize=1024)
-def _promise(annotation: Any) -> Output:
-    return Output.of(annotation)
+def _promise(annotation: Any, registry: Registry) -> Output:
+    try:
+        return _remembered_promise(annotation, registry)
+    except TypeError:  # an annotation that cannot be remembered, because it cannot be hashed
+        return Output.of(annotation, registry)
+
+
+_remembered_promise = lru_cache(maxsize=1024)(Output.of)
 
 
 def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
@@ -72,7 +79,7 @@ def _special(value: Any, policy: Policy, promise: Output, mime_type: str | None)
     if value is None:
         return ToolResult.of_bytes(b"[]", b"null" if promise.is_boxed else None, is_boxed=True)
     if issubclass(type(value), _BINARY):
-        return _binary(value, sniff(value) if mime_type == "auto" else mime_type)
+        return _binary(value, sniff(value) if mime_type == "auto" else mime_type, policy)
     if type(value) is tuple and len(value) == PAIR and is_structure(type(value[1])):
         return _pair(value[0], value[1], policy, promise)
     if issubclass(type(value), ToolResult) or _is_foreign_result(type(value)):
@@ -137,13 +144,13 @@ def _careful_data(
 
 def _texts(value: Any, encoded: Encoded, policy: Policy) -> list[bytes]:
     """The text blocks of some data, and the media that stood in it."""
+    bodies = [encoded.body]
     if policy.blocks == "each" and encoded.body.startswith(b"["):
         is_untouched = type(value) is list and not encoded.notices and not encoded.media
-        bodies = encode_items(value, policy) if is_untouched else None
-        blocks = list(map(text_block, _items(read_json(encoded.body)) if bodies is None else bodies))
-    else:
-        blocks = [text_block(encoded.body)]
-    return blocks + [orjson.dumps(block) for block in encoded.media] if encoded.media else blocks
+        found = encode_items(value, policy) if is_untouched else None
+        items = list(islice(_items(read_json(encoded.body)), policy.max_items + 1)) if found is None else found
+        bodies = items if len(items) <= policy.max_items else bodies
+    return [*map(text_block, bodies), *map(orjson.dumps, encoded.media)]
 
 
 def _array(blocks: list[bytes]) -> bytes:
@@ -180,10 +187,10 @@ def _flattened(value: Any, policy: Policy) -> list[bytes]:
     return _texts(value, encode(value, policy), policy)
 
 
-def _binary(value: bytes | bytearray | memoryview, mime_type: str | None) -> ToolResult:
+def _binary(value: bytes | bytearray | memoryview, mime_type: str | None, policy: Policy) -> ToolResult:
     data = bytes(value)
-    body = encode(media(data, mime_type) if mime_type else data, _DEFAULT)
-    return ToolResult.of_bytes(_array([body.body if mime_type else text_block(body.body)]))
+    body = encode(media(data, mime_type) if mime_type else data, policy).body
+    return ToolResult.of_bytes(_array([body if mime_type else text_block(body)]))
 
 
 def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> ToolResult:
@@ -225,7 +232,7 @@ def _passed(value: Any) -> Any:
     if isinstance(value, ToolResult):
         return value
     try:
-        orjson.dumps(value.model_dump(mode="json", by_alias=True))
+        value.model_dump_json(by_alias=True)
     except RAISED:  # a lone surrogate, a cycle: nothing its own server could send
         return ToolResult.copied(value)
     return value

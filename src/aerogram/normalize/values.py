@@ -72,8 +72,8 @@ def encode_carefully(value: Any, policy: Policy) -> Encoded:
 
 
 def encode_items(value: list[Any], policy: Policy) -> list[bytes] | None:
-    """The items of a list that `encode` has written the fast way; none when some are lists themselves."""
-    if not set(map(type, value)) <= _ITEMS:
+    """The items of a list that `encode` has written the fast way; none when they are many, or lists themselves."""
+    if len(value) > policy.max_items or not set(map(type, value)) <= _ITEMS:
         return None
     hook = _hook(policy, 0)
     return [orjson.dumps(item, default=hook, option=_OPTIONS) for item in value if item is not None]

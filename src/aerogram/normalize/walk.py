@@ -26,6 +26,7 @@ __all__ = ["TooLarge", "Unreadable", "Walk"]
 _EXACT_INTEGER = 2**53
 _LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
 _MOST_NOTICES = 100
+_LONGEST_POINTER = 1000
 _CONTAINER_COST = 32  # what the careful way takes per container: it bounds time, too
 _OBJECT_COST = 64
 _MEDIA = frozenset(("image", "audio", "resource"))
@@ -69,7 +70,7 @@ class Walk:
     # One value, made plainer until it is plain
 
     def _write(self, value: Any) -> Any:
-        entered: list[int] = []
+        entered: list[Any] = []  # held, so that no other value can get the identity of one that is gone
         depth, mappings = len(self._path), self._mappings
         try:
             while True:
@@ -80,7 +81,7 @@ class Walk:
                 barred = self._bar(value)
                 if barred is not None:
                     return barred
-                entered.append(id(value))
+                entered.append(value)
                 if kind in _CONTAINERS:
                     return _CONTAINERS[kind](self, value)
                 form = self.policy.registry.forms[kind]
@@ -94,8 +95,8 @@ class Walk:
             self._mappings = mappings
             return self._unreadable(value, error)
         finally:
-            for key in entered:
-                del self._above[key]
+            for one in entered:
+                del self._above[id(one)]
 
     def _bar(self, value: Any) -> Any:
         """What stands for a value that must not be gone into, because that would never end; else enter it."""
@@ -128,7 +129,7 @@ class Walk:
         self._take(len(value), value)
         text = encode_text(value)
         if text is not value:
-            self._note("FALLBACK_USED", "lone surrogates were replaced by U+FFFD", value)
+            self._note("FALLBACK_USED", "surrogates were joined, or replaced by U+FFFD", value)
         return text
 
     def _integer(self, value: int) -> Any:
@@ -188,7 +189,7 @@ class Walk:
         while free in taken:
             count += 1
             free = f"{named} {count}"
-        self._note("FALLBACK_USED", f"two keys have the name {name!r}; the second is {free!r} here", key)
+        self._note("FALLBACK_USED", f"two keys have the name {name[:80]!r}; the second is {free[-80:]!r} here", key)
         return free
 
     # Kinds that are more than their JSON
@@ -292,7 +293,9 @@ def _nothing() -> None: ...
 
 
 def _pointer(path: Iterable[str]) -> str:
-    return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in path)
+    """The JSON Pointer of a path; one with very long names is cut, for notices must stay small."""
+    pointer = "".join("/" + name[:_LONGEST_POINTER].replace("~", "~0").replace("/", "~1") for name in path)
+    return pointer if len(pointer) <= _LONGEST_POINTER else pointer[:_LONGEST_POINTER] + "…"
 
 
 def _type_name(value: Any) -> str:
