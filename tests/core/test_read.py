@@ -81,6 +81,7 @@ STANDARD = {
         ({**GOOD, "meta": {"version": "response-v2", "aerogram": {"box": "/nowhere"}}}, "/meta/aerogram"),
         ({**GOOD, "meta": {"version": "response-v2", "aerogram": {"status": "partial"}}}, "/meta/aerogram"),
         ({**GOOD, "meta": {"version": "response-v2", "aerogram": 5}}, "/meta/aerogram"),
+        ({**GOOD, "meta": {"version": "response-v2", "rate_limit": {"reset_at": {}}}}, "/meta/rate_limit/reset_at"),
         ({**STANDARD, "status": "rich", "results": [1, 2]}, ""),
         ({**STANDARD, "status": "empty", "results": []}, ""),
         ({**STANDARD, "status": "partial"}, ""),

@@ -84,7 +84,8 @@ class Dialect(ABC):
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_input=False, include_context=False):
                 if not (lenient and fault["type"] == _MISSING):
-                    raise ContractError(_rule(fault["msg"]), _pointer(fault["loc"], body), self.name) from None
+                    pointer = _pointer(fault["loc"], body, missing=fault["type"] == _MISSING)
+                    raise ContractError(_rule(fault["msg"]), pointer, self.name) from None
 
     def schema(self, *, slim: bool = False) -> dict[str, Any]:
         """The JSON Schema (2020-12) of the body: full, or slim for tool listings."""
@@ -149,14 +150,14 @@ def hear_retry(error: Mapping[str, Any]) -> Any:
     return "check" if error.get("kind") == "conflict" else "no"
 
 
-def _pointer(location: tuple[int | str, ...], body: Any) -> str:
+def _pointer(location: tuple[int | str, ...], body: Any, *, missing: bool) -> str:
     """The JSON Pointer of a fault; steps that name a branch of a union are not in the body and are skipped."""
     steps = []
     for depth, step in enumerate(location, 1):
         inside = body if isinstance(body, dict) else dict(enumerate(body)) if isinstance(body, list) else {}
         if step in inside:
             body = inside[step]
-        elif depth < len(location) or not isinstance(body, dict):
+        elif not missing or depth < len(location):
             continue
         steps.append(str(step).replace("~", "~0").replace("/", "~1"))
     return "".join("/" + step for step in steps)
