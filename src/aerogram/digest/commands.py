@@ -1,30 +1,27 @@
-"""Commands: digests on the command line; each verb calls the library function of its name."""
+"""Commands: digests on the command line; each verb calls the library function of its name.
+
+What a verb needs is loaded when it is called.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import ValidationError
 
 from aerogram import jsontext
-from aerogram.archive import Archive
-from aerogram.digest.batch import Batch, Outcome, Progress, digest_many
-from aerogram.digest.digest import Digester
-from aerogram.digest.payload import DigestPayload, payload_of
-from aerogram.digest.policy import Policy
-from aerogram.digest.replies import reply_of
-from aerogram.digest.sources import read
-from aerogram.digest.text import CanonicalText
-from aerogram.digest.verify import Verification
-from aerogram.digest.verify import verify as verify_payload
 from aerogram.errors import ContractError
 from aerogram.terminal import note, one_line, read_input, write_json, write_text
+
+if TYPE_CHECKING:
+    from aerogram.digest.batch import Batch, Outcome, Progress
+    from aerogram.digest.payload import DigestPayload
+    from aerogram.digest.text import CanonicalText
+    from aerogram.digest.verification import Verification
 
 _DIGEST_EXAMPLES = """\b
 Examples:
@@ -35,6 +32,7 @@ _VERIFY_EXAMPLES = """\b
 Examples:
   aerogram verify digests.json --source report.pdf
 """
+_PIPE_WIDTH = 160
 
 
 def register(app: typer.Typer) -> None:
@@ -46,27 +44,21 @@ def register(app: typer.Typer) -> None:
 def digest(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Text, Markdown, HTML or PDF.")],
     query: Annotated[str, typer.Option("--query", "-q", help="The question that the digest is for.")],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Sources with their digests, for `verify` and programs.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Sources with their digests, for `verify`.")] = False,
     policy: Annotated[
         Literal["auto", "always", "off"], typer.Option(help="auto: leave short and unrelated files as they are.")
     ] = "always",
-    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds for each file.")] = 120.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time for each file.")] = 120.0,
     keep: Annotated[bool, typer.Option("--keep", help="Put the text into the archive under its hash.")] = False,
 ) -> None:
     """Condense files for a question, with evidence that can be checked."""
-    digester = Digester(Policy(mode=policy), archive=Archive.at() if keep else None)
-    sources: dict[str, Any] = {str(file): file for file in files}
-    with _progress(len(sources)) as progress:
-        batch = asyncio.run(digest_many(digester, sources, query, seconds=seconds, on_progress=progress))
+    batch = _batch(files, query, policy, seconds, keep)
     if as_json:
-        reply = reply_of(batch)
-        write_json(reply.data if reply.problem is None else {"sources": []})
+        write_json(_sources(batch))
     else:
         write_text(_table(batch))
     for outcome in batch.failed:
-        note(f"{outcome.name}: {cast('Any', outcome.problem).message}")
+        note(f"{outcome.name}: {_reason(outcome)}")
     if batch.failed:
         raise typer.Exit(1)
 
@@ -79,27 +71,35 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
     """Check a digest's hash and every quotation against its source."""
-    said = jsontext.loads(read_input(file))
-    entry = _entry(said, source)
-    payload = _payload(entry)
-    if source is not None:
-        text = read(source)
-        outcome = verify_payload(payload, text)
-        hint = _other_extractor(entry, text) if not outcome else ""
-    else:
-        outcome, hint = asyncio.run(_ask_archive(payload)), ""
+    entry = _entry(jsontext.loads(read_input(file)), source)
+    outcome, hint = _verified(entry, source)
+    first = outcome.mismatch
     if as_json:
         write_json(_report(outcome, hint))
-    elif outcome:
+    elif first is None:
         write_text(f"verified: the hash and {outcome.snippets} quotations hold")
-    if not outcome:
-        note(f"{outcome.mismatch.message if outcome.mismatch else ''}{hint}")
+    if first is not None:
+        note(first.message + hint)
         raise typer.Exit(1)
 
 
-async def _ask_archive(payload: DigestPayload) -> Verification:
-    async with Archive.at() as archive:
-        return await verify_payload(payload, archive)
+def _batch(files: list[Path], query: str, mode: Literal["auto", "always", "off"], seconds: float, keep: bool) -> Batch:
+    import asyncio
+
+    from aerogram.archive import Archive
+    from aerogram.digest import Digester, Policy, digest_many
+
+    digester = Digester(Policy(mode=mode), archive=Archive.at() if keep else None)
+    sources: dict[str, Any] = {str(file): file for file in files}
+    with _progress(len(sources)) as progress:
+        return asyncio.run(digest_many(digester, sources, query, seconds=seconds, on_progress=progress))
+
+
+def _sources(batch: Batch) -> Any:
+    from aerogram.digest import reply_of
+
+    reply = reply_of(batch)
+    return {"sources": []} if reply.problem else reply.data
 
 
 def _entry(said: Any, source: Path | None) -> Any:
@@ -115,7 +115,34 @@ def _entry(said: Any, source: Path | None) -> Any:
     return found[0]
 
 
+def _verified(entry: Any, source: Path | None) -> tuple[Verification, str]:
+    """How the check went, and a word on why an unchanged file may fail it."""
+    import asyncio
+
+    from aerogram.digest import read
+    from aerogram.digest import verify as check
+
+    payload = _payload(entry)
+    if source is None:
+        return asyncio.run(_verified_in_archive(payload)), ""
+    text = read(source)
+    outcome = check(payload, text)
+    return outcome, "" if outcome else _other_extractor(entry, text)
+
+
+async def _verified_in_archive(payload: DigestPayload) -> Verification:
+    from aerogram.archive import Archive
+    from aerogram.digest import verify as check
+
+    async with Archive.at() as archive:
+        return await check(payload, archive)
+
+
 def _payload(entry: Any) -> DigestPayload:
+    from pydantic import ValidationError
+
+    from aerogram.digest import payload_of
+
     try:
         return payload_of(entry)
     except ValidationError as error:
@@ -123,7 +150,6 @@ def _payload(entry: Any) -> DigestPayload:
 
 
 def _other_extractor(entry: Any, text: CanonicalText) -> str:
-    """A word on why an unchanged file may give another text."""
     made = entry.get("provenance") if isinstance(entry, dict) else None
     if not isinstance(made, dict):
         return ""
@@ -163,7 +189,7 @@ def _table(batch: Batch) -> str:
     for outcome in batch.outcomes:
         for row in _rows(outcome):
             table.add_row(*(Text(one_line(cell)) for cell in row))
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     with console.capture() as capture:
         console.print(table)
     return capture.get().rstrip("\n")
@@ -171,7 +197,7 @@ def _table(batch: Batch) -> str:
 
 def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
     if outcome.digest is None:
-        yield outcome.name, "failed", "", "", cast("Any", outcome.problem).message
+        yield outcome.name, "failed", "", "", _reason(outcome)
         return
     payload = outcome.digest.payload
     if payload is None:
@@ -181,3 +207,7 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
     yield outcome.name, size, "", "", payload.summary
     for snippet in payload.evidence_snippets:
         yield "", "", f"{snippet.relevance_score:.2f}", snippet.locator, snippet.text.replace("\n", " ")
+
+
+def _reason(outcome: Outcome) -> str:
+    return outcome.problem.message if outcome.problem else ""

@@ -22,7 +22,7 @@ from aerogram.digest.payload import DigestPayload, EvidenceSnippet, is_digest, p
 from aerogram.digest.policy import Policy, SkipReason
 from aerogram.digest.sources import Kind, read
 from aerogram.digest.text import CanonicalText, normalise
-from aerogram.digest.verify import TextArchive, keep
+from aerogram.digest.verification import TextArchive, keep
 from aerogram.reply import Notice
 
 Source = str | bytes | PurePath | CanonicalText | DigestPayload | Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 from aerogram.digest.batch import Batch, Outcome
 from aerogram.digest.digest import Digest
 from aerogram.digest.payload import CONTENT_TYPE
-from aerogram.digest.verify import verify
+from aerogram.digest.verification import verify
 from aerogram.reply import Citation, Fidelity, FidelityLevel, Problem, Reply
 
 About = Mapping[str, Mapping[str, str]]
