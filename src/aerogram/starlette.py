@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,8 +21,9 @@ from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
 from aerogram.wire.headers import Fields
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import CURRENT, LEGACY, Versions
-from aerogram.wire.request import Scope
-from aerogram.wire.routes import Directory, Terms, Usage, shapes, shapes_of
+from aerogram.wire.openapi import document
+from aerogram.wire.request import SAFE_METHODS, Scope
+from aerogram.wire.routes import Directory, Entry, Terms, Usage, shapes, shapes_of
 from aerogram.wire.schedule import Schedule
 
 try:
@@ -36,9 +37,9 @@ try:
 except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
-__all__ = ["Schedule", "Usage", "Versions", "from_health", "from_offset_page", "install", "shapes"]
+__all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_page", "install", "shapes"]
 
-Enter = Callable[[Directory, Iterable[BaseRoute], Versions, str], None]
+Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
 _WITHOUT_BODY: Final = frozenset({204, 304})
@@ -56,39 +57,55 @@ def principal_of(scope: Scope) -> str | None:
         return str(user.display_name)  # type: ignore[union-attr]
 
 
+class Installation:
+    """What `install` has put around an application: the counts of each envelope's use, and its documentation."""
+
+    def __init__(self, versions: Versions, entries: Callable[[], Iterator[Entry]]) -> None:
+        self.versions = versions
+        self.usage = Usage()
+        self._entries = entries
+
+    def document(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """An OpenAPI document of the application, with every shape and error of its migrated routes."""
+        return document(schema, self.versions, self._entries())
+
+
 def install(
     app: Starlette,
     contract: Contract | None = None,
     versions: Versions | None = None,
     *,
     principal: Callable[[Scope], str | None] = principal_of,
-) -> Usage:
-    """Make every answer of an application keep the contract; gives the counts of each envelope's use.
+) -> Installation:
+    """Make every answer of an application keep the contract.
 
     `versions` says which routes have both envelopes and how they are negotiated; the dialect of the contract does not
     matter here, because each version has its own. Call it before the application has started.
     """
-    return surround(app, contract or Contract(), versions or Versions(), principal, enter_routes)
+    return surround(app, contract or Contract(), versions or Versions(), principal, entries_of)
 
 
 def surround(
-    app: Starlette, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None], enter: Enter
-) -> Usage:
-    """Put the layer around an application when it starts, and its handlers into a directory."""
+    app: Starlette, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None], entries: Entries
+) -> Installation:
+    """Put the layer around an application when it starts, and hook the handlers of its migrated routes."""
     if app.middleware_stack is not None or ReplyError in app.exception_handlers:
         raise InvalidReply("install once, and before the application has started")
-    usage = Usage()
+    installed = Installation(versions, lambda: entries(app.routes, versions, ""))
     build = app.build_middleware_stack
 
     def build_inside_the_layer() -> App:
         directory = Directory()
-        enter(directory, app.routes, versions, "")
+        for entry in entries(app.routes, versions, ""):
+            directory.add(entry)
+            if entry.terms.migrated:
+                entry.hook()
         answer = answering(contract, versions, principal)
-        return Layer(build(), versions, directory.terms_of, answer, usage=usage, gone=(ClientDisconnect,))
+        return Layer(build(), versions, directory.terms_of, answer, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     app.add_exception_handler(ReplyError, _declared)
-    return usage
+    return installed
 
 
 def answering(
@@ -180,39 +197,38 @@ def _holds_json(response: Response) -> bool:
 # routes
 
 
-def enter_routes(directory: Directory, routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> None:
-    """Enter routes into a directory, those inside of mounted parts too, and hook the handlers of migrated ones."""
+def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[Entry]:
+    """The routes of an application, those inside of mounted parts too."""
     for route in routes:
         if isinstance(route, Route):
-            enter_route(directory, route, versions, prefix)
+            yield entry_of(route, versions, prefix)
         elif isinstance(route, (Mount, Host)):
-            enter_part(directory, route, versions, prefix, enter_routes)
+            yield from entries_inside(route, versions, prefix, entries_of)
 
 
-def enter_part(directory: Directory, part: Mount | Host, versions: Versions, prefix: str, enter: Enter) -> None:
-    """Enter what is mounted: its routes, or, of an application that has none, the whole of it."""
+def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries: Entries) -> Iterator[Entry]:
+    """What is mounted: its routes, or, of an application that shows none, the whole of it."""
     path = prefix + part.path if isinstance(part, Mount) else prefix
     if part.routes:
-        enter(directory, part.routes, versions, path)
-        return
-    terms = Terms(path, part.name or path, versions.migrates(path, ()))
-    directory.add(terms, compile_path(path + "/{path:path}")[0], None, part)
+        yield from entries(part.routes, versions, path)
+    else:
+        terms = Terms(path, part.name or path, versions.migrates(path, ()))
+        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), lambda: None)
 
 
-def enter_route(directory: Directory, route: Route, versions: Versions, prefix: str) -> None:
-    """Enter a route and hook its handler if it is migrated."""
-    path = prefix + route.path
-    terms = Terms(path, route.name, versions.migrates(path, route.methods or ()), shapes_of(route.endpoint))
-    if terms.migrated:
-        _hook(route)
-    directory.add(terms, compile_path(path)[0], route.methods, route)
+def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
+    """One route."""
+    pattern, path, _ = compile_path(prefix + route.path)
+    is_migrated = versions.migrates(path, route.methods or ())
+    terms = Terms(path, route.name, is_migrated, shapes_of(route.endpoint))
+    return Entry(terms, pattern, route.methods, (route,), lambda: _hook(route))
 
 
 def _hook(route: Route) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
     endpoint = route.endpoint
     if inspect.isclass(endpoint) and issubclass(endpoint, HTTPEndpoint):
-        hooked: App = _hooked_class(endpoint)  # type: ignore[assignment]  # an endpoint class is an application
+        hooked: App = _hooked_class(endpoint)
     elif inspect.isroutine(endpoint) or isinstance(endpoint, functools.partial):
         hooked = request_response(_hooked(endpoint))
     else:
@@ -236,6 +252,8 @@ def _hooked(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[
         except (ValueError, RecursionError) as error:
             await _blame_the_body(request, error)
             raise
+        if request.method not in SAFE_METHODS:
+            exchange.body = getattr(request, "_body", None)
         return answer_to(exchange, value)
 
     return answer

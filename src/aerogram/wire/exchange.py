@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from aerogram.dialects import dialect as dialect_named
@@ -24,7 +23,7 @@ from aerogram.wire import headers as fields
 from aerogram.wire.headers import Fields
 from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render_safely
 from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Version, Versions
-from aerogram.wire.request import SAFE_METHODS, Request, Scope
+from aerogram.wire.request import SAFE_METHODS, Request, Scope, lazy
 from aerogram.wire.routes import Terms, Usage
 
 __all__ = ["EXCHANGE", "Exchange", "Layer"]
@@ -64,6 +63,8 @@ _EXPOSED: Final = (
 _STAMPS: Final = frozenset(
     {b"access-control-expose-headers", b"vary", b"x-client-tag", b"x-envelope-version", b"x-request-id"}
 )
+_SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
+"""Parts of a reply that no field but the body speaks of; most replies have no others."""
 _OF_A_BODY: Final = frozenset(
     {
         b"accept-ranges",
@@ -131,22 +132,23 @@ class Layer:
 class Exchange(Request):
     """A request, and what becomes of the messages that answer it."""
 
+    _is_open = False
+    _ours: Body | None = None
+    _held: Message | None = None
+    _content: bytearray
+    _then: Callable[[], Awaitable[None]] | None = None
+
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
         super().__init__(scope, layer.versions)
         self.layer = layer
         self._send = send
-        self._is_open = False
-        self._ours: Body | None = None
-        self._held: Message | None = None
-        self._content = bytearray()
-        self._then: Callable[[], Awaitable[None]] | None = None
 
-    @cached_property
+    @lazy
     def terms(self) -> Terms | None:
         """What holds for the route of this request; None when there is no such route."""
         return self.layer.terms_of(self.scope)
 
-    @cached_property
+    @lazy
     def version(self) -> Version:
         """The envelope of the answer: a route that is not migrated has only one."""
         return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
@@ -204,6 +206,7 @@ class Exchange(Request):
 
     def _hold(self, start: Message, then: Callable[[], Awaitable[None]] | None) -> None:
         self._held = start
+        self._content = bytearray()
         self._then = then
 
     async def _collect(self, message: Message) -> None:
@@ -333,7 +336,11 @@ class Exchange(Request):
         return None if body.media_type == self.layer.problem.media_type else self.version
 
     def _fields_of(self, reply: Reply[Any], body: Body) -> Fields:
-        found = fields.of_reply(reply, self.target, self.versions.clock, older=self.versions.rate_limit_headers)
+        found = (
+            []
+            if _SILENT.issuperset(reply.said())
+            else fields.of_reply(reply, self.target, self.versions.clock, older=self.versions.rate_limit_headers)
+        )
         if body.status != _NOT_MODIFIED:
             found.append((b"content-type", body.media_type.encode()))
             found.append((b"content-length", b"%d" % len(body.content)))

@@ -47,7 +47,7 @@ class Body(NamedTuple):
 
 def render(reply: Reply[Any], dialect: Dialect, media_type: str, status: int | None = None) -> Body:
     """A finished reply in a dialect; a failure has its problem's status unless another is given."""
-    said = dialect.encode(dialect.complete(reply))
+    said = dialect.encode(reply)
     if reply.problem is not None and status is None:
         status = reply.problem.status
     if dialect.media_type != Dialect.media_type:
@@ -63,7 +63,7 @@ def render_safely(reply: Reply[Any], dialect: Dialect, media_type: str, status: 
         return render(reply, dialect, media_type, status)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         failed = Reply.failed(problem_of(error, request_id=reply.request_id), request_id=reply.request_id)
-        return render(failed, dialect, media_type)
+        return render(dialect.complete(failed, operation=reply.operation or "unknown"), dialect, media_type)
 
 
 def code_of_status(status: int) -> str:

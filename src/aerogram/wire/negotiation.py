@@ -56,6 +56,10 @@ class Choice:
     refusal: Refused | None = None
 
 
+_PLAIN_LEGACY: Final = Choice(LEGACY)
+_PLAIN_CURRENT: Final = Choice(CURRENT)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Versions:
     """The two envelopes of an API, which routes have both, and how the newer one takes over.
@@ -114,25 +118,25 @@ class Versions:
 
     def negotiate(self, asked: Sequence[str], accept: str) -> Choice:
         """The choice for the values of `?envelope=` and the Accept header of a request."""
-        if self.stage == "before":
-            return Choice(LEGACY)
+        stage = self.stage
+        if stage == "before":
+            return _PLAIN_LEGACY
         if asked:
-            return self._by_query(asked, accept)
+            return self._by_query(asked, accept, stage)
         by_header = _by_accept if len(accept) <= _LONGEST_REMEMBERED else _by_accept.__wrapped__
-        choice = by_header(accept, self.vendor, self.default_version, self.stage == "removed")
-        if not choice.acceptable and self.stage == "removed" and parse(accept).names(self.media_type(LEGACY)):
+        choice = by_header(accept, self.vendor, self.default_version, stage == "removed")
+        if not choice.acceptable and stage == "removed" and parse(accept).names(self.media_type(LEGACY)):
             return Choice(CURRENT, refusal=_gone())
         return choice
 
-    def _by_query(self, asked: Sequence[str], accept: str) -> Choice:
-        distinct = set(asked)
-        version = next((one for one in VERSIONS if distinct == {one}), None)
-        if version is None:
+    def _by_query(self, asked: Sequence[str], accept: str, stage: Stage) -> Choice:
+        version = asked[0]
+        if version not in VERSIONS or (len(asked) > 1 and set(asked) != {version}):
             return Choice(self.default_version, refusal=_unclear(asked))
         if version == LEGACY:
-            return Choice(CURRENT, refusal=_gone()) if self.stage == "removed" else Choice(LEGACY)
+            return Choice(CURRENT, refusal=_gone()) if stage == "removed" else _PLAIN_LEGACY
         vendored = self.media_type(CURRENT)
-        return Choice(CURRENT, vendored if vendored in accept and parse(accept).names(vendored) else JSON)
+        return Choice(CURRENT, vendored) if vendored in accept and parse(accept).names(vendored) else _PLAIN_CURRENT
 
 
 @lru_cache(maxsize=256)

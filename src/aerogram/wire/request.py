@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import MutableMapping
-from functools import cached_property
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, MutableMapping
+from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 from urllib.parse import parse_qsl, quote
 
 from aerogram.errors import ValidationFailed
@@ -16,7 +15,7 @@ from aerogram.wire.http import code_of_status
 from aerogram.wire.negotiation import PARAMETER, Choice, Refused, Versions
 from aerogram.wire.routes import Terms
 
-__all__ = ["SAFE_METHODS", "Request", "Scope"]
+__all__ = ["SAFE_METHODS", "Request", "Scope", "lazy"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 
@@ -27,15 +26,40 @@ _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
 
 
+Fact = TypeVar("Fact")
+
+
+class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
+    """A fact that is found out once, when it is first asked for; unlike `cached_property` it takes no lock."""
+
+    def __init__(self, find: Callable[[Any], Fact]) -> None:
+        self._find = find
+        self._name = find.__name__
+        self.__doc__ = find.__doc__
+
+    @overload
+    def __get__(self, one: None, kind: type) -> lazy[Fact]: ...
+    @overload
+    def __get__(self, one: object, kind: type) -> Fact: ...
+    def __get__(self, one: object | None, kind: type) -> lazy[Fact] | Fact:
+        if one is None:
+            return self
+        found = one.__dict__[self._name] = self._find(one)
+        return found
+
+
 class Request:
     """The facts of one request."""
+
+    body: Any = None
+    """What the handler was given as the body, if that tells one query from another."""
 
     def __init__(self, scope: Scope, versions: Versions) -> None:
         self.scope = scope
         self.versions = versions
         self.started = time.perf_counter()
 
-    @cached_property
+    @lazy
     def headers(self) -> dict[bytes, bytes]:
         """The header fields by their lower-case names; repeated ones are joined."""
         found: dict[bytes, bytes] = {}
@@ -43,7 +67,7 @@ class Request:
             found[name] = found[name] + b", " + value if name in found else value
         return found
 
-    @cached_property
+    @lazy
     def query(self) -> list[tuple[str, str]]:
         """The query parameters in their order; none when there are too many."""
         text = self.scope["query_string"].decode("latin-1")
@@ -53,27 +77,28 @@ class Request:
     def _has_too_many_parameters(self) -> bool:
         return bool(self.scope["query_string"].count(b"&") >= MOST_PARAMETERS)
 
-    @cached_property
+    @lazy
     def accept(self) -> str:
         """The Accept header."""
         return self.headers.get(b"accept", b"").decode("latin-1")
 
-    @cached_property
+    @lazy
     def request_id(self) -> str:
         """The caller's request id if it is a fit one, else a new one."""
         given = self.headers.get(b"x-request-id")
         return (accept_request_id(given.decode("latin-1")) if given else None) or new_request_id()
 
-    @cached_property
+    @lazy
     def client_tag(self) -> str | None:
         """The caller's own mark."""
         given = self.headers.get(b"x-client-tag")
         return fields.client_tag(given) if given else None
 
-    @cached_property
+    @lazy
     def choice(self) -> Choice:
         """What was negotiated."""
-        return self.versions.negotiate([value for name, value in self.query if name == PARAMETER], self.accept)
+        asked = [value for name, value in self.query if name == PARAMETER] if self.query else ()
+        return self.versions.negotiate(asked, self.accept)
 
     @property
     def target(self) -> str:
@@ -89,7 +114,7 @@ class Request:
         for name, value in self.query:
             if name not in left_out:
                 found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
-        return found
+        return found if self.body is None else {**found, "body": self.body}
 
     def controls(self, terms: Terms | None) -> dict[str, Any]:
         """How the caller wants the reply shaped; a control that is not clear is a `ValidationFailed`."""

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from aerogram.reply import Reply
 
-__all__ = ["Directory", "Shapes", "Terms", "Usage", "shapes", "shapes_of"]
+__all__ = ["Directory", "Entry", "Shapes", "Terms", "Usage", "shapes", "shapes_of"]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 _MARK: Final = "__aerogram_shapes__"
@@ -64,6 +64,16 @@ class Terms:
     own: frozenset[str] = frozenset()
 
 
+class Entry(NamedTuple):
+    """A route as a framework has it: how its path looks, by which objects it is known, and how to hook its handler."""
+
+    terms: Terms
+    pattern: re.Pattern[str]
+    methods: Collection[str] | None
+    objects: tuple[object, ...]
+    hook: Callable[[], None]
+
+
 class Directory:
     """The routes of an application, found by the objects that a router leaves in the scope, or else by the path."""
 
@@ -72,12 +82,12 @@ class Directory:
         self._by_path: list[tuple[re.Pattern[str], Collection[str] | None, Terms]] = []
         self._known: list[object] = []  # kept alive, so that no other object takes over an id
 
-    def add(self, terms: Terms, pattern: re.Pattern[str], methods: Collection[str] | None, *objects: object) -> None:
+    def add(self, entry: Entry) -> None:
         """Enter a route; an object that several routes share does not tell them apart."""
-        self._by_path.append((pattern, methods, terms))
-        self._known.extend(objects)
-        for one in objects:
-            self._by_object[id(one)] = None if id(one) in self._by_object else terms
+        self._by_path.append((entry.pattern, entry.methods, entry.terms))
+        self._known.extend(entry.objects)
+        for one in entry.objects:
+            self._by_object[id(one)] = None if id(one) in self._by_object else entry.terms
 
     def terms_of(self, scope: Mapping[str, Any]) -> Terms | None:
         """The terms of the route that a request is for, or None."""

@@ -1,0 +1,230 @@
+"""FastAPI: `install(app)`, and every answer keeps the contract.
+
+What a handler returns goes through its response model first, as it always did; dependencies, status codes, headers
+and cookies keep working. Legacy callers get what FastAPI itself makes of the value.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final, get_args, get_origin
+
+from aerogram.contract import Contract
+from aerogram.errors import MissingExtra
+from aerogram.reply import Reply
+from aerogram.wire.exchange import EXCHANGE, Exchange
+from aerogram.wire.negotiation import LEGACY, Versions
+from aerogram.wire.request import Scope
+from aerogram.wire.routes import Entry, Shapes, Terms, shapes_of
+
+try:
+    from fastapi import FastAPI, Request, Response
+    from fastapi.datastructures import DefaultPlaceholder
+    from fastapi.dependencies.models import (
+        Dependant,
+        _is_async_gen_callable,
+        _is_coroutine_callable,
+        _is_gen_callable,
+    )
+    from fastapi.responses import JSONResponse
+    from fastapi.routing import APIRoute, RouteContext, iter_route_contexts, serialize_response
+    from fastapi.utils import create_model_field, is_body_allowed_for_status_code
+    from starlette.routing import BaseRoute, Host, Mount, Route, compile_path
+except ImportError:
+    raise MissingExtra("fastapi", "fastapi") from None
+
+from aerogram.starlette import (
+    Answer,
+    Installation,
+    Schedule,
+    answer_to,
+    entries_inside,
+    entry_of,
+    from_health,
+    from_offset_page,
+    principal_of,
+    shapes,
+    surround,
+)
+
+__all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_page", "install", "shapes"]
+
+_REQUEST: Final = "aerogram_request"
+_RESPONSE: Final = "aerogram_response"
+
+
+def install(
+    app: FastAPI,
+    contract: Contract | None = None,
+    versions: Versions | None = None,
+    *,
+    principal: Callable[[Scope], str | None] = principal_of,
+) -> Installation:
+    """Make every answer of an application keep the contract, and its OpenAPI document say so.
+
+    `versions` says which routes have both envelopes and how they are negotiated. Call it before the application has
+    started; routes may be added before and after.
+    """
+    installed = surround(app, contract or Contract(), versions or Versions(), principal, entries_of)
+    describe = app.openapi
+    known: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    def openapi() -> dict[str, Any]:
+        for context in iter_route_contexts(app.routes):
+            if isinstance(context.original_route, APIRoute):
+                _data_field(context)
+        schema = describe()
+        if id(schema) not in known:
+            known.clear()
+            known[id(schema)] = (schema, installed.document(schema))
+        return known[id(schema)][1]
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return installed
+
+
+def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[Entry]:
+    """The routes of an application, those of included routers and of mounted parts too."""
+    for context in iter_route_contexts(list(routes)):
+        route = context._effective_route
+        if isinstance(context.original_route, APIRoute):
+            yield _api_entry(context, versions, prefix)
+        elif isinstance(route, Route):
+            entry = entry_of(route, versions, prefix)
+            # the pages of the documentation are nobody's answer
+            yield entry if route.include_in_schema or versions.migrated != "all" else _unmigrated(entry)
+        elif isinstance(route, (Mount, Host)):
+            yield from entries_inside(route, versions, prefix, entries_of)
+
+
+def _unmigrated(entry: Entry) -> Entry:
+    return entry._replace(terms=replace(entry.terms, migrated=False))
+
+
+def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
+    pattern, path, _ = compile_path(prefix + (context.path or ""))
+    methods = context.methods or set()
+    given = shapes_of(context.endpoint)
+    formats = given.formats if _answers_json(context) else (*given.formats, *_format_of(context))
+    own = frozenset(_query_parameters(context.dependant))
+    terms = Terms(path, context.name or path, versions.migrates(path, methods), replace(given, formats=formats), own)
+    return Entry(terms, pattern, methods, (context.original_route,), lambda: _hook(context, given))
+
+
+def _response_class(context: RouteContext) -> type[Response]:
+    given = context.response_class
+    found: type[Response] = given.value if isinstance(given, DefaultPlaceholder) else given
+    return found
+
+
+def _answers_json(context: RouteContext) -> bool:
+    return issubclass(_response_class(context), JSONResponse)
+
+
+def _format_of(context: RouteContext) -> tuple[str, ...]:
+    media_type = _response_class(context).media_type
+    return (media_type,) if media_type else ()
+
+
+def _query_parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the query parameters that a handler and its dependencies declare."""
+    yield from (one.alias for one in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _query_parameters(inner)
+
+
+# handlers
+
+
+def _hook(context: RouteContext, given: Shapes) -> None:
+    """Stand between a handler and its framework; the request and the response to be are injected for this."""
+    dependant: Dependant = context.dependant
+    handler = dependant.call
+    if handler is None or not _answers_json(context) or _is_gen_callable(handler) or _is_async_gen_callable(handler):
+        return
+    is_async = _is_coroutine_callable(handler)
+    enter = _entrance(dependant)
+    leave = _exit(context, given)
+
+    @functools.wraps(handler)
+    async def answer_async(**values: Any) -> Any:
+        exchange, response = enter(values)
+        return leave(exchange, response, await handler(**values))
+
+    @functools.wraps(handler)
+    def answer(**values: Any) -> Any:
+        exchange, response = enter(values)
+        return leave(exchange, response, handler(**values))
+
+    dependant.call = answer_async if is_async else answer
+
+
+def _entrance(dependant: Dependant) -> Callable[[dict[str, Any]], tuple[Exchange, Response]]:
+    """What happens before a handler: its values are checked for what was injected for the hook alone."""
+    is_ours = {_REQUEST: dependant.request_param_name is None, _RESPONSE: dependant.response_param_name is None}
+    request_name = dependant.request_param_name = dependant.request_param_name or _REQUEST
+    response_name = dependant.response_param_name = dependant.response_param_name or _RESPONSE
+    body = [one.name for one in dependant.body_params]
+
+    def enter(values: dict[str, Any]) -> tuple[Exchange, Response]:
+        request: Request = values.pop(_REQUEST) if is_ours[_REQUEST] else values[request_name]
+        response: Response = values.pop(_RESPONSE) if is_ours[_RESPONSE] else values[response_name]
+        exchange: Exchange = request.scope[EXCHANGE]
+        exchange.admit(exchange.terms)
+        if body:
+            exchange.body = {name: values.get(name) for name in body}
+        return exchange, response
+
+    return enter
+
+
+def _exit(context: RouteContext, given: Shapes) -> Callable[[Exchange, Response, Any], Any]:
+    """What happens after a handler: legacy callers get what FastAPI makes of its value, the others an answer."""
+    prepare = _preparation(context, given)
+
+    def leave(exchange: Exchange, response: Response, value: Any) -> Any:
+        if isinstance(value, Response):
+            return answer_to(exchange, value)
+        status = response.status_code or context.status_code
+        if (exchange.version == LEGACY and not isinstance(value, Reply)) or not is_body_allowed_for_status_code(status):
+            return value
+        return Answer(exchange, value, status=status, given=list(response.headers.raw), prepare=prepare)
+
+    return leave
+
+
+def _preparation(context: RouteContext, given: Shapes) -> Callable[[Any], Awaitable[Any]]:
+    """What sends a handler's value through its response model, as FastAPI would."""
+    field = _data_field(context)
+    settings = {
+        name: getattr(context, f"response_model_{name}")
+        for name in ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
+    }
+
+    async def prepare(value: Any) -> Any:
+        if field is None:
+            return value
+        if not isinstance(value, Reply):
+            return await serialize_response(field=field, response_content=value, **settings)
+        if given.legacy is not None or value.problem is not None or value.data is None:
+            return value
+        return value.replace(data=await serialize_response(field=field, response_content=value.data, **settings))
+
+    return prepare
+
+
+def _data_field(context: RouteContext) -> Any:
+    """The response model of a route; of a route that returns a `Reply`, the model of its data."""
+    if not _is_reply(context.response_model):
+        return context.response_field
+    inner = get_args(context.response_model)
+    name = f"Response_{context.unique_id}"
+    field = create_model_field(name=name, type_=inner[0], mode="serialization") if inner else None
+    context._effective_route.response_field = field  # type: ignore[union-attr]  # what the OpenAPI document shows
+    return field
+
+
+def _is_reply(model: Any) -> bool:
+    return model is Reply or get_origin(model) is Reply
