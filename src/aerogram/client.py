@@ -197,6 +197,7 @@ class Client(_Caller):
         while True:
             result = self._send(call.target, call.arguments)
             if inspect.isawaitable(result):
+                getattr(result, "close", bool)()  # a coroutine that nobody will await
                 raise TypeError("this server is asynchronous: use AsyncClient")
             reply = self._heard(result)
             wait = self._retries.wait(reply, attempt)

@@ -24,7 +24,7 @@ from aerogram.dialects import recognise
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
-from aerogram.jsontext import dumps, loads
+from aerogram.jsontext import loads
 from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
 from aerogram.wire.encodings import read_text
 from aerogram.wire.http import read_problem
@@ -32,7 +32,9 @@ from aerogram.wire.mcp import BOX, PREFIX
 
 __all__ = ["items_of", "raise_for_problem", "read"]
 
+OK: Final = 200
 FAILURES: Final = 400
+FAILED: Final = 500
 NEXT: Final = "next"
 """Where in a page's `extra` the address of the next page stands, when a server gives one."""
 _EXCEPTIONS: Final[Mapping[str, type[ReplyError]]] = {
@@ -98,12 +100,14 @@ def _read_payload(given: Any, dialect: str | Dialect | None) -> Reply[Any]:
     if dialect is not None:
         return read_body(body, dialect=dialect)
     status = body.get("status") if isinstance(body, dict) else None
-    failed = isinstance(status, int) and status >= FAILURES
-    return _spoken(body, failed=failed) or Reply(body)
+    return _spoken(body, status=status if isinstance(status, int) else OK) or Reply(body)
 
 
-def _spoken(body: Any, dialect: str | Dialect | None = None, *, failed: bool = False) -> Reply[Any] | None:
-    """The reply in a body, if it is in a dialect; a body that breaks its own contract is a `ContractError`."""
+def _spoken(body: Any, dialect: str | Dialect | None = None, *, status: int = OK) -> Reply[Any] | None:
+    """The reply in a body, if it is in a dialect; a body that breaks its own contract is a `ContractError`.
+
+    `status` is what is known from outside: whether it failed, and for HTTP how.
+    """
     if not isinstance(body, dict):
         return None
     if dialect is not None:
@@ -113,9 +117,9 @@ def _spoken(body: Any, dialect: str | Dialect | None = None, *, failed: bool = F
     except ContractError:
         return None
     # ordinary records have a title and a type too, and many an API says `success` in its own way
-    if (found.name == "problem" and not failed) or (found.name == "response-v2" and not _has_envelope(body)):
-        return None
-    return found.decode(body)
+    if found.name == "problem":
+        return found.decode({"status": status, **body}) if status >= FAILURES else None
+    return found.decode(body) if found.name != "response-v2" or _has_envelope(body) else None
 
 
 def _has_envelope(body: Mapping[str, Any]) -> bool:
@@ -166,9 +170,10 @@ def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
 
 def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
     body = tool.structured if tool.structured is not None else _parsed(tool.texts)
-    reply = _spoken(body, dialect, failed=tool.failed) if dialect != "bare" else None
+    status = FAILED if tool.failed else OK
+    reply = _spoken(body, dialect, status=status) if dialect != "bare" else None
     if reply is None and tool.structured is not None and dialect != "bare":
-        reply = _spoken(_parsed(tool.texts), dialect, failed=tool.failed)
+        reply = _spoken(_parsed(tool.texts), dialect, status=status)
     if reply is not None:
         return reply
     aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
@@ -182,14 +187,14 @@ def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
 
 
 def _parsed(texts: tuple[str, ...]) -> Any:
-    """The JSON object or list in a text; anything else is the text itself."""
+    """The JSON object, list or null in a text; anything else is the text itself."""
     if len(texts) != 1:
         return [_parsed((text,)) for text in texts] or None
     try:
         value = read_text(texts[0])
     except ContractError:
         return texts[0]
-    return value if isinstance(value, (dict, list)) else texts[0]
+    return value if value is None or isinstance(value, (dict, list)) else texts[0]
 
 
 def _bare_data(tool: _Tool) -> Any:
@@ -197,10 +202,19 @@ def _bare_data(tool: _Tool) -> Any:
     held = tool.structured
     if not isinstance(held, dict) or held.keys() != {BOX}:
         return _parsed(tool.texts) if held is None else held
-    inside = held[BOX]
     marked = isinstance(tool.meta.get("fastmcp"), Mapping) and tool.meta["fastmcp"].get("wrap_result")
-    said = _parsed(tool.texts)
-    return inside if marked or inside in (said, [said]) or dumps(inside).decode() == said else held
+    return held[BOX] if marked or _mirrors(tool.texts, held[BOX]) else held
+
+
+def _mirrors(texts: tuple[str, ...], value: Any) -> bool:
+    """Whether texts say a value: one all of it, or each an item of its own."""
+    if len(texts) == 1 and _says(texts[0], value):
+        return True
+    return isinstance(value, list) and len(value) == len(texts) and all(map(_says, texts, value))
+
+
+def _says(text: str, value: Any) -> bool:
+    return text == "null" if value is None else bool(text == value or _lenient(text) == value)
 
 
 # HTTP responses
@@ -213,7 +227,7 @@ def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
     reply = None
     if media_type.endswith(("/json", "+json")) and response.content:
         body = loads(response.content) if not failed else _lenient(response.content)
-        reply = _spoken(body, dialect, failed=failed or media_type == "application/problem+json") or Reply(body)
+        reply = _spoken(body, dialect, status=status) or Reply(body)
     if failed and (reply is None or reply.problem is None):
         raw = {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
         raw.pop(b"content-encoding", None)  # the client has decompressed it
@@ -221,7 +235,7 @@ def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
     return _with_headers(reply or Reply(_other_data(response, media_type)), headers, response)
 
 
-def _lenient(content: bytes) -> Any:
+def _lenient(content: str | bytes) -> Any:
     try:
         return loads(content)
     except ContractError:

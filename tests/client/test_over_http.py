@@ -1,0 +1,108 @@
+"""The client against HTTP servers, ours in each dialect and others, with httpx and httpx2, waiting and awaiting."""
+
+from __future__ import annotations
+
+import httpx
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from aerogram.archive import Archive
+from aerogram.client import AsyncClient, Client
+from aerogram.contract import Contract
+from aerogram.errors import InvalidCursor, NotFound
+from aerogram.starlette import Versions, install
+
+ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 8} for number in range(60)]
+DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
+LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
+
+
+def application(dialect: str, **settings) -> Starlette:
+    """Rows, a failure, what was sent, and archived content."""
+    contract = Contract(**settings)
+
+    async def rows(request):
+        return ROWS
+
+    async def missing(request):
+        raise NotFound("There is no tree")
+
+    async def sent(request):
+        return {"method": request.method, "body": await request.json()}
+
+    async def content(request):
+        found = await contract.archive.get(request.path_params["hash"])
+        return Response(found.body, media_type="application/octet-stream")
+
+    app = Starlette(
+        routes=[
+            Route("/rows", rows),
+            Route("/missing", missing),
+            Route("/sent", sent, methods=["POST"]),
+            Route("/v1/content/{hash}", content),
+        ]
+    )
+    install(app, contract, Versions(current=dialect, default="v2", controls=True))
+    return app
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_replies_problems_and_pages_are_read_while_waiting(serve, dialect, library):
+    with LIBRARIES[library].Client(base_url=serve(application(dialect))) as connection:
+        client = Client(connection)
+        reply = client.call("/rows")
+        assert (reply.data, bool(reply.request_id)) == (ROWS, True)
+        assert client.call("/missing").problem.code == "NOT_FOUND"
+        assert client.call("/nowhere").problem.code == "NOT_FOUND"
+        assert [len(page.data) for page in client.pages("GET /rows", {"page_size": 25})] == [25, 25, 10]
+        assert list(client.items("/rows", {"page_size": 25})) == ROWS
+        assert client.call("POST /sent", {"a": 1}).data == {"method": "POST", "body": {"a": 1}}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+async def test_replies_problems_and_pages_are_read_while_awaiting(serve, library):
+    async with LIBRARIES[library].AsyncClient(base_url=serve(application("standard-v2"))) as connection:
+        client = AsyncClient(connection)
+        assert (await client.call("/rows")).data == ROWS
+        assert [item async for item in client.items("/rows", {"page_size": 25})] == ROWS
+        with pytest.raises(InvalidCursor):
+            [page async for page in client.pages("/rows", {"cursor": "forged"})]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("budget", [900, 2_000])
+def test_everything_that_was_dropped_comes_back(serve, dialect, budget):
+    app = application(dialect, budget=budget, archive=Archive.in_memory(), retrieve=None)
+    with httpx.Client(base_url=serve(app)) as connection:
+        client = Client(connection)
+        reply = client.call("/rows")
+        assert reply.data != ROWS
+        assert client.whole(reply).data == ROWS
+        assert client.recover(reply)["data"] == ROWS
+        assert list(client.items("/rows", {"page_size": 40}, whole=True)) == ROWS
+
+
+def foreign() -> Starlette:
+    """An API with pages of its own making: an address in the Link header."""
+
+    async def rows(request):
+        start = int(request.query_params.get("start", 0))
+        more = {"link": f'</rows?start={start + 25}>; rel="next"'} if start + 25 < len(ROWS) else {}
+        return JSONResponse(ROWS[start : start + 25], headers=more)
+
+    async def broken(request):
+        return JSONResponse({"detail": "upstream is gone"}, status_code=503, headers={"retry-after": "120"})
+
+    return Starlette(routes=[Route("/rows", rows), Route("/broken", broken)])
+
+
+def test_pages_behind_links_are_followed(serve):
+    with httpx.Client(base_url=serve(foreign())) as connection:
+        client = Client(connection)
+        assert list(client.items("/rows")) == ROWS
+        failed = client.call("/broken").problem
+        assert (failed.code, failed.message, failed.retry_after) == ("UNAVAILABLE", "upstream is gone", 120)

@@ -1,0 +1,209 @@
+"""The client against MCP servers: ours in each dialect, and others, through both official clients."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import asynccontextmanager
+
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+import aerogram.fastmcp
+import aerogram.mcp
+import fastmcp
+import mcp
+from aerogram import Notice, Reply
+from aerogram.archive import Archive
+from aerogram.client import AsyncClient, Client, Retries
+from aerogram.contract import Contract
+from aerogram.errors import IntegrityError, NotFound, ValidationFailed
+
+ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 8} for number in range(60)]
+
+
+def tools(server):
+    """The same handlers on a server of either framework."""
+
+    @server.tool()
+    def rows() -> list[dict]:
+        return ROWS
+
+    @server.tool()
+    def missing(name: str) -> dict:
+        raise NotFound(f"There is no {name}", details={"name": name})
+
+    @server.tool()
+    def warned() -> Reply:
+        return Reply.ok({"a": 1}, notices=(Notice.of("STALE_CACHE", cache_age_seconds=5),))
+
+    return server
+
+
+def fastmcp_server(**settings):
+    server = tools(fastmcp.FastMCP("ours"))
+    aerogram.fastmcp.install(server, **settings)
+    return server
+
+
+def sdk_server(**settings):
+    server = tools(MCPServer("ours"))
+    aerogram.mcp.install(server, **settings)
+    return server
+
+
+SERVERS = {"fastmcp": fastmcp_server, "sdk": sdk_server}
+CLIENTS = {"fastmcp": fastmcp.Client, "sdk": mcp.Client}
+FRAMEWORKS = list(CLIENTS)
+DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0", "bare"]
+
+
+@asynccontextmanager
+async def connected(server, client, **options):
+    async with CLIENTS[client](server) as connection:
+        yield AsyncClient(connection, **options)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_replies_and_problems_are_read_in_every_dialect(framework, dialect):
+    async with connected(SERVERS[framework](dialect=dialect), framework) as calling:
+        reply = await calling.call("rows")
+        assert reply.data == ROWS
+        failed = await calling.call("missing", {"name": "tree"})
+        assert (failed.problem.code, failed.problem.message) == ("NOT_FOUND", "There is no tree")
+        assert failed.problem.details == {"name": "tree"} and failed.request_id
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_all_pages_are_followed(dialect):
+    async with connected(fastmcp_server(dialect=dialect, controls=["rows"]), "fastmcp") as calling:
+        pages = [page async for page in calling.pages("rows", {"page_size": 25})]
+        assert [len(page.data) for page in pages] == [25, 25, 10]
+        assert [item async for item in calling.items("rows", {"page_size": 25})] == ROWS
+
+
+@pytest.mark.parametrize("budget", [900, 2_500, 4_000])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_everything_that_was_dropped_comes_back(dialect, budget):
+    """At tight budgets a reply only has room for the hash, at roomy ones it names the call."""
+    async with connected(fastmcp_server(dialect=dialect, budget=budget), "fastmcp") as calling:
+        reply = await calling.call("rows")
+        assert reply.data != ROWS and reply.fidelity.level != "full"
+        whole = await calling.whole(reply)
+        assert whole.data == ROWS
+        assert (whole.status, whole.fidelity.level, whole.notices) == ("ok", "full", ())
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_pages_of_a_tight_budget_can_be_made_whole(framework):
+    async with connected(SERVERS[framework](budget=2_000, controls=["rows"]), framework) as calling:
+        items = [item async for item in calling.items("rows", {"page_size": 40}, whole=True)]
+        assert items == ROWS
+
+
+async def test_content_is_retrieved_by_a_named_tool_page_by_page():
+    """The retrieval tool has a budget too, so the text comes in pieces that are put together again."""
+    async with connected(fastmcp_server(budget=900), "fastmcp", retrieve="retrieve") as calling:
+        found = await calling.recover(await calling.call("rows"))
+        assert found["data"] == ROWS
+
+
+async def test_content_that_does_not_match_its_hash_is_not_used():
+    server = fastmcp_server(budget=900)
+    forged = fastmcp.FastMCP("forger")
+
+    @forged.resource("aerogram://archive/{hash}")
+    def archive(hash: str) -> str:
+        return '[{"id":"row-0","text":"another text"}]'
+
+    async with connected(server, "fastmcp") as honest, connected(forged, "fastmcp") as dishonest:
+        reply = await honest.call("rows")
+        with pytest.raises(IntegrityError):
+            await dishonest.whole(reply)
+
+
+async def test_content_that_is_gone_is_a_problem_like_any_other():
+    archive = Archive.in_memory()
+    server = fastmcp_server(contract=Contract(budget=900, archive=archive))
+    async with connected(server, "fastmcp") as calling:
+        reply = await calling.call("rows")
+        for digest in reply.fidelity.archive_hashes.values():
+            await archive.delete(digest)
+        with pytest.raises(NotFound):
+            await calling.whole(reply)
+
+
+async def test_what_was_not_kept_cannot_be_made_whole():
+    server = fastmcp_server(contract=Contract(budget=900))
+    async with connected(server, "fastmcp") as calling:
+        with pytest.raises(NotFound, match="not kept"):
+            await calling.whole(await calling.call("rows"))
+
+
+async def test_a_reply_that_lacks_nothing_is_whole_already():
+    async with connected(fastmcp_server(), "fastmcp") as calling:
+        reply = await calling.call("rows")
+        assert await calling.whole(reply) is reply
+
+
+async def test_warnings_are_told_and_by_default_logged(caplog):
+    heard = []
+    server = fastmcp_server()
+    async with connected(server, "fastmcp", on_notice=lambda notice, reply: heard.append((notice.code, reply))) as one:
+        reply = await one.call("warned")
+    assert heard == [("STALE_CACHE", reply)]
+    async with connected(server, "fastmcp") as other:
+        with caplog.at_level(logging.WARNING, "aerogram.client"):
+            reply = await other.call("warned")
+    (record,) = [one for one in caplog.records if one.name == "aerogram.client"]
+    assert record.getMessage().startswith("STALE_CACHE: ") and record.request_id == reply.request_id
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_servers_without_a_contract_are_read_too(framework):
+    plain = {"fastmcp": fastmcp.FastMCP, "sdk": MCPServer}[framework]("theirs")
+
+    @plain.tool()
+    def listed() -> list[int]:
+        return [1, 2]
+
+    @plain.tool()
+    def record() -> dict:
+        return {"a": 1}
+
+    @plain.tool()
+    def text() -> str:
+        return "words"
+
+    @plain.tool()
+    def number() -> int:
+        return 5
+
+    @plain.tool()
+    def broken() -> str:
+        raise ValueError("too large")
+
+    async with connected(plain, framework) as calling:
+        found = [(await calling.call(name)).data for name in ("listed", "record", "text", "number")]
+        assert found == [[1, 2], {"a": 1}, "words", 5]
+        assert [item async for item in calling.items("listed")] == [1, 2]
+        failed = (await calling.call("broken")).problem
+        assert "broken" in failed.message and not failed.retryable
+
+
+async def test_a_wrong_argument_is_a_validation_problem():
+    async with connected(fastmcp_server(), "fastmcp") as calling:
+        with pytest.raises(ValidationFailed):
+            [page async for page in calling.pages("missing", {"nme": "x"})]
+
+
+async def test_an_unknown_tool_is_the_protocols_business():
+    async with connected(fastmcp_server(), "fastmcp", retries=Retries(most=0)) as calling:
+        with pytest.raises(mcp.MCPError):
+            await calling.call("no such tool")
+
+
+async def test_a_client_that_waits_refuses_a_server_that_must_be_awaited():
+    async with fastmcp.Client(fastmcp_server()) as connection:
+        with pytest.raises(TypeError, match="AsyncClient"):
+            Client(connection).call("rows")
