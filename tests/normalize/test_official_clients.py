@@ -8,16 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import fastmcp
-import mcp
 import pytest
 from fastmcp.client.transports import StdioTransport
 from fastmcp.tools.base import ToolResult as FastMCPResult
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult
 
+import fastmcp
+import mcp
 from aerogram.normalize import Policy, normalize_tool_result, settle
 from normalize.forms_table import ABSENT, ROWS
+from normalize.wire_server import RESOURCES
 
 MODULE = ["-m", "normalize.wire_server"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -38,9 +39,27 @@ async def test_mcp_client_accepts_every_result(mode: str):
                     assert result.structured_content == (None if row.data is ABSENT else row.data), row.name
 
 
-async def test_fastmcp_client_accepts_every_result():
-    """Over a real process, in the handshake era."""
-    async with fastmcp.Client(StdioTransport(sys.executable, MODULE, env=ENVIRONMENT), mode="legacy") as client:
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_mcp_client_reads_every_resource(mode: str):
+    """Several contents keep their own URIs, and each is text or a blob of the documented type."""
+    parameters = mcp.StdioServerParameters(command=sys.executable, args=MODULE, env=ENVIRONMENT)
+    async with mcp.Client(parameters, mode=mode) as client:
+        contents = [one for uri in RESOURCES for one in (await client.read_resource(uri)).contents]
+    assert [(one.uri, one.mime_type, getattr(one, "text", None) or one.blob) for one in contents] == [
+        ("text://simple", "text/plain", "Hello, world!"),
+        ("config://app", "application/json", '{"version":"1.0"}'),
+        ("binary://image", "image/png", "iVBORw0KGgo="),
+        ("data://frame", "application/json", '[{"a":1}]'),
+        ("multi://1", None, "First"),
+        ("multi://2", None, "eA=="),
+        ("odd://text", "text/plain", "a\ufffd\0"),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_fastmcp_client_accepts_every_result(mode: str):
+    """Over a real process, in both eras."""
+    async with fastmcp.Client(StdioTransport(sys.executable, MODULE, env=ENVIRONMENT), mode=mode) as client:
         for place, row in enumerate(ROWS):
             result = await client.call_tool_mcp(f"annotated-{place}", {})
             assert result.is_error is row.is_error, row.name

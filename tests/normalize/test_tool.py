@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import orjson
+import pydantic
 import pytest
 from fastmcp.tools.base import ToolResult as FastMCPResult
 from mcp.types import CallToolResult, ImageContent, TextContent
@@ -233,6 +234,25 @@ def test_integers_of_the_sdk_beyond_64_bits_pass_as_they_are():
 
 def test_annotation_that_cannot_be_hashed_is_read_all_the_same():
     assert normalize_tool_result(1, returns=Annotated[int, {"unit": "m"}]).structuredContent == {"result": 1}
+
+
+def test_odd_field_of_any_kind_of_model_leaves_the_others():
+    """What a model's own serialiser cannot write is written field by field, under the same names."""
+
+    class Alias(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="allow")
+        inner: Any = pydantic.Field(serialization_alias="innerValue")
+
+    @pydantic.dataclasses.dataclass
+    class Parts:
+        inner: Any
+        count: int = 1
+
+    class Root(pydantic.RootModel[Any]): ...
+
+    assert normalize_tool_result(Alias(inner=print, more=2)).structuredContent == {"innerValue": "print", "more": 2}
+    assert normalize_tool_result(Parts(print)).structuredContent == {"inner": "print", "count": 1}
+    assert normalize_tool_result(Root([print])).structuredContent == {"result": ["print"]}
 
 
 def test_all_or_nothing_is_a_setting():

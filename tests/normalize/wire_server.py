@@ -1,7 +1,7 @@
 """A raw JSON-RPC server on standard input and output: every row of the table of forms is two tools.
 
-`plain-N` knows nothing of the value, `annotated-N` promises the row's annotation. It
-speaks both eras of the protocol and sends `to_bytes` as it is.
+`plain-N` knows nothing of the value, `annotated-N` promises the row's annotation. Some
+resources can be read. It speaks both eras of the protocol and sends `to_bytes` as it is.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from aerogram.normalize import Output, Policy, normalize_tool_result, settle
+from aerogram.normalize import Output, Policy, normalize_resource_payload, normalize_tool_result, settle
+from normalize import forms_table
 from normalize.forms_table import ROWS, Row
 
-logging.disable()
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 SERVER = {"name": "wire", "version": "1"}
 
@@ -46,6 +46,17 @@ async def call(params: dict[str, Any]) -> Any:
     return normalize_tool_result(value, policy=policy, returns=promise_of(row, name))
 
 
+# URI: declared MIME type and payload
+RESOURCES: dict[str, tuple[str | None, Any]] = {
+    "text://simple": (None, "Hello, world!"),
+    "config://app": ("application/json", {"version": "1.0"}),
+    "binary://image": ("image/png", b"\x89PNG\r\n\x1a\n"),
+    "data://frame": ("application/json", forms_table.pd.DataFrame({"a": [1]})),
+    "multi://content": (None, [{"uri": "multi://1", "text": "First"}, {"uri": "multi://2", "blob": "eA=="}]),
+    "odd://text": (None, "a\ud800\0"),
+}
+
+
 class Session:
     """One client: the version it negotiated, unless a request says its own."""
 
@@ -58,11 +69,14 @@ class Session:
         version = params.get("_meta", {}).get(VERSION_KEY, self.version)
         if message["method"] == "tools/call":
             return (await call(params)).to_bytes(message["id"], version)
+        if message["method"] == "resources/read":
+            declared, payload = RESOURCES[params["uri"]]
+            return normalize_resource_payload(params["uri"], declared, payload).to_bytes(message["id"], version)
         result = self.result(message["method"], params, version)
         return orjson.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
     def result(self, method: str, params: dict[str, Any], version: str) -> dict[str, Any]:
-        capabilities = {"tools": {}}
+        capabilities: dict[str, Any] = {"tools": {}, "resources": {}}
         if method == "initialize":
             self.version = params["protocolVersion"]
             return {"protocolVersion": self.version, "capabilities": capabilities, "serverInfo": SERVER}
@@ -84,4 +98,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    logging.disable()
     asyncio.run(main())

@@ -308,12 +308,12 @@ def _model(kind: Any) -> Callable[[Any], Any]:
     return convert
 
 
-def model_fields(value: Any) -> dict[str, Any]:
+def model_fields(value: Any) -> Any:
     """The fields of a model that its own serialiser cannot write, each for its own form."""
     kind = type(value)
     if issubclass(kind, pydantic.RootModel):
-        return {"root": value.root}
-    declared = {info.serialization_alias or info.alias or name: name for name, info in kind.model_fields.items()}
-    computed = {info.alias or name: name for name, info in kind.model_computed_fields.items()}
+        return value.root
+    declared = {info.serialization_alias or info.alias or name: name for name, info in kind.__pydantic_fields__.items()}
+    computed = {info.alias or name: name for name, info in getattr(kind, "model_computed_fields", {}).items()}
     named = _attributes({**declared, **computed})(value)
-    return {**named, **(value.model_extra or {})}
+    return {**named, **(getattr(value, "model_extra", None) or {})}

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 
 import orjson
-import pydantic
 
 from aerogram.errors import ReplyError, TokenLimitExceeded
 from aerogram.faults import problem_of
@@ -114,7 +113,7 @@ class Walk:
 
     def _plainer(self, value: Any, form: Form) -> Any:
         """One step; a model that its own serialiser cannot write, or would not stop writing, goes field by field."""
-        if not isinstance(value, pydantic.BaseModel):
+        if not form.copies:
             return form.convert(value)
         try:
             if extent(value, self._room) <= self._room:
