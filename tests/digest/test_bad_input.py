@@ -22,6 +22,11 @@ def test_an_empty_file_gives_an_honest_empty_digest():
     assert (payload.original_chars, payload.digest_chars, payload.compression_ratio) == (0, 0, 0.0)
 
 
+@pytest.mark.parametrize("declared", ["punycode", "idna", "utf-16", "hex", "unicode_escape", "nonsense"])
+def test_a_declared_encoding_that_no_document_is_in_is_not_believed(declared):
+    assert read(f'<html><meta charset="{declared}"><p>日本語 & Größe</p>'.encode()).text == "日本語 & Größe"
+
+
 def test_an_encrypted_pdf_says_so(print_pdf):
     locked = print_pdf(["Secret"]).replace(b"/Root 1 0 R >>", b"/Root 1 0 R " + ENCRYPTED + b"/ID [<00> <00>] >>")
     assert refused(locked) == "encrypted"
@@ -81,6 +86,7 @@ def test_reading_a_pdf_stops_at_its_deadline(print_pdf):
         "<html>" + "<!--" * 100_000,
         "<html>" + '<a b="' * 100_000,
         "<html>" + "<script>" * 100_000,
+        "<!--a-->" * 100_000 + "the answer",
         "<html>" + "<" * 300_000,
         "<html>" + "&" * 300_000,
         "<html>" + "<td>answer" * 50_000,

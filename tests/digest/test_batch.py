@@ -58,6 +58,17 @@ async def test_a_source_that_takes_too_long_fails_alone(ferry):
     assert batch.outcomes[1].digest.payload.summary == "Done."
 
 
+async def test_a_timeout_of_an_embedder_is_told_as_one(ferry):
+    def embed(texts):
+        raise TimeoutError
+
+    batch = await digest_many(Digester(ALWAYS, embed=embed), {"one": ferry}, QUERY)
+    assert (batch.failed[0].problem.code, batch.failed[0].problem.message) == (
+        "UNAVAILABLE",
+        "one took longer than it may",
+    )
+
+
 async def test_an_unknown_failure_is_masked_like_any_other(ferry, caplog):
     def embed(texts):
         raise RuntimeError("password=hunter2")

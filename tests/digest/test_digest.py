@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from key_value.aio.stores.memory import MemoryStore
@@ -16,6 +17,7 @@ from aerogram.digest import (
     DigestPayload,
     Draft,
     Policy,
+    UnreadableSource,
     digest_text,
     fetch,
     query_hash,
@@ -144,10 +146,19 @@ async def test_always_gives_an_empty_text_an_empty_digest_and_says_so():
 
 async def test_a_digest_is_never_digested_again(long_ferry):
     first = await Digester(ALWAYS).digest(long_ferry, QUERY)
-    for source in (first.payload, source_of("ferry", first)):
+    listed = source_of("ferry", first)
+    for source in (first.payload, listed, SimpleNamespace(**listed)):
         again = await Digester(ALWAYS).digest(source, "Another question?")
         assert again.skipped == "already_digest"
         assert again.payload == first.payload
+
+
+async def test_sources_may_be_mappings_or_objects_with_content(ferry):
+    for source in ({"content_type": "text/plain", "content": ferry}, SimpleNamespace(content=ferry)):
+        found = await Digester(ALWAYS).digest(source, QUERY)
+        assert found.payload == digest_text(read(ferry), QUERY)
+    with pytest.raises(UnreadableSource, match="not NoneType"):
+        await Digester(ALWAYS).digest({"content": None}, QUERY)
 
 
 def test_settings_outside_the_contract_are_refused():
@@ -198,13 +209,13 @@ async def never(assignment):
 
 
 def broken(assignment):
-    raise RuntimeError("no model today")
+    raise RuntimeError("password=hunter2")
 
 
 @pytest.mark.parametrize(
     ("writer", "reason"),
     [
-        (broken, "no model today"),
+        (broken, "RuntimeError"),
         (never, "TimeoutError"),
         (lambda _: None, "the writer gave no summary"),
         (lambda _: Draft("  ", ()), "the writer gave no summary"),

@@ -135,3 +135,11 @@ def test_an_embedding_finds_what_shares_no_word_with_the_question():
     found = snippets(text, "physician?", embed=_train(corpus))
     assert "doctor" in found[0].text
     assert verify(digest_text(read(text), "physician?", embed=_train(corpus)), read(text))
+
+
+def test_an_embedding_that_finds_everything_a_little_alike_brings_no_filler(ferry):
+    def faint(texts):
+        return [[1.0, 0.0], *([0.2, 1.0] for _ in texts[1:])]
+
+    assert snippets(ferry, "quantum chromodynamics", embed=faint) == []
+    assert snippets(ferry, "quantum chromodynamics", embed=lambda texts: [[float("nan")] * 2 for _ in texts]) == []

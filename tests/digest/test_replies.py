@@ -53,6 +53,11 @@ async def test_a_citation_leads_back_to_the_words_it_cites(ferry, print_pdf):
         assert await fetch(archive, citation.checksum, citation.extra["locator"]) == snippet["text"]
 
 
+async def test_a_source_says_when_its_encoding_had_to_be_guessed(ferry):
+    reply = reply_of(await batch_of({"old": "Die Fähre nach Holm fährt täglich.".encode("cp1252")}))
+    assert reply.data["sources"][0]["notes"] == ["read as windows-1252"]
+
+
 async def test_failures_make_the_reply_partial_and_total_failure_makes_it_fail(ferry):
     reply = reply_of(await batch_of({"good": ferry, "bad": bytes(100)}))
     assert (reply.status, reply.notices[0].code) == ("partial", "PARTIAL_FAILURE")

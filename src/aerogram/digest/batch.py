@@ -67,7 +67,7 @@ async def digest_many(
     on_progress: Progress | None = None,
 ) -> Batch:
     """Digest named sources for one question; `seconds` is for each of them, `on_progress` hears as each ends."""
-    gate = asyncio.Semaphore(concurrency)
+    gate = asyncio.Semaphore(max(1, concurrency))
     done = 0
 
     async def one(name: str, source: Source) -> Outcome:
@@ -87,6 +87,7 @@ async def _outcome(digester: Digester, name: str, source: Source, query: str, se
         async with asyncio.timeout(seconds):
             return Outcome(name, await digester.digest(source, query, name=name, seconds=seconds))
     except TimeoutError:
-        return Outcome(name, problem=Problem.of("UNAVAILABLE", f"{name} took longer than {seconds:g} s"))
+        allowed = "it may" if seconds is None else f"{seconds:g} s"
+        return Outcome(name, problem=Problem.of("UNAVAILABLE", f"{name} took longer than {allowed}"))
     except Exception as error:  # noqa: BLE001  whatever one source does, the others go on; the table names it
         return Outcome(name, problem=problem_of(error))

@@ -12,7 +12,6 @@ import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Any, cast
 
 from aerogram.digest.cache import Cache, cache_key
@@ -23,9 +22,11 @@ from aerogram.digest.policy import Policy, SkipReason
 from aerogram.digest.sources import Kind, read
 from aerogram.digest.text import CanonicalText, normalise
 from aerogram.digest.verification import TextArchive, keep
+from aerogram.errors import ReplyError
 from aerogram.reply import Notice
 
-Source = str | bytes | PurePath | CanonicalText | DigestPayload | Mapping[str, Any]
+Source = Any
+"""A path, bytes, text, a `CanonicalText`, a payload, or a mapping or object with `content` and `content_type`."""
 
 _log = logging.getLogger("aerogram.digest")
 
@@ -81,7 +82,7 @@ class Digester:
         self, source: Source, query: str, *, kind: Kind | None = None, name: str = "", seconds: float | None = None
     ) -> Digest:
         """Digest one source for a question, or say why it was skipped; a digest is never digested again."""
-        if isinstance(source, DigestPayload) or (isinstance(source, Mapping) and is_digest(source)):
+        if is_digest(source):
             return Digest(payload_of(source), skipped="already_digest")
         text = await self._read(source, kind, name, seconds)
         reason = self.policy.skips_size(len(text.text))
@@ -94,10 +95,9 @@ class Digester:
     async def _read(self, source: Source, kind: Kind | None, name: str, seconds: float | None) -> CanonicalText:
         if isinstance(source, CanonicalText):
             return source
-        content = source.get("content", "") if isinstance(source, Mapping) else source
+        content: Any = source.get("content") if isinstance(source, Mapping) else getattr(source, "content", source)
         policy = self.policy if seconds is None else self.policy.with_deadline(seconds)
-        readable = cast("str | bytes | PurePath", content)
-        return await asyncio.to_thread(read, readable, kind=kind, name=name, limits=policy.limits)
+        return await asyncio.to_thread(read, content, kind=kind, name=name, limits=policy.limits)
 
     async def _cached(self, text: CanonicalText, query: str) -> Digest:
         """The digest from the cache, or a new one that goes into it."""
@@ -176,7 +176,8 @@ def _fallback(error: Exception) -> Notice:
     return Notice.of(
         "FALLBACK_USED",
         f"The writer {reason}; summary and key points are taken from the text itself",
-        reason=str(error) or type(error).__name__,
+        # what a stranger's exception says may be secret; the log has it
+        reason=error.message if isinstance(error, ReplyError) else type(error).__name__,
     )
 
 

@@ -26,7 +26,7 @@ class EndpointWriter:
         self, url: str, model: str, *, api_key: str | None = None, timeout: float = 30.0, max_input_chars: int = 24_000
     ) -> None:
         self._parts = urlsplit(url.rstrip("/"))
-        if self._parts.scheme not in ("http", "https") or not self._parts.hostname:
+        if self._parts.scheme not in ("http", "https") or not self._parts.hostname or self._parts.port == 0:
             raise ValidationFailed("the endpoint's url must start with http:// or https:// and name a host")
         self.name = f"{url.rstrip('/')}#{model}"
         self.model = model

@@ -28,6 +28,7 @@ CONTEXT = 0.8
 CLOSENESS = 0.6
 FLOOR = 0.4
 MEANING = 0.4
+CLOSE = 0.3
 REPEATED = 0.8
 TELLING = 0.05
 BEFORE, AFTER = 0, 2
@@ -160,10 +161,12 @@ class Ranking:
             place = last + 1
         spans = list(pool)
         vectors = embed([self.query, *(self._words(first, last) for first, last in spans)])
-        closeness = [max(0.0, _cosine(vectors[0], vector)) for vector in vectors[1:]]
+        closeness = [_cosine(vectors[0], vector) for vector in vectors[1:]]
         return [
             _Window(*span, (1 - MEANING) * pool[span] + MEANING * close)
             for span, close in zip(spans, closeness, strict=True)
+            # any two texts are a little alike to a model; without a word in common they must be more than that
+            if pool[span] > 0 or close >= CLOSE
         ]
 
     def _choose(self, windows: list[_Window], count: int) -> list[_Window]:
@@ -223,5 +226,7 @@ def _joins(letter: str) -> bool:
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """How alike two vectors are, from 0 to 1."""
     product = math.sqrt(sum(x * x for x in one) * sum(y * y for y in other))
-    return sum(x * y for x, y in zip(one, other, strict=True)) / product if product else 0.0
+    alike = float(sum(x * y for x, y in zip(one, other, strict=True)) / product) if product else 0.0
+    return min(1.0, max(0.0, alike)) if math.isfinite(alike) else 0.0

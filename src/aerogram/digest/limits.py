@@ -66,4 +66,8 @@ class Deadline:
         """Stop when the time is up."""
         left = self.left
         if left is not None and left <= 0:
-            raise UnreadableSource("too_slow", f"the source took longer than {self.seconds:g} s to read")
+            raise self.passed()
+
+    def passed(self) -> UnreadableSource:
+        """The error that says so."""
+        return UnreadableSource("too_slow", f"the source took longer than {self.seconds or 0:g} s to read")

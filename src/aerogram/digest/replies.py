@@ -26,6 +26,8 @@ def source_of(name: str, digest: Digest, about: Mapping[str, str] | None = None)
         source["skipped"] = digest.skipped
     if digest.text is not None:
         source["provenance"] = digest.text.provenance
+        if digest.text.notes:
+            source["notes"] = list(digest.text.notes)
     return source
 
 

@@ -33,9 +33,9 @@ class Sentence(NamedTuple):
 
 # an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not;
 # possessive and never begun inside a run of marks, so that a line of dots is read once
-_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』）】”\"]*+")
+_END = re.compile(r"(?<![.!?…।؟۔])[.!?…।؟۔]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』）】”\"]*+")
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
-_TERMINATED = re.compile(r"[.!?…。！？｡:：;；][\"'”’»)\]」』）】]*$")
+_TERMINATED = re.compile(r"[.!?…।؟۔。！？｡:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")

@@ -20,14 +20,19 @@ _BY_SUFFIX: dict[str, Kind] = {
     ".pdf": "pdf",
     ".xhtml": "html",
 }
+# atomic and possessive, so that a row of comments is read once
 _HTML_START = re.compile(
-    r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}>\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    r"\s*+(?:(?><!--.{0,2000}?-->|<\?xml[^>]{0,200}>)\s*+)*+<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
 
 
 def read(
-    source: str | bytes | PurePath, *, kind: Kind | None = None, name: str = "", limits: Limits | None = None
+    source: str | bytes | bytearray | memoryview | PurePath,
+    *,
+    kind: Kind | None = None,
+    name: str = "",
+    limits: Limits | None = None,
 ) -> CanonicalText:
     """The canonical text of a document: a path, its bytes, or text that is already in hand.
 
@@ -39,9 +44,11 @@ def read(
         raise UnreadableSource("unknown_kind", f"{kind!r} is not a kind of source: {', '.join(get_args(Kind))}")
     if isinstance(source, PurePath):
         return _read_bytes(_load(Path(source), limits), kind, name or source.name, limits)
-    if isinstance(source, bytes):
+    if isinstance(source, (bytes, bytearray, memoryview)):
         limits.check_bytes(len(source), name or "the source")
-        return _read_bytes(source, kind, name, limits)
+        return _read_bytes(bytes(source), kind, name, limits)
+    if not isinstance(source, str):
+        raise UnreadableSource("unknown_kind", f"a source is text, bytes or a path, not {type(source).__name__}")
     return _read_text(source, kind, name, limits, ())
 
 

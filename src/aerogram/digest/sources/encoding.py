@@ -23,6 +23,10 @@ _MARKS = (
 _DECLARED = re.compile(
     rb"""<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9._:-]{2,40})""", re.IGNORECASE
 )
+_DOCUMENTS = re.compile(
+    r"utf-8(?:-sig)?|iso8859-\d+|cp\d+|koi8-\w|mac[_-]\w+|tis-620|"
+    r"shift_jis\w*|euc_\w+|iso2022_\w+|gb\w+|big5\w*|johab|hz"
+)
 _EAST_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 _JAPANESE = re.compile("[\u3040-\u30ff]")
 _HAN_OR_HANGUL = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
@@ -64,11 +68,27 @@ def _as_text(text: str) -> str:
 def _candidates(content: bytes) -> Iterator[str]:
     declared = _DECLARED.search(content, 0, 2048)
     if declared:
-        yield declared[1].decode("ascii")
+        yield from _known(declared[1].decode("ascii"))
     if content.startswith(b"\x1b$") or b"\x1b$B" in content[:_SAMPLE]:
         yield "iso2022_jp"
     yield from _wide(content[:_SAMPLE])
     yield "utf-8"
+
+
+def _known(declared: str) -> Iterator[str]:
+    """A declared encoding, if it is one that documents are written in.
+
+    Whoever can read the declaration byte by byte does not read UTF-16, and what calls
+    itself Latin-1 is Windows-1252 on the web.
+    """
+    try:
+        name = codecs.lookup(declared).name
+    except LookupError:
+        return
+    if name in ("ascii", "iso8859-1"):
+        yield "cp1252"
+    elif _DOCUMENTS.fullmatch(name):
+        yield name
 
 
 def _wide(sample: bytes) -> Iterator[str]:

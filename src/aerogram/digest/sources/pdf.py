@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
@@ -30,14 +31,11 @@ def extract(content: bytes, limits: Limits, deadline: Deadline) -> tuple[str, tu
     """The pages' words with page breaks between them, and notes on the pages that could not be read."""
     pdfium = _pdfium()
     left = deadline.left
-    if not _LOCK.acquire(timeout=-1 if left is None else max(0.0, left)):
-        deadline.check()
+    if not _LOCK.acquire(timeout=-1 if left is None else min(max(0.0, left), threading.TIMEOUT_MAX)):
+        raise deadline.passed()
     try:
-        document = _open(pdfium, content)
-        try:
+        with closing(_open(pdfium, content)) as document:
             return _read_pages(pdfium, document, limits, deadline)
-        finally:
-            document.close()
     finally:
         _LOCK.release()
 
@@ -84,14 +82,9 @@ def _read_pages(pdfium: Any, document: Any, limits: Limits, deadline: Deadline) 
 
 
 def _page_words(document: Any, number: int, limits: Limits) -> str:
-    page = document[number]
-    words = page.get_textpage()
-    try:
+    with closing(document[number]) as page, closing(page.get_textpage()) as words:
         limits.check_chars(words.count_chars())
         return _mend(words.get_text_range().replace(PAGE_BREAK, "\n"))
-    finally:
-        words.close()
-        page.close()
 
 
 def _mend(words: str) -> str:
