@@ -63,10 +63,8 @@ async def test_a_timeout_of_an_embedder_is_told_as_one(ferry):
         raise TimeoutError
 
     batch = await digest_many(Digester(ALWAYS, embed=embed), {"one": ferry}, QUERY)
-    assert (batch.failed[0].problem.code, batch.failed[0].problem.message) == (
-        "UNAVAILABLE",
-        "one took longer than it may",
-    )
+    problem = batch.failed[0].problem
+    assert (problem.code, problem.message) == ("UNAVAILABLE", "one took longer than it may")
 
 
 async def test_an_unknown_failure_is_masked_like_any_other(ferry, caplog):
