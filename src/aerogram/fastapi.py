@@ -188,7 +188,10 @@ def _exit(context: RouteContext, given: Shapes) -> Callable[[Exchange, Response,
         if isinstance(value, Response):
             return answer_to(exchange, value)
         status = response.status_code or context.status_code
-        if (exchange.version == LEGACY and not isinstance(value, Reply)) or not is_body_allowed_for_status_code(status):
+        if not is_body_allowed_for_status_code(status):
+            return value
+        exchange.insist_on_json()
+        if exchange.version == LEGACY and not isinstance(value, Reply):
             return value
         return Answer(exchange, value, status=status, given=list(response.headers.raw), prepare=prepare)
 

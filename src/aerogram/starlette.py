@@ -39,6 +39,8 @@ except ImportError:
 
 __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_page", "install", "shapes"]
 
+Handler = Callable[[Request], Any]
+Hook = Callable[[Handler], Callable[[Request], Awaitable[Response]]]
 Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
@@ -88,7 +90,7 @@ def install(
 def surround(
     app: Starlette, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None], entries: Entries
 ) -> Installation:
-    """Put the layer around an application when it starts, and hook the handlers of its migrated routes."""
+    """Put the layer around an application when it starts, and hook its handlers."""
     if app.middleware_stack is not None or ReplyError in app.exception_handlers:
         raise InvalidReply("install once, and before the application has started")
     installed = Installation(versions, lambda: entries(app.routes, versions, ""))
@@ -98,8 +100,7 @@ def surround(
         directory = Directory()
         for entry in entries(app.routes, versions, ""):
             directory.add(entry)
-            if entry.terms.migrated:
-                entry.hook()
+            entry.hook()
         answer = answering(contract, versions, principal)
         return Layer(build(), versions, directory.terms_of, answer, usage=installed.usage, gone=(ClientDisconnect,))
 
@@ -173,7 +174,10 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
     """The response for what a handler returned: its own response, unless that is JSON in the old shape."""
     if not isinstance(value, Response):
         return Answer(exchange, value)
-    if exchange.version == LEGACY or not _holds_json(value):
+    if not _holds_json(value):
+        return value
+    exchange.insist_on_json()
+    if exchange.version == LEGACY:
         return value
     try:
         data = loads(value.body)
@@ -221,16 +225,17 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
     pattern, path, _ = compile_path(prefix + route.path)
     is_migrated = versions.migrates(path, route.methods or ())
     terms = Terms(path, route.name, is_migrated, shapes_of(route.endpoint))
-    return Entry(terms, pattern, route.methods, (route,), lambda: _hook(route))
+    return Entry(terms, pattern, route.methods, (route,), lambda: _hook(route, is_migrated=is_migrated))
 
 
-def _hook(route: Route) -> None:
+def _hook(route: Route, *, is_migrated: bool) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
     endpoint = route.endpoint
+    hook = _hooked if is_migrated else _passed
     if inspect.isclass(endpoint) and issubclass(endpoint, HTTPEndpoint):
-        hooked: App = _hooked_class(endpoint)
+        hooked: App = _hooked_class(endpoint, hook)
     elif inspect.isroutine(endpoint) or isinstance(endpoint, functools.partial):
-        hooked = request_response(_hooked(endpoint))
+        hooked = request_response(hook(endpoint))
     else:
         return
     holder: Any = route
@@ -239,7 +244,19 @@ def _hook(route: Route) -> None:
     holder.app = hooked
 
 
-def _hooked(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _passed(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A handler whose responses pass, and whose values are answered in the legacy shape."""
+    is_async = _is_async(handler)
+
+    @functools.wraps(handler)
+    async def answer(request: Request) -> Response:
+        value = await (handler(request) if is_async else run_in_threadpool(handler, request))
+        return value if isinstance(value, Response) else Answer(request.scope[EXCHANGE], value)
+
+    return answer
+
+
+def _hooked(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """A handler whose value is answered as it was negotiated."""
     is_async = _is_async(handler)
 
@@ -259,13 +276,13 @@ def _hooked(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[
     return answer
 
 
-def _hooked_class(endpoint: type[HTTPEndpoint]) -> type[HTTPEndpoint]:
+def _hooked_class(endpoint: type[HTTPEndpoint], hook: Hook) -> type[HTTPEndpoint]:
     """A class whose methods are hooked."""
 
     def hooked(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         async def answer(self: HTTPEndpoint, request: Request) -> Response:
-            return await _hooked(functools.partial(method, self))(request)
+            return await hook(functools.partial(method, self))(request)
 
         return answer
 

@@ -289,13 +289,18 @@ class Exchange(Request):
 
     # what a handler answers
 
+    def insist_on_json(self) -> None:
+        """Raise unless the client takes the JSON that there is."""
+        if not self.choice.acceptable and not self._has_one_shape:
+            raise self.not_acceptable(self.terms)
+
     async def respond(
         self, outcome: Any, send: Send, *, status: int | None = None, given: Fields | None = None
     ) -> None:
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
-        if not (self.choice.acceptable or has_failed) and (self.terms is None or self.terms.migrated):
-            raise self.not_acceptable(self.terms)
+        if not has_failed:
+            self.insist_on_json()
         reply = await self.layer.answer(self._read(outcome), self)
         body = self._rendered(reply, status if has_failed or reply.problem is None else None)
         found = [pair for pair in given or () if pair[0] not in _OF_A_BODY]

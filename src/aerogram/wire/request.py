@@ -140,7 +140,9 @@ class Request:
         return frozenset(CONTROLS) - terms.own if switched else frozenset()
 
     def admit(self, terms: Terms | None) -> None:
-        """Raise what must be said before a handler runs."""
+        """Raise what must be said before a handler runs; where there is only one envelope, nothing must."""
+        if terms is not None and not terms.migrated:
+            return
         if self.choice.refusal is not None:
             raise self.choice.refusal
         if self._has_too_many_parameters:
