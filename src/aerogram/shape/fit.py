@@ -287,12 +287,11 @@ class _Fitting:
     def _needed(self) -> int:
         """A budget that works, tried out."""
         budget = self.budget
-        while budget < self._sizes().before:
-            budget = -(-budget * 5 // 40) * 10
-            other = replace(self, budget=budget)
-            if other.reduced() is not None:
+        while True:
+            budget = -(-budget * 5 // 40) * 10  # a quarter more, in tens
+            attempt = replace(self, budget=budget, reducer=replace(self.reducer))  # one that knows nothing yet
+            if attempt.whole() or attempt.reduced():
                 return budget
-        return self._sizes().before
 
 
 def _sample(data: Any) -> Any:

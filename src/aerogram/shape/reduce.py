@@ -65,10 +65,10 @@ class Reducer:
     detail_first: bool = False
     clipper: Callable[[str, int], str] | None = None
     # by identity, with the value itself so that the identity stays its own
-    _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict)
-    _seen: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
-    _bare: dict[int, tuple[Any, Any, float]] = field(default_factory=dict)
-    _join: float = 1.0
+    _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict, init=False)
+    _seen: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict, init=False)
+    _bare: dict[int, tuple[Any, Any, float]] = field(default_factory=dict, init=False)
+    _join: float = field(default=1.0, init=False)
 
     def reduce(self, value: Any, room: float, mold: Mold = ANYTHING) -> Part | None:
         """The richest version of the value within the room; None when there is none."""
