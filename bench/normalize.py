@@ -11,8 +11,6 @@ import dataclasses
 import statistics
 import time
 
-import fastmcp
-import mcp
 import orjson
 import pydantic
 from fastmcp.tools.function_tool import FunctionTool
@@ -20,6 +18,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, JSONRPCResponse
 
+import fastmcp
+import mcp
 from aerogram.normalize import Output, Policy, normalize_tool_result
 from timing import best
 
@@ -124,7 +124,7 @@ def measure(name, value, annotation, is_target):
     through_fastmcp, through_sdk = peers(value, annotation)
     ways = (floor, one_block, per_item)
     contenders = [lambda way=way: way(value) for way in ways]
-    low, ours, each, fast, sdk = best(*contenders, through_fastmcp, through_sdk)
+    low, ours, each, fast, sdk = best(*contenders, through_fastmcp, through_sdk, rounds=60, budget=0.005)
     figures = " ".join(f"{figure * 1e6:>10,.1f}" for figure in (low, ours, each, fast, sdk))
     mark = "" if is_target else "  (no target)"
     print(f"{name:<24} {figures} {ours / low:>8.2f}x {min(fast, sdk) / ours:>7.1f}x{mark}", flush=True)
