@@ -25,7 +25,7 @@ from aerogram.errors import Unavailable
 
 __all__ = ["BurstCount", "BurstRate", "Counters", "MemoryCounters", "QuotaCount", "RedisCounters"]
 
-MOST_COUNTS: Final = 1_000_000
+MOST_COUNTS: Final = 100_000
 """In memory, the least recently seen counts beyond this many are forgotten."""
 _GCRA: Final = RateLimiterType.GCRA.value
 _PREFIX: Final = "aerogram"

@@ -15,6 +15,7 @@ and settles with 0 units when the call failed.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import math
 import re
 import time
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from aerogram.counters import Counters, QuotaCount
 
 __all__ = ["Allowance", "Burst", "Limits", "Plan", "Quota", "TooFast", "Usage", "UsedUp", "header_fields"]
+
+log = logging.getLogger("aerogram")
 
 Period: TypeAlias = Literal["day", "month"]
 
@@ -230,15 +233,22 @@ class Limits:
             return Allowance(notices=(Notice.of("FALLBACK_USED", "Limits could not be counted; the call went ahead"),))
 
     async def settle(self, allowance: Allowance, units: int) -> Allowance:
-        """Charge what the call really cost: nothing when it failed, more when it was more than expected."""
+        """Charge what the call really cost: nothing when it failed, more when it was more than expected.
+
+        The call is over by then, so a store that is down is reported in the log and nowhere else.
+        """
         if units != allowance.units and allowance.taken:
             uncapped = [one._replace(cap=-1) for one in allowance.taken]
-            await self._counters.take(uncapped, units - allowance.units)
+            try:
+                await self._counters.take(uncapped, units - allowance.units)
+            except Unavailable as error:
+                log.warning("%d units could not be settled: %s", units - allowance.units, error)
         return Allowance(allowance.rate_limit, allowance.notices, units, allowance.taken)
 
     async def usage(self, principal: str | None, tool: str | None = None) -> tuple[Usage, ...]:
         """What a principal has used of its quotas: those over all tools, or those that hold for one tool."""
-        rules = self._plan_of(principal).rules(tool or "")
+        plan = self._plan_of(principal)
+        rules = [("", one) for one in plan.overall] if tool is None else plan.rules(tool)
         quotas = [(scope, one) for scope, one in rules if isinstance(one, Quota)]
         now = self._clock()
         counts = _counts(principal, quotas, now)

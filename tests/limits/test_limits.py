@@ -12,7 +12,7 @@ from aerogram.dialects import dialect
 from aerogram.errors import QuotaExceeded, RateLimited, Unavailable
 from aerogram.limits import Burst, Limits, Plan, Quota, header_fields
 from aerogram.reply import RateLimit
-from servers import find_free_port
+from servers import find_free_port, running_redis
 
 NOON = dt.datetime(2026, 4, 30, 12, tzinfo=dt.UTC).timestamp()
 
@@ -155,6 +155,23 @@ async def test_a_failed_call_gives_its_units_back_and_a_dear_one_pays_the_rest(o
     assert (settled.units, [one.units for one in await limits.usage(ada)]) == (12, [12])
     with pytest.raises(QuotaExceeded):
         await limits.take(ada, "search")
+
+
+async def test_usage_tells_the_quotas_of_a_tool_from_those_over_all_tools(open_limits, ada):
+    limits = open_limits(Plan.of("10/day", per_tool={"*": "5/day"}))
+    await limits.take(ada, "search", units=2)
+    await limits.take(ada, "read", units=1)
+    assert [(one.policy, one.units) for one in await limits.usage(ada)] == [("10/day", 3)]
+    assert [(one.policy, one.units) for one in await limits.usage(ada, "read")] == [("10/day", 3), ("read:5/day", 1)]
+
+
+async def test_a_call_that_is_over_does_not_fail_when_it_cannot_be_settled(tmp_path, caplog):
+    with running_redis(tmp_path) as url:
+        limits = Limits.in_redis(url, Plan.of("10/day"))
+        allowance = await limits.take("ada", "search", units=4)
+    assert (await limits.settle(allowance, 0)).units == 0
+    assert "-4 units could not be settled" in caplog.text
+    await limits.close()
 
 
 async def test_a_quota_without_a_cap_only_meters(open_limits, ada):

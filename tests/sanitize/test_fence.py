@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aerogram import Notice, Reply
@@ -43,6 +43,7 @@ def test_a_reply_without_such_text_is_left_alone():
     assert Fence("body")(reply) is reply
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
 def test_nothing_inside_can_close_the_fence(texts):
     """Not even a text that carries the marks of the fence around an earlier one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aerogram import Action, Citation, Notice, Problem, QueryEcho, Reply
@@ -62,6 +62,7 @@ def wrap(data, secret, how):
     return forms[how]()
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     data=json_values,
     kind=st.sampled_from(sorted(SECRETS)),
