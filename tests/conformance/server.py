@@ -214,9 +214,8 @@ def register(server, context_class, add_tool, *, resource, prompt):
 
 
 def fastmcp_app(*, on):
-    from fastmcp import Context, FastMCP
-
     from aerogram.fastmcp import install
+    from fastmcp import Context, FastMCP
 
     server = FastMCP("conformance")
     if on:
@@ -231,7 +230,7 @@ def sdk_app(*, on):
     from aerogram.mcp import install
 
     server = MCPServer("conformance", log_level="CRITICAL")
-    register(server, Context, server.add_tool, resource=server.resource, prompt=lambda fn: server.prompt()(fn))
+    register(server, Context, server.add_tool, resource=server.resource, prompt=server.prompt())
     if on:
         install(server, budget=8_000)
     return server.streamable_http_app()

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from aerogram.codes import Retry
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ValidationFailed
@@ -96,8 +97,15 @@ def _items(data: Any) -> list[Any]:
     return [] if data is None else [data]
 
 
+_RETRY_WORDS: Final[dict[Retry, str]] = {
+    "yes": "retryable",
+    "no": "not retryable",
+    "check": "check the state before retrying",
+}
+
+
 def _problem_line(problem: Problem) -> str:
-    said = [f"error: {problem.code}"]
+    said = [f"error: {problem.code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
     if problem.remediation:
         said.append(problem.remediation)
     if problem.retry_after is not None:
