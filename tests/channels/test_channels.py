@@ -172,7 +172,7 @@ def test_a_summary_of_a_failure_starts_with_what_to_tell_the_user() -> None:
     )
     assert channels_of(reply, {}, "summary").text.splitlines() == [
         "Please wait.",
-        "error: RATE_LIMITED; Slow down.; retry after 45 s",
+        "error: RATE_LIMITED (rate_limit, retryable); Slow down.; retry after 45 s",
     ]
 
 

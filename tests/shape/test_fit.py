@@ -324,8 +324,42 @@ def test_a_failed_reply_keeps_its_code_and_its_remedy() -> None:
 
 
 def test_what_a_reply_already_lacked_is_not_forgotten() -> None:
-    lacking = Fidelity("partial", ("earlier",), {"earlier-archive": "sha256:" + "0" * 64})
+    lacking = Fidelity("partial", ("earlier",), {"data": "sha256:" + "0" * 64, "upstream": "sha256:" + "1" * 64})
     fitted = fit(Reply.ok(rows(100), fidelity=lacking), 2_000, measure=SIZER).reply
     assert fitted.fidelity is not None
     assert "earlier" in fitted.fidelity.dropped_ids
-    assert "earlier-archive" in (fitted.fidelity.archive_hashes or {})
+    hashes = fitted.fidelity.archive_hashes or {}
+    assert set(hashes) == {"data", "earlier-data", "upstream"}
+    assert hashes["earlier-data"] == "sha256:" + "0" * 64
+    kept = without_archive(fitted).fidelity
+    assert kept is not None
+    assert set(kept.archive_hashes or {}) == {"earlier-data", "upstream"}
+
+
+def test_a_failure_keeps_its_code_at_any_budget() -> None:
+    fitted = fit(Reply.failed("NOT_FOUND", "No such thing. " * 200), 5, measure=SIZER).reply
+    assert fitted.problem is not None
+    assert fitted.problem.code == "NOT_FOUND"
+
+
+def test_a_list_that_is_left_out_whole_counts_as_dropped() -> None:
+    data = {"name": "x" * 300, "first": [{"id": f"a{n}"} for n in range(30)], "second": list(range(40))}
+    fitted = fit(Reply.ok(data), 260, measure=SIZER).reply
+    assert fitted.fidelity is not None
+    assert fitted.status == "partial"
+    total = sum(len(fitted.data.get(name, ())) for name in ("first", "second"))
+    assert fitted.notices[0].message == f"{70 - total} of 70 items left out"
+
+
+def test_a_declared_type_leaves_records_of_other_kinds_alone() -> None:
+    parts = [{"part": n, "note": WORDS} for n in range(3)]
+    data = [{"chunk_id": n, "hybrid_score": 0.5, "rank": n, "source_file": "a.md", "parts": parts} for n in range(3)]
+    fitted = fit(Reply.ok({"results": data, "parts": parts * 20}), 700, measure=SIZER, kind=SEARCH_RESULT).reply
+    assert all("part" in part for part in fitted.data["parts"])
+
+
+def test_only_a_budget_in_tokens_says_how_many_tokens() -> None:
+    fitted = fit(Reply.ok(rows(50)), 6_000, measure=Sizer(counter=Bytes())).reply
+    assert fitted.telemetry is None
+    assert fitted.fidelity is not None
+    assert (fitted.fidelity.extra or {})["counter"] == "bytes"

@@ -24,6 +24,7 @@ SHORT_HASH: Final = 19
 DATA: Final = "data"
 DROPPED_IDS: Final = "dropped_ids"
 ENVELOPE: Final = "envelope"
+OWN_NAMES: Final = frozenset({DATA, DROPPED_IDS, ENVELOPE})
 BRIEF_CALL: Final = ": "
 NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
@@ -35,6 +36,7 @@ class Sizes:
 
     before: int
     estimated: bool
+    unit: str | None = None
     counter: str | None = None
     margin: float | None = None
 
@@ -67,7 +69,7 @@ class Account:
     def dress(self, data: Any, loss: Loss, after: int) -> Reply[Any]:
         """The reply with this data; `after` is the size that it will say it has."""
         changes: dict[str, Any] = {"data": data}
-        if self.reply.telemetry is not None or not self.brief:
+        if self.sizes.unit == "tokens" and (self.reply.telemetry is not None or not self.brief):
             changes["telemetry"] = self._telemetry(after)
         if self.resume is not None and isinstance(data, (list, str)) and len(data) < len(self.reply.data):
             changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
@@ -89,7 +91,7 @@ class Account:
         """The account of this loss, on top of what the reply already lacked."""
         before = self.reply.fidelity or Fidelity("full")
         listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
-        hashes, extra = {**(before.archive_hashes or {}), **self.hashes}, dict(before.extra or {})
+        hashes, extra = {**self._earlier_hashes, **self.hashes}, dict(before.extra or {})
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
         if not self.brief:
@@ -98,6 +100,12 @@ class Account:
             extra["dropped_count"] = loss.dropped  # a brief account has it in its notice
         level = loss.level if loss.level != "full" else before.level if before.level != "full" else "partial"
         return Fidelity(level, (*before.dropped_ids, *listed), hashes, extra=extra)
+
+    @property
+    def _earlier_hashes(self) -> dict[str, str]:
+        """What the reply already named, under other names than what it names now."""
+        earlier = (self.reply.fidelity.archive_hashes or {}) if self.reply.fidelity else {}
+        return {f"earlier-{name}" if name in OWN_NAMES else name: digest for name, digest in earlier.items()}
 
     @property
     def _listed(self) -> int:
@@ -159,9 +167,20 @@ def without_archive(reply: Reply[Any]) -> Reply[Any]:
     """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
     if reply.fidelity is None:
         return reply
-    notices = tuple(_honest(notice) for notice in reply.notices)
-    actions = tuple(action for action in reply.actions if not (action.args or {}).get("hash", "").startswith("sha256:"))
-    return reply.replace(fidelity=replace(reply.fidelity, archive_hashes=None), notices=notices, actions=actions)
+    hashes = reply.fidelity.archive_hashes or {}
+    lost = [digest for name, digest in hashes.items() if name in OWN_NAMES]
+    return reply.replace(
+        fidelity=replace(
+            reply.fidelity, archive_hashes={n: digest for n, digest in hashes.items() if n not in OWN_NAMES}
+        ),
+        notices=tuple(_honest(notice) for notice in reply.notices),
+        actions=tuple(action for action in reply.actions if not _asks_for(action, lost)),
+    )
+
+
+def _asks_for(action: Action, lost: list[str]) -> bool:
+    asked = str((action.args or {}).get("hash") or "-")
+    return any(digest.startswith(asked) for digest in lost)
 
 
 def _honest(notice: Notice) -> Notice:

@@ -189,7 +189,7 @@ class _Fitting:
 
     def _sizes(self) -> Sizes:
         counter = getattr(self.measure, "counter", None)
-        named = {"counter": counter.name, "margin": counter.margin} if counter is not None else {}
+        named = {"unit": counter.unit, "counter": counter.name, "margin": counter.margin} if counter is not None else {}
         if self.exact_size is not None:
             return Sizes(self.exact_size, estimated=False, **named)
         return Sizes(self._estimated_size(), estimated=True, **named)
@@ -270,19 +270,19 @@ class _Fitting:
         return tuple(Leftover(name, content) for name, content in self.contents.items() if name in named)
 
     def refusal(self) -> Fitted:
-        """The reply that says that not even identifiers fit, and what budget would do."""
-        needed = self._needed()
-        return Fitted(
-            Reply.failed(
-                "TOKEN_LIMIT_EXCEEDED",
-                f"Response would use {self._sizes().before} tokens, limit is {self.budget}",
-                remediation=f"Use a budget of at least {needed} tokens",
-                request_id=self.reply.request_id,
-                operation=self.reply.operation,
-                timestamp=self.reply.timestamp,
-                telemetry=self.reply.telemetry,
-            )
+        """The reply that says that not even identifiers fit, and what budget would do; a failure stays what it is."""
+        if self.reply.problem is not None:
+            *_, lightest = lighter(self.reply)
+            return Fitted(lightest.replace(data=None))
+        sizes = self._sizes()
+        unit = sizes.unit or "units"
+        refused: Reply[Any] = Reply.failed(
+            "TOKEN_LIMIT_EXCEEDED",
+            f"Response would use {sizes.before} {unit}, limit is {self.budget}",
+            remediation=f"Use a budget of at least {self._needed()} {unit}",
         )
+        kept = ("request_id", "operation", "timestamp", "telemetry", "client_tag")
+        return Fitted(refused.replace(**{name: getattr(self.reply, name) for name in kept}))
 
     def _needed(self) -> int:
         """A budget that works, tried out."""

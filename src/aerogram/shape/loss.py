@@ -71,12 +71,20 @@ def _compare(original: Any, reduced: Any, loss: Loss) -> None:
     elif isinstance(original, list) and isinstance(reduced, list):
         _compare_lists(original, reduced, loss)
     elif isinstance(original, dict) and isinstance(reduced, dict):
-        loss.omitted += sum(name not in reduced for name in original)
-        for name, value in reduced.items():
-            if name in original:
-                _compare(original[name], value, loss)
+        _compare_records(original, reduced, loss)
     elif original != reduced:
         loss.clipped += 1
+
+
+def _compare_records(original: dict[str, Any], reduced: dict[str, Any], loss: Loss) -> None:
+    for name, value in original.items():
+        if name in reduced:
+            _compare(value, reduced[name], loss)
+            continue
+        loss.omitted += 1
+        if isinstance(value, list) and value:
+            loss.total += len(value)
+            loss.tails.append((value, 0))
 
 
 def _count_whole(value: Any, loss: Loss) -> None:

@@ -52,6 +52,10 @@ class RecordType:
         names: Sequence[str] | None = getattr(self, mode)
         return None if names is None else tuple(names)
 
+    def describes(self, record: Record) -> bool:
+        """Whether a record is of this type: it has what identifies one."""
+        return any(name in record for name in self.ids_only if name not in self.made)
+
     def show(self, record: Record, mode: Mode) -> dict[str, Any]:
         """The record as this mode shows it; a field that the record lacks is left out."""
         names = self.fields(mode)
@@ -91,7 +95,7 @@ def bare(item: Any, kind: RecordType | None = None) -> Any:
 def in_mode(value: Any, mode: Mode, kind: RecordType | None = None) -> Any:
     """A value as a mode shows it: records by their type or automatically, texts clipped, lists shortened."""
     if isinstance(value, dict):
-        return kind.show(value, mode) if kind is not None else _show_record(value, mode)
+        return kind.show(value, mode) if kind is not None and kind.describes(value) else _show_record(value, mode)
     if mode == "full":
         return value
     if isinstance(value, str):

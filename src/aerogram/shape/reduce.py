@@ -208,7 +208,7 @@ class Reducer:
         """As many items as fit in full; a first one that does not is reduced."""
         rows: list[_Row] = []
         for item in items:
-            shown = self.kind.show(item, "full") if self.kind and isinstance(item, dict) else item
+            shown = self._view(item, "full", mold.item)
             cost = self.cost(shown, left) + self._join
             if cost > left:
                 break
