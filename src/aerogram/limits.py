@@ -219,7 +219,11 @@ class Limits:
     @classmethod
     def in_redis(cls, url: str, plan: Plan | Callable[[str | None], Plan], **options: Any) -> Self:
         """Limits that every process counts together."""
-        return cls(_counters().RedisCounters(url), plan, **options)
+        redis_counters = _counters().RedisCounters
+        try:
+            return cls(redis_counters(url), plan, **options)
+        except ImportError:
+            raise MissingExtra("redis", "redis") from None
 
     async def take(self, principal: str | None, tool: str, units: int = 1) -> Allowance:
         """Leave for one call that is expected to cost so many units; `TooFast` or `UsedUp` when there is none."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import subprocess
+import sys
 
 import pytest
 
@@ -248,6 +250,19 @@ async def test_a_store_that_is_down_refuses_or_lets_through_as_was_chosen():
     assert notice.code == "FALLBACK_USED"
     await strict.close()
     await lenient.close()
+
+
+@pytest.mark.parametrize(
+    ("package", "opening", "advice"),
+    [
+        ("throttled", "Limits.in_memory(Plan.of('1/day'))", "this needs throttled-py: pip install 'aerogram[limits]'"),
+        ("redis", "Limits.in_redis('redis://x', Plan.of('1/day'))", "this needs redis: pip install 'aerogram[redis]'"),
+    ],
+)
+def test_a_missing_package_is_named_with_what_to_install(package, opening, advice):
+    program = f"import sys; sys.modules[{package!r}] = None; from aerogram.limits import Limits, Plan; {opening}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.strip().endswith(advice)
 
 
 @pytest.mark.parametrize("spelled", ["", "many/minute", "5", "5/fortnight", "-1/day", "0/minute", "1.5/minute"])
