@@ -15,7 +15,7 @@ from aerogram.reply import Action, Fidelity, Notice, Page, Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
-from aerogram.tokens import Bytes, Vocabulary
+from aerogram.tokens import Bytes
 from aerogram.wire.channels import POLICIES, Channels, Policy, Sizer, channels_of
 from aerogram.wire.encodings import read_text
 
@@ -53,7 +53,7 @@ class Server:
         reply = self.dialect.complete(reply, operation="search")
         fitted = fit(reply, self.budget, measure=Sizer(self.dialect, policy), retrieve="retrieve", **options)
         await self.archive.put(*(left.content for left in fitted.leftovers))
-        return channels_of(fitted.reply, self.dialect.encode(fitted.reply), policy, Vocabulary())
+        return channels_of(fitted.reply, self.dialect.encode(fitted.reply), policy)
 
 
 class TextClient:

@@ -137,10 +137,15 @@ class _Fitting:
         self.exact_size = self.measure(self.reply)
         if self.exact_size > self.budget:
             return None
-        if self.exact_size > NEARLY_FULL * self.budget and self.reply.problem is None:
-            warned = self.reply.replace(notices=(*self.reply.notices, Notice.of("TOKEN_LIMIT_WARNING")))
-            return Fitted(warned if self.measure(warned) <= self.budget else self.reply)
-        return Fitted(self.reply)
+        return Fitted(self._warned() if self.exact_size > NEARLY_FULL * self.budget else self.reply)
+
+    def _warned(self) -> Reply[Any]:
+        """The reply with a warning, if there is room for it; a failure, or a page cut to size, needs none."""
+        is_cut_to_size = self.reply.page is not None and self.reply.page.cursor is not None
+        if is_cut_to_size or self.reply.problem is not None:
+            return self.reply
+        warned = self.reply.replace(notices=(*self.reply.notices, Notice.of("TOKEN_LIMIT_WARNING")))
+        return warned if self.measure(warned) <= self.budget else self.reply
 
     def reduced(self) -> Fitted | None:
         """The richest reduced reply that fits, or None."""

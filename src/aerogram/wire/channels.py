@@ -49,12 +49,12 @@ class Channels:
     structured: Any = None
 
 
-def channels_of(reply: Reply[Any], body: Any, policy: Policy, counter: Counter | None = None) -> Channels:
+def channels_of(reply: Reply[Any], body: Any, policy: Policy) -> Channels:
     """The two channels of a reply whose body a dialect has written."""
     if policy == "mirror":
         return Channels(dumps(body).decode(), body)
     if policy == "compact":
-        return Channels(cheapest_text(body, counter), body)
+        return Channels(cheapest_text(body, best_counter()), body)
     if policy == "summary":
         return Channels(summary_of(reply, body), body)
     if policy == "text":
@@ -146,7 +146,7 @@ class Sizer:
         """The size of the whole reply, both channels together."""
         spoken = dialect_named(self.dialect)
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
-        return self.of(channels_of(completed, spoken.encode(completed), self.policy, self.counter))
+        return self.of(channels_of(completed, spoken.encode(completed), self.policy))
 
     def of(self, channels: Channels) -> int:
         """The size of rendered channels."""
