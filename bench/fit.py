@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from aerogram.archive import Archive
-from aerogram.cursor import Cursors
+from aerogram.cursor import Cursors, KeyRing
 from aerogram.dialects import dialect
 from aerogram.reply import Reply
 from aerogram.shape.fit import fit
@@ -137,8 +137,9 @@ def fixed(rows, mode, budget, sizer):
 
 async def _limited(rows, budget, counter):
     """FastMCP's response limiting, with the byte limit that comes closest to the budget in tokens."""
-    from fastmcp import Client, FastMCP
     from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
+
+    from fastmcp import Client, FastMCP
 
     logging.getLogger("fastmcp").setLevel(logging.ERROR)  # it warns at every cut
     best_found = (0, 0)
@@ -188,10 +189,12 @@ def smallest_budgets():
 
 
 def _smallest(rows, sizer, *, paged):
-    pager = Pager(Cursors(), "search")
+    cursors = Cursors(KeyRing.shared("a secret for the benchmark"), clock=lambda: 1_800_000_000)
+    pager = Pager(cursors, "search")
     window = pager.window(None, 50)
-    page = pager.page(take(rows, window), window).reply
-    reply = dialect(sizer.dialect).complete(page if paged else Reply.ok(rows), operation="search")
+    reply = pager.page(take(rows, window), window).reply if paged else Reply.ok(rows)
+    stamps = {"request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9", "timestamp": "2026-11-15T10:00:00.123Z"}
+    reply = dialect(sizer.dialect).complete(reply.replace(**stamps), operation="search", duration_ms=3.5)
     budget = 100
     while fit(reply, budget, measure=sizer, retrieve="retrieve").reply.problem is not None:
         budget += 10

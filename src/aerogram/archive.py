@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, get_args
+from weakref import WeakKeyDictionary
 
 from aerogram.content import Content, Kind
 from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
@@ -151,7 +152,8 @@ class Archive:
         self._most_entries = most_entries
         self._directory = directory
         self._clock = clock
-        self._lock = asyncio.Lock()
+        # a lock belongs to one event loop, an archive may outlive it
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @classmethod
     def in_memory(cls, **options: Any) -> Archive:
@@ -322,7 +324,7 @@ class Archive:
 
     @contextlib.asynccontextmanager
     async def _holding_the_ledger(self) -> AsyncIterator[None]:
-        async with self._lock:
+        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if self._directory is None:
                 yield
                 return

@@ -105,3 +105,12 @@ def test_writes_of_many_tasks_at_once_are_all_counted(tmp_path: Path) -> None:
             await archive.get(Content.of_json(3).hash)
 
     asyncio.run(scenario())
+
+
+def test_an_archive_outlives_the_event_loop_it_was_first_used_in(tmp_path: Path) -> None:
+    async def busy(archive: Archive, name: str) -> int:
+        await asyncio.gather(*(archive.put(Content.of_json([name, number])) for number in range(5)))
+        return (await archive.usage()).entries
+
+    for archive in (Archive.at(tmp_path), Archive.in_memory()):
+        assert [asyncio.run(busy(archive, name)) for name in "abc"] == [5, 10, 15]
