@@ -34,7 +34,7 @@ from aerogram.normalize.tool import normalize_tool_result
 from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Channels
+from aerogram.wire.channels import Channels, summary_of
 from aerogram.wire.mcp import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "default_contract"]
@@ -254,19 +254,17 @@ class Service:
         reply = contract.finish(heard.reply, opened.call).reply
         return self._written(opened, heard, reply, outcome, None)
 
-    def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> Any:
+    def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> dict[str, Any]:
         contract = opened.contract
-        if contract.speaker.name == "bare" and reply.problem is None:
-            channels = Channels(reply.data if isinstance(reply.data, str) else dumps(reply.data).decode(), reply.data)
+        if contract.speaker.name != "bare":
+            return tool_result(reply, contract.render(reply), dialect=contract.speaker, media=heard.media)
+        if reply.problem is None and reply.data is heard.reply.data and convert is not None:
             value = outcome.data if isinstance(outcome, Reply) else outcome
-            own = convert(value, reply.data) if convert is not None and reply.data is heard.reply.data else None
+            own = convert(value, reply.data)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, contract.speaker)}}
-            boxed = opened.profile.is_boxed
-            if not boxed and (opened.profile.own_schema is None and not isinstance(reply.data, dict)):
-                channels = Channels(channels.text)
-            return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
-        return tool_result(reply, contract.render(reply), dialect=contract.speaker, media=heard.media)
+        channels, boxed = _bare_channels(reply, opened.profile), opened.profile.is_boxed
+        return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
 
     async def _passed(self, opened: Opened, own: Any, result: ToolResult) -> Any:
         """Content and finished results as they are; a listed schema is satisfied beside them, never instead."""
@@ -327,6 +325,15 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
 
 def _told(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
     return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
+
+
+def _bare_channels(reply: Reply[Any], profile: Profile) -> Channels:
+    """A payload alone: as text, and as structured content where the tool has a schema or the payload is an object."""
+    if reply.problem is not None:
+        return Channels(summary_of(reply))
+    text = reply.data if isinstance(reply.data, str) else dumps(reply.data).decode()
+    is_structured = profile.own_schema is not None or isinstance(reply.data, dict)
+    return Channels(text, reply.data if is_structured else None)
 
 
 def _texts(result: ToolResult) -> Any:

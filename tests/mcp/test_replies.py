@@ -57,7 +57,9 @@ async def test_a_failure_carries_its_retry_data_in_every_channel(door):
     problem = result.meta["dev.aerogram/problem"]
     assert problem["code"] == "RATE_LIMIT_EXCEEDED" and problem["retryable"] and problem["retry_after"] == 45
     text = result.content[0].text
-    assert "too many calls" in text and "RATE_LIMIT_EXCEEDED" in text and "45 s" in text and problem["remediation"] in text
+    assert (
+        "too many calls" in text and "RATE_LIMIT_EXCEEDED" in text and "45 s" in text and problem["remediation"] in text
+    )
     assert "rate_limit" in text and "retryable" in text
 
 

@@ -1,0 +1,69 @@
+"""`bare`: payloads, their types and their schemas stay what they were; what else there is to say goes into `_meta`."""
+
+import re
+
+from tool_servers import ROWS, Task, build, talk
+
+KEY = re.compile(r"([a-z][a-z0-9-]*\.)+[a-z0-9-]+/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+async def without(door, name, arguments=None):
+    server, _ = build(door.framework, installed=False)
+    async with talk(door.framework, server, door.mode) as talking:
+        return (await talking.tools())[name], await talking.call(name, arguments)
+
+
+async def test_typed_results_and_schemas_are_those_of_a_server_without_us(door):
+    async with door.open(dialect="bare") as server:
+        tools = await server.tools()
+        for name, arguments in (("task", {"task_id": "t1"}), ("rows", {}), ("divide", {"dividend": 1, "divisor": 2})):
+            tool, before = await without(door, name, arguments)
+            result = await server.call(name, arguments)
+            assert tools[name].output_schema == tool.output_schema
+            assert result.structured_content == before.structured_content
+            assert [block.model_dump() for block in result.content] == [block.model_dump() for block in before.content]
+
+
+async def test_a_typed_client_still_reads_the_type(door):
+    async with door.open(dialect="bare") as server:
+        result = await server.call("task", {"task_id": "t1"})
+    assert Task(**result.structured_content) == Task("t1", done=False)
+
+
+async def test_values_that_the_framework_would_spoil_are_sent_as_what_they_are(door):
+    async with door.open(dialect="bare") as server:
+        result = await server.call("odd_values")
+    assert result.structured_content == {"point": {"x": 1, "y": 2}, "set": [3], "missing": None}
+    assert result.meta["dev.aerogram/notices"]
+
+
+async def test_page_and_fidelity_are_in_meta(door):
+    async with door.open(dialect="bare", budget=3_000, controls=["rows"]) as server:
+        page = await server.call("rows", {"page_size": 3})
+        fitted = await server.call("rows")
+    assert page.structured_content == {"result": ROWS[:3]}
+    assert page.meta["dev.aerogram/page"]["has_more"] is True and page.meta["dev.aerogram/page"]["cursor"]
+    assert fitted.meta["dev.aerogram/fidelity"]["level"] != "full"
+    assert fitted.meta["dev.aerogram/fidelity"]["archive_hashes"]["data"].startswith("sha256:")
+
+
+async def test_a_problem_is_in_meta_and_in_words_and_breaks_no_schema(door):
+    async with door.open(dialect="bare") as server:
+        result = await server.call("task", {"task_id": "busy"})
+    assert result.is_error and result.structured_content is None
+    assert result.meta["dev.aerogram/problem"]["code"] == "RATE_LIMIT_EXCEEDED"
+    assert "RATE_LIMIT_EXCEEDED" in result.content[0].text and "45" in result.content[0].text
+
+
+async def test_meta_keys_are_valid(door):
+    async with door.open(dialect="bare", budget=3_000) as server:
+        results = [await server.call("rows"), await server.call("task", {"task_id": "busy"})]
+    ours = [key for result in results for key in result.meta if "aerogram" in key]
+    assert len(ours) > 4 and all(KEY.fullmatch(key) for key in ours)
+
+
+async def test_controls_that_would_break_a_typed_result_are_not_offered(door):
+    async with door.open(dialect="bare", controls=True) as server:
+        tools = await server.tools()
+    assert {"max_tokens", "cursor", "page_size"} <= tools["rows"].input_schema["properties"].keys()
+    assert "fields" not in tools["rows"].input_schema["properties"]

@@ -1,0 +1,119 @@
+"""What a server offers, what a client asks for, and the flag that takes everybody back to the legacy format."""
+
+import json
+
+import jsonschema_rs
+import pytest
+from mcp.client import advertise
+from tool_servers import ROWS
+
+from aerogram import validate
+from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.jsontext import dumps
+from aerogram.negotiation import EXTENSION
+from aerogram.tokens import best_counter
+
+
+def settings(door, **asked):
+    """The client's settings where its era has a place for them: its capabilities, or the `_meta` of each request."""
+    if door.is_modern:
+        return {"extensions": [advertise(EXTENSION, asked)]}, None
+    return {}, {EXTENSION: asked}
+
+
+async def test_the_extension_advertises_what_is_on_offer(door):
+    async with door.open(budget=4_000, offers=["standard-v2"]) as server:
+        capabilities = server.client.server_capabilities
+        told = (await server.call("server")).structured_content["data"]["offered"]
+    assert told["dialects"] == ["response-v2", "standard-v2"]
+    assert told["budget"] == {"limit": 4_000, "unit": "tokens"} and told["retrieve"] == "retrieve"
+    if door.is_modern:  # earlier versions have no place for extensions
+        assert capabilities.extensions[EXTENSION] == told
+
+
+async def test_a_client_chooses_a_dialect_that_is_offered_and_the_listed_schema_holds(door):
+    options, meta = settings(door, dialect=["knowledge-9", "standard-v2"])
+    async with door.open(offers=["standard-v2"], **options) as server:
+        listed = (await server.tools())["rows"].output_schema
+        chosen = await server.call("task", {"task_id": "t1"}, meta)
+        failed = await server.call("task", {"task_id": "missing"}, meta)
+    assert validate(chosen.structured_content).name == "standard-v2"
+    for result in (chosen, failed):
+        jsonschema_rs.validate(listed, result.structured_content)
+
+
+async def test_what_is_not_offered_is_a_warning_and_the_default(door):
+    options, meta = settings(door, dialect="standard-v2", colour="blue")
+    async with door.open(**options) as server:
+        body = (await server.call("task", {"task_id": "t1"}, meta)).structured_content
+    assert validate(body).name == "response-v2"
+    assert {detail["code"] for detail in body["meta"]["warning_details"]} == {
+        "UNKNOWN_CAPABILITY",
+        "UNSUPPORTED_CAPABILITY",
+    }
+
+
+async def test_a_client_may_ask_for_a_smaller_budget_and_another_channel(door):
+    options, meta = settings(door, max_tokens=1_000, channels="summary")
+    async with door.open(budget=4_000, **options) as server:
+        result = await server.call("rows", {}, meta)
+    assert result.content[0].text.startswith("partial") or result.content[0].text.startswith("ok")
+    counted = best_counter().count(result.content[0].text + dumps(result.structured_content).decode())
+    assert 100 < counted <= 1_000
+
+
+async def test_the_server_tool_says_which_version_is_used(door):
+    async with door.open() as server:
+        asked = {"action": "capability-negotiate", "client_capabilities": {"response_contract": "v2"}}
+        body = (await server.call("server", asked)).structured_content
+    assert body["data"]["response_contract"] == "v2" and "v2" in body["data"]["supported_versions"]
+    assert body["data"]["feature_flags"]["response_contract_v2"]["enabled"] is True
+    assert "warnings" not in body["meta"]
+
+
+async def test_the_server_tool_warns_of_what_it_does_not_know(door):
+    async with door.open() as server:
+        asked = {"client_capabilities": {"response_contract": "v7", "telepathy": True}}
+        body = (await server.call("server", asked)).structured_content
+        wrong = await server.call("server", {"action": "dance"})
+    assert body["data"]["response_contract"] == "v2" and len(body["meta"]["warnings"]) == 2
+    assert wrong.is_error and wrong.structured_content["data"]["details"]["allowed"] == ["capability-negotiate"]
+
+
+async def test_with_the_flag_off_the_legacy_format_is_served_with_a_deprecation_notice(door):
+    flags = Flags(RESPONSE_CONTRACT_V2)
+    async with door.open(flags=flags) as server:
+        before = (await server.tools())["rows"].output_schema
+        flags.switch("response_contract_v2", on=False)
+        listed = (await server.tools())["rows"].output_schema
+        result = await server.call("rows")
+        told = await server.call("server")
+    assert result.structured_content == {"result": ROWS} and listed != before
+    (notice,) = result.meta["dev.aerogram/notices"]
+    assert "deprecated" in notice["message"] and notice["context"] == {"feature": "response_contract_v2"}
+    assert json.loads(told.content[0].text)["response_contract"] == "v1"
+
+
+async def test_the_flag_can_be_off_for_one_client(door):
+    flags = Flags(RESPONSE_CONTRACT_V2)
+    flags.switch("response_contract_v2", on=False, client="old")
+    async with door.open(flags=flags, principal=lambda: "new") as server:
+        new = await server.call("task", {"task_id": "t"})
+    async with door.open(flags=flags, principal=lambda: "old") as server:
+        old = await server.call("task", {"task_id": "t"})
+    assert new.structured_content["success"] is True and old.structured_content == {"task_id": "t", "done": False}
+
+
+async def test_the_negotiation_tool_can_have_another_name_or_none(door):
+    async with door.open(negotiate="about") as server:
+        assert "about" in await server.tools()
+    async with door.open(negotiate=None) as server:
+        assert "server" not in await server.tools()
+
+
+@pytest.mark.parametrize("asked", [{"max_tokens": -1}, {"max_tokens": "many"}, {"dialect": 7}, {"channels": []}])
+async def test_nonsense_in_the_settings_does_not_stop_a_reply(door, asked):
+    options, meta = settings(door, **asked)
+    async with door.open(**options) as server:
+        result = await server.call("task", {"task_id": "t1"}, meta)
+    assert not result.is_error and result.structured_content["meta"]["warnings"]
