@@ -69,7 +69,7 @@ class Account:
     def dress(self, data: Any, loss: Loss, after: int) -> Reply[Any]:
         """The reply with this data; `after` is the size that it will say it has."""
         changes: dict[str, Any] = {"data": data}
-        if self.sizes.unit == "tokens" and (self.reply.telemetry is not None or not self.brief):
+        if self._tells_tokens:
             changes["telemetry"] = self._telemetry(after)
         if self.resume is not None and isinstance(data, (list, str)) and len(data) < len(self.reply.data):
             changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
@@ -83,6 +83,13 @@ class Account:
         if self.retrieve and self.hashes and not self.brief:
             changes["actions"] = (*self.reply.actions, self._retrieval())
         return self.reply.replace(**changes)
+
+    @property
+    def _tells_tokens(self) -> bool:
+        """A brief account counts its tokens only where the contract has asked for a count."""
+        telemetry = self.reply.telemetry
+        asked = telemetry is not None and telemetry.tokens_estimated is not None
+        return self.sizes.unit == "tokens" and (asked or not self.brief)
 
     def _telemetry(self, after: int) -> Telemetry:
         return replace(self.reply.telemetry or Telemetry(), tokens_estimated=after, tokens_used=after)
