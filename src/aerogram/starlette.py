@@ -101,12 +101,26 @@ def surround(
         for entry in entries(app.routes, versions, ""):
             directory.add(entry)
             entry.hook()
+        for part in _applications_in(app.routes):
+            part.exception_handlers.setdefault(ReplyError, _declared)
         answer = answering(contract, versions, principal)
         return Layer(build(), versions, directory.terms_of, answer, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     app.add_exception_handler(ReplyError, _declared)
     return installed
+
+
+def _applications_in(routes: Iterable[BaseRoute]) -> Iterator[Starlette]:
+    """The applications that are mounted in another one; each handles the exceptions of its own routes."""
+    for part in routes:
+        if isinstance(part, (Mount, Host)):
+            inner: Any = part.app
+            while not isinstance(inner, Starlette) and hasattr(inner, "app"):
+                inner = inner.app
+            if isinstance(inner, Starlette):
+                yield inner
+            yield from _applications_in(part.routes)
 
 
 def answering(
@@ -301,8 +315,10 @@ async def _blame_the_body(request: Request, error: Exception) -> None:
     if not hasattr(request, "_body") or hasattr(request, "_json"):
         return
     try:
-        json.loads(await request.body() or b"null")
-    except (ValueError, RecursionError):
+        json.loads(await request.body())
+    except (ValueError, RecursionError) as same:
+        if (type(same), str(same)) != (type(error), str(error)):
+            return
         raise ReplyError(
             "The body of the request is not JSON",
             code="INVALID_FORMAT",

@@ -135,31 +135,32 @@ async def unwritable(request):
     return Reply.ok(ROWS[:1], extra={"odd": object()})
 
 
-ROUTES = [
-    Route("/search", search),
-    Route("/old-search", old_search),
-    Route("/company/{number}", lambda request: company(request.path_params["number"])),
-    Route("/health", health),
-    Route("/limited", lambda _: limited()),
-    Route("/rows", lambda _: ROWS),
-    Route("/none", lambda _: []),
-    Route("/declared/{name}", declared),
-    Route("/raises/{status:int}", http_exception),
-    Route("/crash", crash),
-    Route("/timeout", timeout),
-    Route("/export", export),
-    Route("/stream", stream),
-    Route("/file", file),
-    Route("/nothing", nothing),
-    Route("/echo", echo, methods=["POST"]),
-    Route("/created", created, methods=["POST"]),
-    Route("/unwritable", unwritable),
-    Mount("/inside", routes=[Route("/rows", lambda _: ROWS)]),
-]
+def routes():
+    return [
+        Route("/search", search),
+        Route("/old-search", old_search),
+        Route("/company/{number}", lambda request: company(request.path_params["number"])),
+        Route("/health", health),
+        Route("/limited", lambda _: limited()),
+        Route("/rows", lambda _: ROWS),
+        Route("/none", lambda _: []),
+        Route("/declared/{name}", declared),
+        Route("/raises/{status:int}", http_exception),
+        Route("/crash", crash),
+        Route("/timeout", timeout),
+        Route("/export", export),
+        Route("/stream", stream),
+        Route("/file", file),
+        Route("/nothing", nothing),
+        Route("/echo", echo, methods=["POST"]),
+        Route("/created", created, methods=["POST"]),
+        Route("/unwritable", unwritable),
+        Mount("/inside", routes=[Route("/rows", lambda _: ROWS)]),
+    ]
 
 
 def starlette_app(**settings):
-    return Starlette(routes=list(ROUTES), middleware=[Middleware(RejectsStrangers)], **settings)
+    return Starlette(routes=routes(), middleware=[Middleware(RejectsStrangers)], **settings)
 
 
 # FastAPI

@@ -11,17 +11,17 @@ the framework, of middleware, and the exceptions that nobody caught.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
+from aerogram.faults import problem_of
 from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.headers import Fields
-from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render_safely
+from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
 from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Request, Scope, lazy
 from aerogram.wire.routes import Terms, Usage
@@ -221,7 +221,7 @@ class Exchange(Request):
         given: Fields = list(self._held["headers"])
         tag = _find(given, b"etag")
         if not tag:
-            tag = b'W/"' + hashlib.blake2b(self._content, digest_size=12).hexdigest().encode() + b'"'
+            tag = fields.tag_of(self._content)
             given.append((b"etag", tag))
         if self._client_has(tag):
             kept = [pair for pair in given if pair[0] not in _OF_A_BODY or pair[0] == b"etag"]
@@ -248,8 +248,8 @@ class Exchange(Request):
         is_unknown = reply.problem is not None and reply.problem.code == "INTERNAL_ERROR"
         if is_unknown and self._keeps_legacy_failures and self._held is not None:
             await self._let_go()  # legacy callers see what they always saw
-            return False
-        await self._fail(reply, None, self._held["headers"] if self._held else [])
+        else:
+            await self._fail(reply, None, self._held["headers"] if self._held else [])
         return True
 
     async def _let_go(self) -> None:
@@ -324,13 +324,22 @@ class Exchange(Request):
             return error
 
     def _rendered(self, reply: Reply[Any], status: int | None) -> Body:
+        """The reply as it was negotiated; one that cannot be written becomes a failure that can."""
+        try:
+            return self._render(reply, status)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            failed = Reply.failed(problem_of(error, request_id=self.request_id), request_id=self.request_id)
+            operation = self.terms.operation if self.terms else self.scope["path"]
+            return self._render(self.layer.speakers[self.version].complete(failed, operation=operation), None)
+
+    def _render(self, reply: Reply[Any], status: int | None) -> Body:
         media_type = self.choice.media_type if self.version == CURRENT else JSON
         if reply.problem is not None and self.choice.as_problem and not self._has_one_shape:
-            return render_safely(reply, self.layer.problem, media_type, status)
+            return render(reply, self.layer.problem, media_type, status)
         writer = self.terms.shapes.legacy if self.terms else None
         if writer is not None and self.version == LEGACY and reply.problem is None:
             reply = reply.replace(data=writer(reply))
-        return render_safely(reply, self.layer.speakers[self.version], media_type, status)
+        return render(reply, self.layer.speakers[self.version], media_type, status)
 
     @property
     def _has_one_shape(self) -> bool:
@@ -352,8 +361,11 @@ class Exchange(Request):
         return found
 
     def _tag_of(self, reply: Reply[Any], body: Body, own: bytes) -> bytes:
-        representation = f"{self.version} {body.media_type}"
-        return fields.own_entity_tag(own, self.version) if own else fields.entity_tag(reply, representation)
+        if own:
+            return fields.own_entity_tag(own, self.version)
+        if not self.layer.speakers[self.version].needs:
+            return fields.tag_of(body.content)  # nothing in it is of this request alone
+        return fields.entity_tag(reply, f"{self.version} {body.media_type}")
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")

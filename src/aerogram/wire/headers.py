@@ -24,6 +24,7 @@ __all__ = [
     "of_reply",
     "own_entity_tag",
     "successful_match",
+    "tag_of",
 ]
 
 Fields: TypeAlias = list[tuple[bytes, bytes]]
@@ -72,7 +73,12 @@ def entity_tag(reply: Reply[Any], representation: str) -> bytes:
     """A weak tag of what a reply says in one representation, whichever request it answers."""
     lasting = {name: value for name, value in reply.said().items() if name not in _PER_REQUEST}
     text = orjson.dumps((representation, lasting), option=orjson.OPT_NON_STR_KEYS)
-    return b'W/"' + hashlib.blake2b(text, digest_size=12).hexdigest().encode() + b'"'
+    return tag_of(text)
+
+
+def tag_of(content: bytes | bytearray) -> bytes:
+    """A weak tag of some bytes; weak, because what compresses them on the way keeps it."""
+    return b'W/"' + hashlib.blake2b(content, digest_size=12).hexdigest().encode() + b'"'
 
 
 def own_entity_tag(given: bytes, representation: str) -> bytes:

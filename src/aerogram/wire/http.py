@@ -10,11 +10,11 @@ from aerogram.codes import TABLE
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.faults import _invalid_input, problem_of
+from aerogram.faults import _invalid_input
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Problem, Reply
 
-__all__ = ["LONGEST_ERROR", "Body", "code_of_status", "read_problem", "render", "render_safely"]
+__all__ = ["LONGEST_ERROR", "Body", "code_of_status", "read_problem", "render"]
 
 LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
@@ -55,15 +55,6 @@ def render(reply: Reply[Any], dialect: Dialect, media_type: str, status: int | N
         if isinstance(said.get("status"), int):
             said["status"] = status  # problem details repeat the status of their response
     return Body(status or 200, media_type, dumps(said))
-
-
-def render_safely(reply: Reply[Any], dialect: Dialect, media_type: str, status: int | None = None) -> Body:
-    """As `render`; a reply that cannot be written becomes a failure that can."""
-    try:
-        return render(reply, dialect, media_type, status)
-    except Exception as error:  # noqa: BLE001 - every request gets an answer
-        failed = Reply.failed(problem_of(error, request_id=reply.request_id), request_id=reply.request_id)
-        return render(dialect.complete(failed, operation=reply.operation or "unknown"), dialect, media_type)
 
 
 def code_of_status(status: int) -> str:

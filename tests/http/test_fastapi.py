@@ -1,0 +1,159 @@
+"""What FastAPI promises its users still holds under the contract."""
+
+import queue
+from typing import Annotated
+
+import pytest
+from fastapi import APIRouter, BackgroundTasks, Cookie, Depends, FastAPI, Response
+from small_api import ROWS, Task, fastapi_app
+
+from aerogram import fastapi, read, starlette, validate
+from aerogram.fastapi import Versions, install
+
+
+@pytest.fixture(scope="module")
+def app():
+    made = fastapi_app()
+    install(made, versions=Versions(vendor="acme"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def client(app, serve):
+    return serve(app)
+
+
+@pytest.mark.parametrize("query", ["", "?envelope=v2"])
+def test_a_response_model_filters_what_a_handler_returns(client, query):
+    response = client.get(f"/filtered{query}")
+    assert "hunter2" not in response.text
+    rows = response.json()["results"] if query else response.json()
+    assert rows == ROWS[:2]
+
+
+def test_a_validation_error_names_the_field_the_constraint_and_what_was_received(client):
+    response = client.get("/search?limit=many&envelope=v2")
+    problem = read(response.content).problem
+    assert (response.status_code, problem.code) == (422, "VALIDATION_ERROR")
+    assert {name: problem.details[name] for name in ("field", "pointer", "received")} == {
+        "field": "query.limit",
+        "pointer": "/query/limit",
+        "received": "many",
+    }
+    assert problem.remediation.startswith("Correct query.limit")
+
+
+def test_a_missing_header_is_a_validation_error_too(client):
+    problem = read(client.get("/guarded?envelope=v2").content).problem
+    assert (problem.code, problem.details["field"]) == ("MISSING_REQUIRED", "header.x-api-key")
+
+
+def test_legacy_callers_get_fastapi_s_own_validation_errors(client):
+    response = client.get("/search?limit=many")
+    assert response.status_code == 422 and response.json()["detail"][0]["loc"] == ["query", "limit"]
+
+
+@pytest.mark.parametrize(
+    ("path", "ended"),
+    [
+        ("/rows?envelope=v2", "committed"),
+        ("/declared/missing?envelope=v2", "rolled back: NotFound"),
+        ("/crash?envelope=v2", "rolled back: RuntimeError"),
+        ("/crash", "rolled back: RuntimeError"),
+    ],
+)
+def test_dependencies_see_how_their_handler_ended(app, client, path, ended):
+    app.state.opened.clear()
+    client.get(path)
+    assert app.state.opened == [ended]
+
+
+def test_generators_still_stream(client):
+    response = client.get("/lines?envelope=v2")
+    assert response.headers["Content-Type"] == "application/jsonl" and len(response.text.splitlines()) == 3
+
+
+def test_the_pages_of_the_documentation_are_nobody_s_answer(client):
+    assert client.get("/docs").headers["Content-Type"].startswith("text/html")
+    assert "paths" in client.get("/openapi.json?envelope=v2").json()
+
+
+def test_cookies_headers_status_and_background_tasks_of_a_handler_are_kept(serve):
+    done = queue.Queue()
+    app = FastAPI()
+
+    def visit(response: Response, visits: Annotated[int, Cookie()] = 0) -> int:
+        response.set_cookie("visits", str(visits + 1))
+        return visits
+
+    @app.get("/visit")
+    def visited(visits: Annotated[int, Depends(visit)], response: Response, background: BackgroundTasks):
+        response.headers["X-Visits"] = str(visits)
+        response.status_code = 202
+        background.add_task(done.put, visits)
+        return {"visits": visits}
+
+    install(app, versions=Versions(vendor="acme"))
+    client = serve(app)
+    for count in range(2):
+        response = client.get("/visit?envelope=v2")
+        assert (response.status_code, response.headers["X-Visits"]) == (202, str(count))
+        assert response.json()["results"] == [{"visits": count}]
+    assert client.cookies["visits"] == "2"
+    assert [done.get(timeout=10), done.get(timeout=10)] == [0, 1]
+
+
+def test_a_router_included_twice_may_be_migrated_once(serve):
+    router = APIRouter()
+
+    @router.get("/tasks")
+    def tasks() -> list[Task]:
+        return [Task(id="task-1")]
+
+    app = FastAPI()
+    app.include_router(router, prefix="/old")
+    app.include_router(router, prefix="/new")
+    installed = install(app, versions=Versions(vendor="acme", migrated=["/new/tasks"]))
+    client = serve(app)
+    old, new = client.get("/old/tasks?envelope=v2"), client.get("/new/tasks?envelope=v2")
+    assert (old.headers["X-Envelope-Version"], old.json()) == ("v1", [{"id": "task-1", "title": "untitled"}])
+    assert (new.headers["X-Envelope-Version"], new.json()["status"]) == ("v2", "sparse")
+    assert installed.usage.by_route == {("/old/tasks", "v1"): 1, ("/new/tasks", "v2"): 1}
+
+
+def test_a_mounted_application_answers_under_the_contract_of_the_outer_one(serve):
+    app = FastAPI()
+    app.mount("/part", fastapi_app())
+    install(app, versions=Versions(vendor="acme"))
+    client = serve(app)
+    assert client.get("/part/rows?envelope=v2").json()["results"] == ROWS
+    missing = client.get("/part/declared/missing?envelope=v2")
+    assert (missing.status_code, read(missing.content).problem.remediation) == (404, "List the tasks")
+
+
+def test_routes_may_be_added_after_installing(serve):
+    app = FastAPI()
+    install(app, versions=Versions(vendor="acme"))
+
+    @app.get("/late")
+    async def late() -> list[Task]:
+        return [Task(id="task-1")]
+
+    assert serve(app).get("/late?envelope=v2").json()["status"] == "sparse"
+
+
+def test_a_value_that_breaks_its_response_model_is_an_internal_error(serve):
+    app = FastAPI()
+
+    @app.get("/broken")
+    def broken() -> list[Task]:
+        return [{"no": "id of a secret task"}]
+
+    install(app, versions=Versions(vendor="acme"))
+    response = serve(app).get("/broken?envelope=v2")
+    assert response.status_code == 500 and "secret" not in response.text
+    assert validate(response.content).name == "standard-v2"
+
+
+def test_both_frameworks_offer_the_same_names():
+    assert fastapi.__all__ == starlette.__all__

@@ -1,0 +1,150 @@
+"""What the header fields of an answer say."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_api import ROWS, fastapi_app, starlette_app
+from starlette.middleware.cors import CORSMiddleware
+
+from aerogram import fastapi, read, starlette
+from aerogram.starlette import Versions
+
+APPS = {"starlette": (starlette, starlette_app), "fastapi": (fastapi, fastapi_app)}
+
+
+@pytest.fixture(scope="module", params=APPS)
+def client(request, serve):
+    module, make = APPS[request.param]
+    app = make()
+    app.add_middleware(CORSMiddleware, allow_origins=["https://app.example"], expose_headers=["X-Mine", "link"])
+    module.install(app, versions=Versions(vendor="acme", rate_limit_headers=True))
+    return serve(app)
+
+
+@pytest.mark.parametrize("path", ["/rows?envelope=v2", "/rows", "/declared/missing?envelope=v2", "/nowhere"])
+def test_a_request_id_comes_back(client, path):
+    response = client.get(path, headers={"X-Request-Id": "trace-42.a"})
+    assert response.headers["X-Request-Id"] == "trace-42.a"
+    if "v2" in path:
+        assert response.json()["meta"]["request_id"] == "trace-42.a"
+
+
+@pytest.mark.parametrize("unfit", ["", "a b", "x" * 129, "<script>", "é"])
+def test_an_unfit_request_id_is_replaced(client, unfit):
+    response = client.get("/rows?envelope=v2", headers={"X-Request-Id": unfit.encode("latin-1")})
+    minted = response.headers["X-Request-Id"]
+    assert minted.startswith("req_") and response.json()["meta"]["request_id"] == minted
+
+
+@pytest.mark.parametrize("path", ["/rows?envelope=v2", "/declared/missing?envelope=v2", "/rows"])
+def test_a_client_tag_comes_back_in_utf_8(client, path):
+    response = client.get(path, headers={"X-Client-Tag": "顧問先-001".encode()})
+    assert dict(response.headers.raw)[b"x-client-tag"] == "顧問先-001".encode()
+    if "v2" in path:
+        assert response.json()["meta"]["client_tag"] == "顧問先-001"
+
+
+@pytest.mark.parametrize("unfit", [b"\xff\xfe", b"x" * 129, "a\u200bb".encode(), "\x85".encode()])
+def test_an_unfit_client_tag_is_not_taken_over(client, unfit):
+    response = client.get("/rows?envelope=v2", headers={"X-Client-Tag": unfit})
+    assert response.status_code == 200
+    assert "X-Client-Tag" not in response.headers and "client_tag" not in response.json()["meta"]
+
+
+@given(tag=st.binary(max_size=60))
+@settings(max_examples=40, deadline=None)
+def test_no_client_tag_breaks_an_answer(client, tag):
+    response = client.get(
+        "/rows?envelope=v2", headers={"X-Client-Tag": tag.translate(None, bytes(range(33)) + b"\x7f")}
+    )
+    assert response.status_code == 200 and read(response.content).data == ROWS
+
+
+def test_the_state_of_a_rate_limit_is_in_the_fields(client):
+    response = client.get("/limited?envelope=v2")
+    assert response.headers["RateLimit-Policy"] == '"burst";q=100;w=60'
+    assert response.headers["RateLimit"].startswith('"burst";r=5;t=')
+    assert (response.headers["X-RateLimit-Limit"], response.headers["X-RateLimit-Remaining"]) == ("100", "5")
+    assert read(response.content).rate_limit.remaining == 5
+
+
+@pytest.mark.parametrize(
+    "path", ["/limited?envelope=v2&q=%E6%9B%B8%20%22%3E", "/limited?q=%E6%9B%B8%20%22%3E&cursor=old"]
+)
+def test_the_next_page_is_a_link_that_can_be_followed(client, path):
+    link = client.get(path).links["next"]["url"]
+    followed = client.get(link)
+    assert followed.status_code == 200
+    assert dict(followed.request.url.params) == {
+        **dict(client.build_request("GET", path).url.params),
+        "cursor": "c2Vjb25k",
+    }
+
+
+def test_each_shape_has_a_tag_of_its_own_and_is_not_sent_twice(client):
+    tags = {}
+    for path in ("/rows", "/rows?envelope=v2"):
+        first, second = client.get(path), client.get(path)
+        tags[path] = first.headers["ETag"]
+        assert second.headers["ETag"] == tags[path]
+        again = client.get(path, headers={"If-None-Match": f'"other", {tags[path]}'})
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tags[path])
+        assert again.headers["Vary"] == first.headers["Vary"] == "Origin, Accept, X-Envelope-Version"
+        assert again.headers["X-Envelope-Version"] == first.headers["X-Envelope-Version"]
+    assert len(set(tags.values())) == 2
+    crossed = client.get("/rows?envelope=v2", headers={"If-None-Match": tags["/rows"]})
+    assert crossed.status_code == 200
+
+
+def test_the_vendor_type_is_a_representation_of_its_own(client):
+    plain, named = (
+        client.get("/rows?envelope=v2", headers={"Accept": accept}).headers["ETag"]
+        for accept in ("*/*", "application/vnd.acme.v2+json")
+    )
+    assert plain != named
+
+
+def test_another_answer_has_another_tag(client):
+    assert (
+        client.get("/search?envelope=v2&limit=5").headers["ETag"] != client.get("/search?envelope=v2").headers["ETag"]
+    )
+
+
+def test_what_changes_something_is_never_not_modified(client):
+    response = client.post("/created?envelope=v2", json={"id": "x"}, headers={"If-None-Match": "*"})
+    assert response.status_code == 201 and "ETag" not in response.headers
+
+
+def test_a_handler_s_own_tag_and_headers_are_kept(serve):
+    app = starlette_app()
+    starlette.install(app, versions=Versions(vendor="acme"))
+    client = serve(app)
+    legacy, newer = client.get("/old-search"), client.get("/old-search?envelope=v2")
+    assert (legacy.headers["ETag"], newer.headers["ETag"]) == ('"own"', '"own-v2"')
+    assert legacy.headers["Cache-Control"] == newer.headers["Cache-Control"] == "max-age=60"
+    assert client.get("/old-search?envelope=v2", headers={"If-None-Match": '"own-v2"'}).status_code == 304
+    assert client.get("/old-search", headers={"If-None-Match": '"own"'}).status_code == 304
+
+
+def test_a_head_request_has_the_same_fields_and_no_body(serve):
+    app = starlette_app()
+    starlette.install(app, versions=Versions(vendor="acme"))
+    client = serve(app)
+    for path in ("/rows", "/rows?envelope=v2", "/declared/missing?envelope=v2"):
+        head = client.head(path)
+        assert head.content == b"" and head.headers["X-Envelope-Version"] == ("v2" if "v2" in path else "v1")
+        assert head.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("path", ["/rows", "/rows?envelope=v2", "/declared/missing?envelope=v2"])
+def test_browsers_of_other_origins_may_read_the_fields(client, path):
+    response = client.get(path, headers={"Origin": "https://app.example"})
+    exposed = [one.strip() for one in response.headers["Access-Control-Expose-Headers"].split(",")]
+    assert exposed[:2] == ["X-Mine", "link"]
+    assert {"X-Envelope-Version", "Vary", "X-Request-Id", "Retry-After", "RateLimit"} <= set(exposed)
+    assert len({one.lower() for one in exposed}) == len(exposed)
+    assert response.headers["Vary"] == "Origin, Accept, X-Envelope-Version"
+
+
+def test_without_another_origin_nothing_is_exposed(client):
+    assert "Access-Control-Expose-Headers" not in client.get("/rows?envelope=v2").headers
