@@ -176,7 +176,7 @@ class _Tools(ToolManager):
         if isinstance(outcome, mcp_types.InputRequiredResult):
             return outcome
         sent = await service.answer(opened, outcome, functools.partial(_converted, tool))
-        return sent if isinstance(sent, mcp_types.CallToolResult) else to_sdk(_plain(sent))
+        return to_sdk(sent) if isinstance(sent, dict) else sent
 
     def _caller(self, context: Any) -> Caller:
         request = context._request_context
@@ -186,12 +186,6 @@ class _Tools(ToolManager):
         extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
         return Caller(meta if isinstance(meta, Mapping) else None, self._principal(), extensions)
-
-
-def _plain(sent: Any) -> dict[str, Any]:
-    """A result of ours as the protocol writes it."""
-    found: dict[str, Any] = sent if isinstance(sent, dict) else sent.to_wire()
-    return found
 
 
 def _returned(handler: Callable[..., Any]) -> Any:

@@ -43,7 +43,6 @@ ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 LONGEST_TAG: Final = 200
 _TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _FINISHED: Final = ("CallToolResult", "ToolResult")
-_ABSENT: Final = object()
 
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
@@ -240,7 +239,7 @@ class Service:
         heard = await opened.contract.hear(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
-            return await self._passed(opened, _ABSENT, content)
+            return await self._passed(opened, None, content)
         reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call)
         return self._written(opened, heard, reply, outcome, convert)
 
@@ -249,7 +248,7 @@ class Service:
         contract = replace(self.contract, archive=None)
         opened = Opened(profile, contract, Call(operation=profile.name), {})
         if _is_finished(outcome) or profile.is_content:
-            return outcome
+            return outcome.to_wire() if isinstance(outcome, ToolResult) else outcome
         heard = contract.heard(outcome if isinstance(outcome, Reply) else Reply(outcome))
         reply = contract.finish(heard.reply, opened.call).reply
         return self._written(opened, heard, reply, outcome, None)
@@ -271,7 +270,7 @@ class Service:
         contract, structured = opened.contract, result.data()
         is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
         if not is_listed or result.isError or contract.speaker.recognises(structured or {}):
-            return result.to_wire() if own is _ABSENT else own
+            return result.to_wire() if own is None or own is result else own
         data = structured if result.has_structured_content else _texts(result)
         reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
         return {**result.to_wire(), "structuredContent": contract.render(reply).structured}

@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import pytest
+
 from tool_servers import build, talk
 
 DOORS = [("fastmcp", "auto"), ("fastmcp", "legacy"), ("sdk", "auto"), ("sdk", "legacy")]

@@ -5,13 +5,13 @@ import json
 import jsonschema_rs
 import pytest
 from mcp.client import advertise
-from tool_servers import ROWS
 
 from aerogram import validate
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
 from aerogram.tokens import best_counter
+from tool_servers import ROWS
 
 
 def settings(door, **asked):

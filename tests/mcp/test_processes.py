@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from fastmcp.client.transports import StdioTransport
-from mcp import StdioServerParameters
 from mcp.shared.exceptions import MCPError
+
+from mcp import StdioServerParameters
 from tool_servers import ROWS, talk
 
 SCRIPT = Path(__file__).parents[1] / "tool_servers.py"
@@ -41,8 +42,8 @@ async def over_stdio(framework, mode):
 async def converse(server):
     """A paged, budgeted reply, what it left out, and an error to act on."""
     fitted = await server.call("rows")
-    hash = fitted.structured_content["meta"]["content_archive_hashes"]["data"]
-    back = await server.call("retrieve", {"hash": hash, "page_size": 2})
+    digest = fitted.structured_content["meta"]["content_archive_hashes"]["data"]
+    back = await server.call("retrieve", {"hash": digest, "page_size": 2})
     assert back.structured_content["data"]["results"] == ROWS[:2]
     page = await server.call("rows", {"page_size": 2, "fields": ["id"]})
     assert page.structured_content["data"]["results"] == [{"id": "row-0"}, {"id": "row-1"}]

@@ -6,10 +6,10 @@ import jsonschema_rs
 import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tool_servers import ROWS
 
 from aerogram import read, validate
 from aerogram.dialects import dialect
+from tool_servers import ROWS
 
 SLIM = dialect("response-v2").schema(slim=True)
 

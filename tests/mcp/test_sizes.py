@@ -5,11 +5,11 @@ import json
 import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tool_servers import ROWS
 
 from aerogram.archive import Archive
 from aerogram.controls import CONTROLS
 from aerogram.tokens import best_counter
+from tool_servers import ROWS
 
 
 def size(result):
@@ -90,10 +90,10 @@ async def test_what_was_left_out_comes_back_page_by_page_within_the_same_budget(
     async with door.open(budget=2_000) as server:
         fitted = await server.call("rows")
         meta = fitted.structured_content["meta"]
-        hash = meta["content_archive_hashes"]["data"]
+        digest = meta["content_archive_hashes"]["data"]
         seen, cursor = [], None
         while True:
-            asked = {"hash": hash} | ({"cursor": cursor} if cursor else {})
+            asked = {"hash": digest} | ({"cursor": cursor} if cursor else {})
             result = await server.call("retrieve", asked)
             assert size(result) <= 2_000 * 1.3
             seen += result.structured_content["data"]["results"]
@@ -101,7 +101,7 @@ async def test_what_was_left_out_comes_back_page_by_page_within_the_same_budget(
             if not page["has_more"]:
                 break
             cursor = page["cursor"]
-    assert hash[:19] in fitted.content[0].text
+    assert digest[:19] in fitted.content[0].text
     assert seen == ROWS
 
 
@@ -130,16 +130,16 @@ async def test_an_expired_entry_says_that_it_has_expired(door):
 async def test_one_principal_gets_nothing_of_anothers(door):
     who = ["ann"]
     async with door.open(budget=2_000, principal=lambda: who[0], controls=True) as server:
-        hash = (await server.call("rows")).structured_content["meta"]["content_archive_hashes"]["data"]
+        digest = (await server.call("rows")).structured_content["meta"]["content_archive_hashes"]["data"]
         cursor = (await server.call("rows", {"page_size": 2})).structured_content["meta"]["pagination"]["cursor"]
         who[0] = "bob"
         stolen = [
-            await server.call("retrieve", {"hash": hash}),
+            await server.call("retrieve", {"hash": digest}),
             await server.call("retrieve", {"ids": ["row-100"]}),
             await server.call("rows", {"cursor": cursor}),
         ]
         with pytest.raises(MCPError):
-            await server.read(f"aerogram://archive/{hash}")
+            await server.read(f"aerogram://archive/{digest}")
     codes = [one.structured_content["data"]["error_code"] for one in stolen]
     assert codes == ["NOT_FOUND", "NOT_FOUND", "INVALID_CURSOR"]
 
