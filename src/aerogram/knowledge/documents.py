@@ -1,0 +1,190 @@
+"""Documents: files as the index reads them: canonical text, sections, and what they say of themselves.
+
+A file is one document; a JSONL file is one document for each of its lines. Dates, publisher, licence, category and
+title come from front matter, the category otherwise from the folder, the title from the first heading or the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.sources import Kind, encoding, read
+from aerogram.digest.text import CanonicalText
+from aerogram.errors import ContractError
+from aerogram.jsontext import loads
+from aerogram.knowledge.front import Front, date_of, front_of_html, split_front, text_of
+from aerogram.knowledge.language import language_of
+from aerogram.knowledge.sections import Section, sections_of
+
+__all__ = ["SUFFIXES", "Document", "File", "read_file"]
+
+SUFFIXES: Final = {
+    ".htm": "html",
+    ".html": "html",
+    ".jsonl": "jsonl",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".ndjson": "jsonl",
+    ".pdf": "pdf",
+    ".rst": "rst",
+    ".text": "plain",
+    ".txt": "plain",
+    ".xhtml": "html",
+}
+_TEXTS: Final = ("text", "content", "body", "chunk_text", "markdown")
+_NAMES: Final = ("id", "slug", "key", "name")
+_TITLE_LINE: Final = re.compile(r"\S[^\n]{0,119}")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as it was found: its path below the folder, size, time of change, and what it holds."""
+
+    path: str
+    size: int
+    changed_ns: int
+    content: bytes = b""
+
+    @property
+    def checksum(self) -> str:
+        """The sha256 of its bytes."""
+        return "sha256:" + hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: its words and what is known about them."""
+
+    path: str
+    file: str
+    kind: str
+    title: str
+    source: CanonicalText
+    sections: tuple[Section, ...]
+    language: str
+    category: str | None = None
+    publisher: str | None = None
+    license: str | None = None
+    dated: str | None = None
+    url: str | None = None
+    said: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_file(file: File, limits: Limits | None = None) -> list[Document]:
+    """The documents of a file; `UnreadableSource` says why there are none."""
+    limits = limits or Limits()
+    limits.check_bytes(file.size, file.path)
+    kind = SUFFIXES.get(PurePosixPath(file.path).suffix.lower(), "plain")
+    if b"%PDF-" in file.content[:1024]:
+        kind = "pdf"
+    if kind == "jsonl":
+        return list(_records(file, limits))
+    if kind == "pdf":
+        text = read(file.content, kind="pdf", name=file.path, limits=limits)
+        return [_document(file, kind, Front({}, ""), text)]
+    decoded, _ = encoding.decode(file.content)
+    return [_read_text(file, kind, decoded, limits)]
+
+
+def _read_text(file: File, kind: str, decoded: str, limits: Limits) -> Document:
+    if kind == "html":
+        said = front_of_html(decoded)
+        return _document(file, kind, Front(said, decoded), read(decoded, kind="html", limits=limits), decoded)
+    front = split_front(decoded.replace("\r\n", "\n"))
+    plain: Kind = "markdown" if kind == "markdown" else "plain"
+    return _document(file, kind, front, read(front.body, kind=plain, limits=limits))
+
+
+def _document(file: File, kind: str, front: Front, text: CanonicalText, markup: str = "") -> Document:
+    sections = tuple(sections_of(text.text, kind, markup))
+    return _described(file.path, file.path, kind, front.said, text, sections, front.notes)
+
+
+def _described(
+    path: str,
+    file: str,
+    kind: str,
+    said: Mapping[str, Any],
+    text: CanonicalText,
+    sections: tuple[Section, ...],
+    notes: tuple[str, ...] = (),
+) -> Document:
+    return Document(
+        path,
+        file,
+        kind,
+        title=text_of(said, "title", "name", "subject") or _title(file, text.text, sections),
+        source=text,
+        sections=sections,
+        language=text_of(said, "language", "lang") or language_of(text.text),
+        category=text_of(said, "category", "section", "topic") or _category(file),
+        publisher=text_of(said, "publisher", "organization", "author"),
+        license=text_of(said, "license", "licence", "rights"),
+        dated=date_of(said, "updated", "last_updated", "modified", "date", "published", "created"),
+        url=text_of(said, "url", "source_url", "source", "link"),
+        said=said,
+        notes=(*notes, *text.notes),
+    )
+
+
+def _title(path: str, text: str, sections: tuple[Section, ...]) -> str:
+    """The first heading, the first short line, or the file's name."""
+    for section in sections:
+        if section.trail and not section.trail[0].startswith("page "):
+            return section.trail[0]
+    line = _TITLE_LINE.search(text)
+    if line and (line.end() == len(text) or text[line.end()] == "\n") and not line[0].endswith((".", "。")):
+        return line[0].strip("# *=-") or PurePosixPath(path).stem
+    return PurePosixPath(path).stem.replace("-", " ").replace("_", " ")
+
+
+def _category(path: str) -> str | None:
+    """The first folder that a file lies in."""
+    parts = PurePosixPath(path).parts
+    return parts[0] if len(parts) > 1 else None
+
+
+def _records(file: File, limits: Limits) -> Iterator[Document]:
+    """A document for each line of JSON; a line that is none makes the whole file unreadable, with its number."""
+    seen: set[str] = set()
+    for number, line in enumerate(file.content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = loads(line)
+        except ContractError as error:
+            raise UnreadableSource("broken", f"line {number} is not JSON: {error.rule}") from error
+        words = text_of_record(record)
+        if words is None:
+            raise UnreadableSource("broken", f"line {number} has no text: one of {', '.join(_TEXTS)}")
+        name = _name(record, number, seen)
+        text = read(words, kind="markdown", limits=limits)
+        sections = tuple(sections_of(text.text, "markdown"))
+        said = record if isinstance(record, dict) else {}
+        yield _described(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
+
+
+def text_of_record(record: Any) -> str | None:
+    """The words of a record."""
+    if isinstance(record, str):
+        return record
+    if not isinstance(record, dict):
+        return None
+    return next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), None)
+
+
+def _name(record: Any, number: int, seen: set[str]) -> str:
+    """What a record is called below its file: by its own id if that is one of a kind, else by its line."""
+    own = text_of(record, *_NAMES) if isinstance(record, dict) else None
+    name = own if own and own not in seen else str(number)
+    while name in seen:
+        name += "'"
+    seen.add(name)
+    return name

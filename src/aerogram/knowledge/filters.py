@@ -1,0 +1,94 @@
+"""Filters: which documents a search looks at: by category, path, date and licence."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from aerogram.errors import ValidationFailed
+
+__all__ = ["Filters"]
+
+MOST_VALUES: Final = 50
+LONGEST_VALUE: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a document must be. Nothing is asked for by default; several values of one kind mean any of them.
+
+    `path` is a folder or a file below the root; `after` and `before` are days as `YYYY-MM-DD`, both inclusive, and a
+    document without a date is in no range of dates.
+    """
+
+    category: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    license: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | Filters | None) -> Filters:
+        """The filters that a caller asks for; unknown names and wrong values are refused."""
+        if isinstance(given, Filters):
+            return given
+        known = [one.name for one in fields(cls)]
+        wrong = sorted(set(given or {}) - set(known))
+        if wrong:
+            raise ValidationFailed(
+                f"There is no filter {wrong[0]!r}",
+                remediation=f"Filter by {', '.join(known)}",
+                details={"field": wrong[0], "allowed_filters": known},
+            )
+        said = {name: value for name, value in (given or {}).items() if value is not None and value != ""}
+        category, path, licenses = (_values(name, said.get(name, ())) for name in ("category", "path", "license"))
+        after, before = (_day(name, said[name]) if name in said else None for name in ("after", "before"))
+        return cls(category, tuple(map(_path, path)), licenses, after, before)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything passes."""
+        return self == Filters()
+
+    def as_json(self) -> dict[str, Any]:
+        """What is asked for, without what is not."""
+        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
+
+    def without_license(self) -> Filters:
+        """The same filters with any licence."""
+        return Filters(self.category, self.path, (), self.after, self.before)
+
+
+def _values(name: str, given: Any) -> tuple[str, ...]:
+    several: Sequence[Any] = (given,) if isinstance(given, str) else given
+    if not isinstance(several, (list, tuple)) or not all(isinstance(one, str) for one in several):
+        raise _wrong(name, "a text or a list of texts", given)
+    if len(several) > MOST_VALUES or any(len(one) > LONGEST_VALUE or "\0" in one for one in several):
+        raise _wrong(name, f"at most {MOST_VALUES} texts of {LONGEST_VALUE} characters", given)
+    return tuple(one for one in several if one)
+
+
+def _path(given: str) -> str:
+    """A path below the root; one that leads out of it is refused."""
+    steps = [step for step in given.replace("\\", "/").split("/") if step not in ("", ".")]
+    if ".." in steps or given.startswith(("/", "~")):
+        raise _wrong("path", "a path below the indexed folder", given)
+    return "/".join(steps)
+
+
+def _day(name: str, given: Any) -> str:
+    try:
+        return dt.date.fromisoformat(given).isoformat()
+    except (TypeError, ValueError):
+        raise _wrong(name, "a day as YYYY-MM-DD", given) from None
+
+
+def _wrong(name: str, right: str, given: Any) -> ValidationFailed:
+    return ValidationFailed(
+        f"The filter {name} must be {right}",
+        remediation=f"Give {name} as {right}",
+        details={"field": f"filters.{name}", "received": repr(given)[:80]},
+    )

@@ -1,0 +1,130 @@
+"""Front matter: what a document says about itself before it begins.
+
+YAML between two lines of `---`, TOML between two lines of `+++`, or the `<meta>` elements of an HTML page. Whatever
+cannot be read is left in the text and told in a note, because a broken preamble is no reason to lose a document.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Mapping
+from html import unescape
+from typing import Any, Final, NamedTuple
+
+from aerogram.errors import MissingExtra
+
+__all__ = ["Front", "date_of", "front_of_html", "split_front", "text_of"]
+
+LARGEST: Final = 64 * 1024
+_FENCED: Final = re.compile(
+    r"\ufeff?(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)^(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
+_LINK: Final = re.compile(r"<link\b([^>]{0,2000})>", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"""([a-z:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_HTML_NAMES: Final = {
+    "author": "author",
+    "category": "category",
+    "article:section": "category",
+    "date": "date",
+    "dc.date": "date",
+    "article:modified_time": "date",
+    "article:published_time": "date",
+    "dc.publisher": "publisher",
+    "og:site_name": "publisher",
+    "publisher": "publisher",
+    "dc.rights": "license",
+    "license": "license",
+    "og:title": "title",
+    "og:url": "url",
+}
+
+
+class Front(NamedTuple):
+    """What was said, the text after it, and what could not be read."""
+
+    said: Mapping[str, Any]
+    body: str
+    notes: tuple[str, ...] = ()
+
+
+def split_front(text: str) -> Front:
+    """A document's front matter and its text."""
+    found = _FENCED.match(text, 0, LARGEST)
+    if found is None:
+        return Front({}, text)
+    try:
+        said = _yaml(found["body"]) if found["mark"] == "---" else tomllib.loads(found["body"])
+    except (ValueError, RecursionError) as error:
+        return Front({}, text, (f"the front matter cannot be read: {str(error).splitlines()[0][:120]}",))
+    if not isinstance(said, dict):
+        return Front({}, text)  # a rule between two lines, not a preamble
+    return Front({str(name).lower(): value for name, value in said.items()}, text[found.end() :])
+
+
+def front_of_html(markup: str) -> dict[str, Any]:
+    """What an HTML page says of itself in its head."""
+    head = markup[:LARGEST]
+    said: dict[str, Any] = {}
+    title = _TITLE.search(head)
+    if title and title[1].strip():
+        said["title"] = " ".join(unescape(title[1]).split())
+    for meta in _META.findall(head):
+        attributes = _attributes(meta)
+        name = _HTML_NAMES.get((attributes.get("name") or attributes.get("property") or "").lower())
+        if name and attributes.get("content"):
+            said.setdefault(name, attributes["content"])
+    for link in map(_attributes, _LINK.findall(head)):
+        name = {"canonical": "url", "license": "license"}.get(link.get("rel", "").lower())
+        if name and link.get("href"):
+            said.setdefault(name, link["href"])
+    return said
+
+
+def text_of(said: Mapping[str, Any], *names: str) -> str | None:
+    """The first of several members that is a text or a number, as one line."""
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+            return " ".join(str(value).split())[:300]
+    return None
+
+
+def date_of(said: Mapping[str, Any], *names: str) -> str | None:
+    """The first of several members that is a date, as `YYYY-MM-DD`."""
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, dt.datetime):
+            return value.date().isoformat()
+        if isinstance(value, dt.date):
+            return value.isoformat()
+        if isinstance(value, str) and (found := _written_date(value.strip())):
+            return found
+    return None
+
+
+def _written_date(text: str) -> str | None:
+    try:
+        return dt.date.fromisoformat(text[:10]).isoformat()
+    except ValueError:
+        return None
+
+
+def _attributes(inside: str) -> dict[str, str]:
+    return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(inside)}
+
+
+def _yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise MissingExtra("knowledge", "pyyaml") from error
+    if re.search(r"(?m)^[^#\n]*[:\-\[,]\s+[&*]\w", text):
+        raise ValueError("anchors and aliases are not read")  # a few lines of them can stand for gigabytes
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,100 @@
+"""Fusion: one score from words and meaning, each trusted as far as the evidence goes.
+
+Both numbers are on scales of their own. Words are the share of what a query asks for that a chunk has. Closeness in
+meaning is measured against all other chunks: being as close as most are says nothing, so it counts by how far it stands
+out. Meaning is trusted less when the embedder does not know the words of the query; words are trusted less when the
+index does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from aerogram.knowledge.store import Candidates
+
+if TYPE_CHECKING:
+    from aerogram.knowledge.store import Ids, Numbers
+
+__all__ = ["Method", "Ranked", "fuse"]
+
+Method: TypeAlias = Literal["hybrid", "vector", "bm25"]
+
+# tuned on the first half of the questions in bench/data/knowledge
+MEANING_SHARE: Final = 0.45
+"""How much meaning counts at most, against words."""
+STANDS_OUT: Final = 5.0
+"""So many standard deviations above the mean are as close as it gets."""
+FLOOR: Final = 0.25
+"""Below this closeness in meaning, a chunk without any of the words is no result."""
+STRANGE_FLOOR: Final = 0.55
+"""The same for a query of which the index knows no word."""
+DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """All results of a query, the best first; the arrays go together."""
+
+    ids: Ids
+    hybrid: Numbers
+    words: Numbers
+    meaning: Numbers
+    method: Method
+    coverage: float
+    known: float
+    unknown: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def after(self, score: float, id_: int) -> int:
+        """How many results stand up to and including one with this score and id."""
+        import numpy as np
+
+        before = int(np.searchsorted(-self.hybrid, -score, "left"))
+        equal = int(np.searchsorted(-self.hybrid, -score, "right"))
+        return before + int(np.searchsorted(self.ids[before:equal], id_, "right"))
+
+    def rank_of(self, id_: int) -> int | None:
+        """The rank of a result, from 1; None when it is none."""
+        import numpy as np
+
+        found = np.nonzero(self.ids == id_)[0]
+        return int(found[0]) + 1 if len(found) else None
+
+
+def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
+    """The candidates in order; `known` is the share of the query that the embedder knows."""
+    import numpy as np
+
+    floor = FLOOR + (STRANGE_FLOOR - FLOOR) * (1 - found.coverage)
+    if method == "bm25":
+        score, kept = found.words, found.words > 0
+    elif method == "vector":
+        score, kept = found.meaning, found.meaning >= floor
+    else:
+        score, kept = hybrid(found, known), (found.words > 0) | (found.meaning >= floor)
+    rounded: Any = np.round(np.clip(score.astype(np.float64), 0, 1), DIGITS)
+    order = np.lexsort((found.ids, -rounded))
+    order = order[kept[order]]
+    return Ranked(
+        found.ids[order],
+        rounded[order],
+        found.words[order],
+        found.meaning[order],
+        method,
+        found.coverage,
+        known,
+        found.unknown,
+    )
+
+
+def hybrid(found: Candidates, known: float) -> Numbers:
+    """Words and meaning, weighed by the evidence for each."""
+    import numpy as np
+
+    trust = MEANING_SHARE * known**2
+    outstanding = (found.meaning - found.background) / (STANDS_OUT * max(found.spread, 1e-6))
+    fused: Numbers = (1 - trust) * found.words + trust * np.clip(outstanding, 0, 1)
+    return fused

@@ -1,0 +1,382 @@
+"""Knowledge: an index over folders of documents. Ingest, search, chunks, vendors and digests, each answered by a Reply.
+
+    knowledge = Knowledge("index")
+    knowledge.ingest("docs")
+    knowledge.search("How long is a token valid?")
+
+Everything it keeps is under one folder: the store, the keys that sign its cursors, the roots that it has read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from aerogram.cursor import Cursors, KeyRing
+from aerogram.digest import Digester, Policy, digest_many, reply_of
+from aerogram.digest.limits import Limits
+from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram.jsontext import dumps, loads
+from aerogram.knowledge.citations import Verifier, citations_of
+from aerogram.knowledge.documents import File, read_file
+from aerogram.knowledge.embed import Embedder, embedder_of
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.folder import read_bytes, resolve
+from aerogram.knowledge.fusion import Ranked
+from aerogram.knowledge.ingest import Ingested, Ingester, Progress
+from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
+from aerogram.knowledge.search import Search, Searched, checked_method, checked_query
+from aerogram.knowledge.store import Found, Health, Store
+from aerogram.knowledge.store.embedded import EmbeddedStore
+from aerogram.knowledge.vendors import Directory, find_mentions
+from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, Telemetry
+from aerogram.shape.fields import select
+from aerogram.shape.modes import Mode, allowed_mode
+from aerogram.shape.pages import Paged, Pager, Window
+from aerogram.state import private_directory
+
+__all__ = ["Knowledge"]
+
+SEARCH_TOOL: Final = "semantic_search"
+VENDOR_TOOL: Final = "find_vendor_info"
+CHUNKS_TOOL: Final = "get_chunks"
+DIGEST_TOOL: Final = "digest_document"
+MOST_CHUNKS: Final = 50
+WEAK: Final = 0.3
+"""A best result below this score comes with a warning."""
+SPARSE: Final = 5
+FOLLOWED: Final = 3
+_CITED: Final = ("preview", "full")
+
+
+class Knowledge:
+    """An index in a folder, or over a store of one's own."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] = ".aerogram",
+        *,
+        embedder: str | Embedder | None = None,
+        store: Store | None = None,
+        cursors: Cursors | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.folder = private_directory(Path(folder))
+        self.embedder = embedder_of(embedder)
+        self.limits = limits or Limits()
+        self.store: Store = store or EmbeddedStore(self.folder, self.embedder.dimensions)
+        self._cursors = cursors
+        self._directory: tuple[int, Directory] | None = None
+        self._check_embedder()
+        self._search = Search(self.store, self.embedder)
+        self._verify = Verifier(self.locate)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    @property
+    def cursors(self) -> Cursors:
+        """What signs the cursors; the keys are in the folder, so that a cursor outlives a restart."""
+        if self._cursors is None:
+            self._cursors = Cursors(KeyRing.at(self.folder / "cursor-keys.json"))
+        return self._cursors
+
+    # -- the documents
+
+    def ingest(self, *paths: str | os.PathLike[str], progress: Progress | None = None) -> Ingested:
+        """Bring the index up to date with files and folders; without any, with those it has read before."""
+        roots = [resolve(path) for path in paths] or list(self.roots().values())
+        total = Ingested()
+        for root in roots:
+            label = self._label(root if root.is_dir() else root.parent)
+            ingester = Ingester(self.store, self.embedder, limits=self.limits)
+            _add(total, ingester.run(root, label, progress))
+        if total.has_changed:
+            self._find_mentions()
+        return total
+
+    def roots(self) -> dict[str, Path]:
+        """The folders that the index has read, by the label that their files' names begin with."""
+        said = loads(self.store.meta().get("roots", "{}"))
+        return {label: Path(path) for label, path in said.items()}
+
+    def locate(self, file: str) -> Path | None:
+        """Where a file of the index is; nothing outside its root is ever named."""
+        for label, root in sorted(self.roots().items(), reverse=True):
+            if not label or file.startswith(f"{label}/"):
+                path = (root / file.removeprefix(f"{label}/" if label else "")).resolve()
+                return path if path.is_relative_to(root) else None
+        return None
+
+    # -- the four questions
+
+    def search(self, query: str, **asked: Any) -> Reply[Any]:
+        """The page of results that a caller asks for; see `search_page`."""
+        return self.search_page(query, **asked).reply
+
+    def search_page(
+        self,
+        query: str,
+        *,
+        response_mode: str = "metadata",
+        page_size: int | None = None,
+        cursor: str | None = None,
+        fields: Sequence[str] | None = None,
+        filters: Mapping[str, Any] | Filters | None = None,
+        method: str = "hybrid",
+        about: bool | None = None,
+        cite: bool | None = None,
+        principal: str | None = None,
+    ) -> Paged:
+        """A page of results, and the cursors that go on from inside it.
+
+        `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
+        citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
+        """
+        asked, narrowed = checked_query(query), Filters.of(filters)
+        mode, way = allowed_mode(response_mode), checked_method(method)
+        arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
+        pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
+        window = pager.window(cursor, page_size)
+        searched = self._search.rank(asked, narrowed, way)
+        if not len(searched.ranked):
+            return Paged(self._nothing(asked, narrowed, searched, window))
+        first = _first(searched.ranked, window)
+        chunks = self._page(searched.ranked, first, window.size)
+        statuses = [self._verify(chunk) for chunk in chunks] if _cites(cite, mode) or about or mode == "full" else None
+        kind = kind_for(mode, fields, about)
+        similar = self.store.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
+        known = statuses or ["verified"] * len(chunks)
+        records = search_records(chunks, searched.ranked, first, known, similar)
+        rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
+        reply = Reply.ok(
+            rows,
+            page=_page_of(pager, searched.ranked, first, len(chunks), window),
+            citations=citations_of(chunks, known) if _cites(cite, mode) else (),
+            **self._said(asked, narrowed, searched),
+            **self._onward(asked, narrowed, mode, chunks, searched.ranked),
+        )
+        return Paged(reply, lambda count: _seal(pager, searched.ranked, first + count))
+
+    def chunks(
+        self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
+    ) -> Reply[Any]:
+        """Chunks by their ids, in that order."""
+        mode, wanted = allowed_mode(response_mode), _checked_ids(ids)
+        found = self.store.chunks(wanted)
+        missing = [one for one in wanted if one not in {chunk.id for chunk in found}]
+        if not found:
+            raise NotFound(
+                f"There is no chunk {', '.join(map(str, missing[:5]))}",
+                remediation="Use chunk ids from a search",
+                details={"missing_ids": missing},
+            )
+        statuses = [self._verify(chunk) for chunk in found]
+        rows = select([chunk_record(one) for one in found], tuple(fields or ()), mode=mode, kind=CHUNK)
+        cited = citations_of(found, statuses)
+        if missing:
+            notice = Notice.of("PARTIAL_RESULTS", f"{len(missing)} chunks do not exist", missing_ids=missing)
+            return Reply.partial(rows, notice, operation=CHUNKS_TOOL, citations=cited)
+        return Reply.ok(rows, operation=CHUNKS_TOOL, citations=cited)
+
+    def vendor(
+        self, vendor_name: str, *, response_mode: str = "metadata", fields: Sequence[str] | None = None
+    ) -> Reply[Any]:
+        """What is known about a vendor."""
+        mode = allowed_mode(response_mode)
+        found = self.directory().vendor(vendor_name)
+        data = select(found, tuple(fields or ()), mode=mode, kind=VENDOR)
+        cut = [name for name in ("entities", "relationships") if len(data.get(name, found[name])) < len(found[name])]
+        said: dict[str, Any] = {
+            "operation": VENDOR_TOOL,
+            "query_echo": QueryEcho(normalized_input={"vendor_name": found["vendor_name"]}),
+            "actions": self._about_vendor(found),
+        }
+        if cut:
+            counts = {name: len(found[name]) for name in cut}
+            message = f"Only the first {' and '.join(cut)} are shown in {mode} mode"
+            return Reply.ok(data, notices=(Notice.of("PARTIAL_RESULTS", message, total_counts=counts),), **said)
+        return Reply.ok(data, **said)
+
+    async def digest(
+        self, source_file: str, query: str, *, digester: Digester | None = None, seconds: float | None = None
+    ) -> Reply[Any]:
+        """A document of the index, condensed for a question."""
+        asked, chunks = checked_query(query), self.store.chunks_of(source_file)
+        if not chunks:
+            raise NotFound(
+                f"The index has no document {source_file!r}",
+                remediation="Use a source_file from a search",
+                details={"field": "source_file"},
+            )
+        text = self._text(chunks[0])
+        work = digester or Digester(Policy(mode="always"))
+        batch = await digest_many(work, {source_file: text}, asked, seconds=seconds)
+        about = {"title": chunks[0].title, "url": chunks[0].url, "fetched_at": chunks[0].fetched_at}
+        known = {name: value for name, value in about.items() if value}
+        return reply_of(batch, {source_file: known}).replace(operation=DIGEST_TOOL)
+
+    def directory(self) -> Directory:
+        """Everyone the index knows of."""
+        generation = self.store.generation
+        if self._directory is None or self._directory[0] != generation:
+            self._directory = (generation, Directory(self.store.graph(), self.store.mentions()))
+        return self._directory[1]
+
+    # -- its own state
+
+    def check(self) -> Health:
+        """Whether the index is sound."""
+        return self.store.check()
+
+    def rebuild(self) -> None:
+        """Make everything again that follows from what is stored."""
+        self.store.rebuild()
+
+    def _check_embedder(self) -> None:
+        """An index is searched with the embedder that it was made with, or not at all."""
+        known = self.store.meta()
+        mine = f"{self.embedder.name}/{self.embedder.dimensions}"
+        if "embedder" not in known:
+            self.store.set_meta(embedder=mine)
+        elif known["embedder"] != mine:
+            self.store.close()
+            raise Conflict(
+                f"This index was made with the embedder {known['embedder']}, not with {mine}",
+                remediation="Use that embedder, or ingest again into another folder",
+                details={"index": known["embedder"], "asked": mine},
+            )
+
+    def _label(self, root: Path) -> str:
+        """What the names of a root's files begin with: nothing for the first root, its own name for others."""
+        roots = self.roots()
+        for label, known in roots.items():
+            if known == root:
+                return label
+        label = root.name if roots else ""
+        while label in roots:
+            label += "'"
+        roots[label] = root
+        self.store.set_meta(roots=dumps({name: str(path) for name, path in roots.items()}).decode())
+        return label
+
+    def _find_mentions(self) -> None:
+        graph = self.store.graph()
+        found = find_mentions(graph, self.store.texts()) if graph.entities else {}
+        if found or self.store.mentions():
+            self.store.set_mentions(found)
+
+    def _page(self, ranked: Ranked, first: int, size: int) -> list[Found]:
+        return self.store.chunks([int(one) for one in ranked.ids[first : first + size]])
+
+    def _text(self, chunk: Found) -> Any:
+        path = self.locate(chunk.file)
+        if path is None:
+            raise NotFound(f"The file of {chunk.path!r} is no longer there")
+        file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
+        texts = {one.path: one.source for one in read_file(file, self.limits)}
+        if chunk.path not in texts:
+            raise NotFound(f"The file no longer has {chunk.path!r}")
+        return texts[chunk.path]
+
+    def _said(self, query: str, filters: Filters, searched: Searched) -> dict[str, Any]:
+        echo = QueryEcho({"query": query}, filters.as_json(), searched.ranked.unknown)
+        weak = len(searched.ranked) and float(searched.ranked.hybrid[0]) < WEAK
+        notices = (Notice.of("LOW_QUALITY_RESULTS"),) if weak else ()
+        return {
+            "operation": SEARCH_TOOL,
+            "query_echo": echo,
+            "notices": notices,
+            "telemetry": Telemetry(cache_hit=searched.cached),
+        }
+
+    def _nothing(self, query: str, filters: Filters, searched: Searched, window: Window) -> Reply[Any]:
+        """The reply without results: why, and what to ask instead."""
+        reason = self._search.why_empty(query, filters, searched.ranked.method)
+        retry = _retry(query, filters, searched.ranked.unknown, reason)
+        page = Page(has_more=False, total=0, page_size=window.size)
+        actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
+        said = self._said(query, filters, searched)
+        return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
+
+    def _onward(
+        self, query: str, filters: Filters, mode: Mode, chunks: Sequence[Found], ranked: Ranked
+    ) -> dict[str, Any]:
+        """Calls that a caller is likely to make next, filled in."""
+        onward: dict[str, Any] = {}
+        if mode != "full" and chunks:
+            best = [chunk.id for chunk in chunks[:FOLLOWED]]
+            onward["actions"] = (
+                Action(tool=CHUNKS_TOOL, args={"chunk_ids": best}),
+                Action(tool=DIGEST_TOOL, args={"source_file": chunks[0].path, "query": query}),
+            )
+        if len(ranked) < SPARSE and not filters.is_open:
+            onward["retry_with"] = {"query": query}
+        return onward
+
+    def _about_vendor(self, found: Mapping[str, Any]) -> tuple[Action, ...]:
+        places = found["entities"][0].get("chunk_ids") if found["entities"] else None
+        search = Action(tool=SEARCH_TOOL, args={"query": found["vendor_name"]})
+        return (Action(tool=CHUNKS_TOOL, args={"chunk_ids": places[:FOLLOWED]}), search) if places else (search,)
+
+
+def _add(total: Ingested, one: Ingested) -> None:
+    for name in ("added", "changed", "unchanged", "removed", "chunks", "seconds"):
+        setattr(total, name, getattr(total, name) + getattr(one, name))
+    total.problems |= one.problems
+    total.notes |= one.notes
+
+
+def _cites(cite: bool | None, mode: Mode) -> bool:
+    return mode in _CITED if cite is None else cite
+
+
+def _first(ranked: Ranked, window: Window) -> int:
+    """How many results stand before a page: by the last one that was shown, wherever it stands now."""
+    if window.after is None:
+        return window.offset
+    score, identity = window.after
+    return ranked.after(float(score), int(identity))
+
+
+def _page_of(pager: Pager, ranked: Ranked, first: int, shown: int, window: Window) -> Page:
+    more = first + shown < len(ranked)
+    cursor = _seal(pager, ranked, first + shown) if more and shown else None
+    return Page(cursor=cursor, has_more=more, total=len(ranked), page_size=window.size)
+
+
+def _seal(pager: Pager, ranked: Ranked, count: int) -> str:
+    after = [float(ranked.hybrid[count - 1]), int(ranked.ids[count - 1])] if count else None
+    return pager.seal(count, after)
+
+
+def _retry(query: str, filters: Filters, unknown: Sequence[str], reason: str) -> dict[str, Any]:
+    """The nearest question that has a chance."""
+    if reason == "license_blocked":
+        return {"query": query, "filters": filters.without_license().as_json()}
+    if reason == "filters_too_narrow":
+        return {"query": query}
+    strange = set(unknown)
+    kept = [word for word in query.split() if not any(one in word.lower() for one in strange)]
+    return {"query": " ".join(kept)} if kept and len(kept) < len(query.split()) else {}
+
+
+def _checked_ids(ids: Any) -> list[int]:
+    several = [ids] if isinstance(ids, int) else ids
+    right = isinstance(several, (list, tuple)) and all(type(one) is int and 0 <= one < 2**63 for one in several)
+    if not right or not 1 <= len(several) <= MOST_CHUNKS:
+        raise ValidationFailed(
+            f"chunk_ids must be 1 to {MOST_CHUNKS} whole numbers",
+            remediation="Use chunk ids from a search",
+            details={"field": "chunk_ids", "received": repr(ids)[:80]},
+        )
+    return list(dict.fromkeys(several))

@@ -1,0 +1,118 @@
+"""Languages: which one a text is in, by its script and its smallest words.
+
+It decides how words are reduced to their stems, so a wrong guess costs a little and no more. A text too short to tell
+is taken for English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import Any, Final
+
+from aerogram.errors import MissingExtra
+
+__all__ = ["FALLBACK", "language_of", "stem_all", "stemmed_languages"]
+
+FALLBACK: Final = "en"
+SAMPLE: Final = 4_000
+FEW: Final = 3
+
+_SNOWBALL: Final = {
+    "da": "danish",
+    "de": "german",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "it": "italian",
+    "nl": "dutch",
+    "pt": "portuguese",
+    "sv": "swedish",
+}
+_SMALL_WORDS: Final = {
+    "da": "af at den der det en er et for fra har ikke jeg med og på som til var vi",
+    "de": (
+        "aber als am auch auf bei das dem den der des die durch ein eine einem einen einer es für ist im mit "
+        "nach nicht oder sich sie sind und vom von werden wie wird zu zum zur"
+    ),
+    "en": (
+        "a an and are as at be by for from has have how if in into is it its not of on or that the their "
+        "they this to was we were what when which who will with you"
+    ),
+    "es": (
+        "al como con cuando de del donde el en es está esta este la las lo los más no o para pero por que se "
+        "sin son su un una y"
+    ),
+    "fi": "ei että hän ja jos joka kun mutta myös ne ole oli on ovat se sen tai tämä",
+    "fr": (
+        "au aux avec ce cette comme dans de des du elle en est et il la le les leur mais ne nous ou par pas "
+        "plus pour qu que qui sa se ses son sont sur un une vous"
+    ),
+    "it": (
+        "al alla anche che come con da dal dei del della delle di e gli ha i il in la le lo nel nella non "
+        "per più se si sono un una"
+    ),
+    "nl": (
+        "aan bij dat de deze die dit een en er het hij in is met naar niet of om ook op te tot van voor was "
+        "wat worden zijn"
+    ),
+    "pt": (
+        "ao aos as com como da das de do dos e em é essa este mais mas na não no nos o os ou para pela pelo "
+        "por que se sem são seu sua um uma"
+    ),
+    "sv": "att av de den det en ett för från har i inte är jag kan med och om på som till var vi",
+}
+_BY_WORD: Final = {
+    word: tuple(name for name, words in _SMALL_WORDS.items() if word in words.split())
+    for words in _SMALL_WORDS.values()
+    for word in words.split()
+}
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_SCRIPTS: Final = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("ko", re.compile("[\uac00-\ud7a3]")),
+    ("zh", re.compile("[\u3400-\u9fff]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+)
+_SHARE_OF_SCRIPT: Final = 0.15
+
+
+def language_of(text: str) -> str:
+    """The language that a text is most likely in, as two letters."""
+    sample = text[:SAMPLE]
+    letters = sum(map(str.isalpha, sample)) or 1
+    for name, signs in _SCRIPTS:
+        if len(signs.findall(sample)) > _SHARE_OF_SCRIPT * letters:
+            return name
+    votes: Counter[str] = Counter()
+    for word in _WORD.findall(sample.lower()):
+        for name in _BY_WORD.get(word, ()):
+            votes[name] += 1
+    best = votes.most_common(1)
+    return best[0][0] if best and best[0][1] >= FEW else FALLBACK
+
+
+def stemmed_languages() -> frozenset[str]:
+    """The languages whose words have stems."""
+    return frozenset(_SNOWBALL)
+
+
+def stem_all(words: list[str], language: str) -> list[str]:
+    """The stems of some words; the words themselves in a language without stems."""
+    algorithm = _SNOWBALL.get(language)
+    if algorithm is None:
+        return words
+    found: list[str] = _stemmer(algorithm).stemWords(words)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _stemmer(algorithm: str) -> Any:
+    try:
+        import Stemmer
+    except ImportError as error:
+        raise MissingExtra("knowledge", "PyStemmer") from error
+    return Stemmer.Stemmer(algorithm)

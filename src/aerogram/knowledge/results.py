@@ -1,0 +1,100 @@
+"""Results: the rows of a page, as records of the knowledge contract.
+
+`SEARCH` declares what each mode shows; `SEARCH_ABOUT` also has what a result says about itself, `CHUNK` is a chunk that
+was asked for by its id and has no score.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from aerogram.knowledge.about import NAMES, confidence, deduplication, ranking
+from aerogram.knowledge.citations import Status
+from aerogram.knowledge.fusion import Ranked
+from aerogram.knowledge.store import Found
+from aerogram.shape.modes import Mode, RecordType, snippet
+from aerogram.shape.records import SEARCH_RESULT as SEARCH
+from aerogram.shape.records import VENDOR_INFO as VENDOR
+
+__all__ = ["CHUNK", "SEARCH", "SEARCH_ABOUT", "VENDOR", "chunk_record", "search_records"]
+
+_PLACE: Final = ("chunk_id", "source_file", "source_category", "chunk_index", "total_chunks")
+
+SEARCH_ABOUT: Final = replace(
+    SEARCH,
+    metadata=(*SEARCH.metadata, *NAMES),
+    preview=(*SEARCH.preview, *NAMES),
+    full=(*(SEARCH.full or ()), *NAMES),
+)
+CHUNK: Final = RecordType(
+    ids_only=("chunk_id",),
+    metadata=(*_PLACE, "context_header", "chunk_token_count"),
+    preview=(*_PLACE, "context_header", "chunk_snippet"),
+    full=(*_PLACE, "context_header", "chunk_text", "chunk_token_count", "locator", "language"),
+    made={"chunk_snippet": snippet("chunk_text")},
+)
+
+
+def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> RecordType:
+    """What a search shows: with what results say about themselves in full mode, and wherever it is asked for."""
+    wanted = about if about is not None else mode == "full" or bool(set(fields or ()) & set(NAMES))
+    return SEARCH_ABOUT if wanted and mode != "ids_only" else SEARCH
+
+
+def search_records(
+    chunks: Sequence[Found],
+    ranked: Ranked,
+    first: int,
+    statuses: Sequence[Status],
+    similar: Mapping[int, Sequence[tuple[int, float]]] | None,
+) -> list[dict[str, Any]]:
+    """The records of a page that starts after `first` results; with `similar`, what they say about themselves."""
+    today = dt.datetime.now(dt.UTC).date()
+    records = []
+    for place, (chunk, status) in enumerate(zip(chunks, statuses, strict=True), first):
+        record = _search_record(chunk, ranked, place)
+        if similar is not None:
+            record["confidence"] = confidence(chunk, ranked, place, status == "verified", today)
+            record["ranking"] = ranking(ranked, place)
+            record["deduplication"] = deduplication(ranked, place, similar.get(chunk.id, ()))
+        records.append(record)
+    return records
+
+
+def _search_record(chunk: Found, ranked: Ranked, place: int) -> dict[str, Any]:
+    return {
+        **_placed(chunk),
+        "chunk_text": chunk.text,
+        "context_header": chunk.header,
+        "chunk_token_count": chunk.tokens,
+        "similarity_score": round(float(ranked.meaning[place]), 4),
+        "bm25_score": round(float(ranked.words[place]), 4),
+        "hybrid_score": round(float(ranked.hybrid[place]), 4),
+        "rank": place + 1,
+        "score_type": ranked.method,
+    }
+
+
+def chunk_record(chunk: Found) -> dict[str, Any]:
+    """A chunk by itself."""
+    return {
+        **_placed(chunk),
+        "context_header": chunk.header,
+        "chunk_text": chunk.text,
+        "chunk_token_count": chunk.tokens,
+        "locator": f"char:{chunk.start}-{chunk.end}",
+        "language": chunk.language,
+    }
+
+
+def _placed(chunk: Found) -> dict[str, Any]:
+    return {
+        "chunk_id": chunk.id,
+        "source_file": chunk.path,
+        "source_category": chunk.category,
+        "chunk_index": chunk.index,
+        "total_chunks": chunk.total,
+    }

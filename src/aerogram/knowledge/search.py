@@ -1,0 +1,118 @@
+"""Search: from a query to its ranked results, and to the reason when there are none.
+
+The retriever is whatever gives candidates for terms and a vector (a store is one), the embedder whatever gives
+vectors. A ranking depends on the query, the filters and the generation of the index, never on the page; it is kept
+for a while, so that walking on is cheap.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple, get_args
+
+from aerogram.errors import ValidationFailed
+from aerogram.knowledge.embed import Embedder, quantise
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.fusion import Method, Ranked, fuse
+from aerogram.knowledge.lexicon import query_terms
+from aerogram.knowledge.store import Store
+from aerogram.reply import EmptyReason
+
+__all__ = ["Search", "Searched", "checked_query"]
+
+LONGEST_QUERY: Final = 500
+BY_WORDS: Final = 5_000
+BY_MEANING: Final = 1_000
+"""How many of the best by words and by meaning are results; together they are what can be paged through."""
+REMEMBERED: Final = 128
+CALLERS: Final = 2
+"""How many rankings are made at the same time; more would only take the processor from each other."""
+
+
+class Searched(NamedTuple):
+    """A ranking, and whether it was remembered from before."""
+
+    ranked: Ranked
+    cached: bool
+
+
+class Search:
+    """Ranks the chunks of a store."""
+
+    def __init__(self, store: Store, embedder: Embedder) -> None:
+        self.store = store
+        self.embedder = embedder
+        self._remembered: OrderedDict[Any, Ranked] = OrderedDict()
+        self._guard = threading.Lock()
+        self._turn = threading.BoundedSemaphore(CALLERS)
+
+    def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Searched:
+        """All results of a query, the best first."""
+        key = (self.store.generation, query, filters, method)
+        with self._guard:
+            known = self._remembered.get(key)
+            if known is not None:
+                self._remembered.move_to_end(key)
+                return Searched(known, cached=True)
+        with self._turn:
+            ranked = self._rank(query, filters, method)
+        with self._guard:
+            self._remembered[key] = ranked
+            while len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
+        return Searched(ranked, cached=False)
+
+    def _rank(self, query: str, filters: Filters, method: Method) -> Ranked:
+        terms = query_terms(query, self.store.languages())
+        vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
+        known = self.embedder.known(query) if vector is not None else 0.0
+        found = self.store.candidates(terms, vector, filters, BY_WORDS, BY_MEANING)
+        return fuse(found, known, method)
+
+    def _vector(self, query: str) -> bytes | None:
+        row = quantise(self.embedder.embed([query]))[0]
+        return row.tobytes() if row.any() else None
+
+    def why_empty(self, query: str, filters: Filters, method: Method) -> EmptyReason:
+        """Why a query has no results."""
+        if not self.store.count(Filters()):
+            return "source_unavailable"
+        if filters.is_open or not len(self.rank(query, Filters(), method).ranked):
+            return "no_match"
+        if filters.license and len(self.rank(query, filters.without_license(), method).ranked):
+            return "license_blocked"
+        return "filters_too_narrow"
+
+
+def checked_query(query: object) -> str:
+    """A query as it is looked for: composed, without control characters, on one line."""
+    if not isinstance(query, str):
+        raise _refused("query must be a text", query)
+    if len(query) > LONGEST_QUERY:
+        raise _refused(f"query has {len(query)} characters; at most {LONGEST_QUERY} are allowed", query)
+    composed = unicodedata.normalize("NFC", query.encode("utf-8", "replace").decode())
+    plain = "".join(sign if sign.isprintable() or sign.isspace() else " " for sign in composed)
+    clean = " ".join(plain.split())
+    if not clean:
+        raise _refused("query must not be empty", query)
+    return clean
+
+
+def checked_method(method: str) -> Method:
+    """A method of that name; anything else is refused."""
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]  # it is one of the alias's own members
+    raise ValidationFailed(
+        f"There is no search method {str(method)[:40]!r}", remediation=f"Use one of {', '.join(get_args(Method))}"
+    )
+
+
+def _refused(message: str, received: object) -> ValidationFailed:
+    return ValidationFailed(
+        message,
+        remediation=f"Send a query of 1 to {LONGEST_QUERY} characters",
+        details={"field": "query", "received": repr(received)[:80], "minimum": 1, "maximum": LONGEST_QUERY},
+    )

@@ -1,0 +1,126 @@
+"""Sections: where the headings of a document stand, so that a chunk knows what it belongs to.
+
+Each kind of document marks headings in its own way; the result is the same: spans of the canonical text, each with
+the trail of headings above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from aerogram.digest.sources import html
+from aerogram.digest.text import normalise, page_spans
+
+__all__ = ["Section", "sections_of"]
+
+LONGEST_HEADING: Final = 160
+TRAIL: Final = " > "
+
+_ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
+_SETEXT: Final = re.compile(r"^([^\n#>|`\s-][^\n]{0,159})\n(=+|-{3,})$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
+_RST: Final = re.compile(r"^(\S[^\n]{0,159})\n([=\-`:'\"~^_*+#<>.])\2{2,}$", re.MULTILINE)
+_HTML: Final = re.compile(r"<h([1-6])\b[^>]{0,500}>(.{0,2000}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_MARKS: Final = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
+
+
+class Heading(NamedTuple):
+    """A heading: where its lines start and end in the text, its level, and its words."""
+
+    start: int
+    end: int
+    level: int
+    words: str
+
+
+class Section(NamedTuple):
+    """A span of the text below a heading, and the trail of headings that leads to it."""
+
+    start: int
+    end: int
+    trail: tuple[str, ...]
+
+    def header(self, title: str) -> str:
+        """The trail as a context header, beginning with the document's title."""
+        steps = self.trail if self.trail and self.trail[0] == title else (title, *self.trail)
+        return TRAIL.join(steps)
+
+
+def sections_of(text: str, kind: str, markup: str = "") -> list[Section]:
+    """The sections of a canonical text; `markup` is what an HTML page was made of."""
+    if kind == "pdf":
+        return [Section(a, b, (f"page {n}",)) for n, (a, b) in enumerate(page_spans(text), 1) if text[a:b].strip()]
+    finders = {"markdown": _markdown, "rst": _rst}
+    headings = _html(text, markup) if kind == "html" else finders.get(kind, _none)(text)
+    return list(_spans(text, headings))
+
+
+def _spans(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
+    start, trail = 0, []  # type: tuple[int, list[tuple[int, str]]]
+    for heading in headings:
+        if text[start : heading.start].strip():
+            yield Section(start, heading.start, tuple(words for _, words in trail))
+        while trail and trail[-1][0] >= heading.level:
+            trail.pop()
+        trail.append((heading.level, heading.words))
+        start = heading.end
+    if text[start:].strip():
+        yield Section(start, len(text), tuple(words for _, words in trail))
+
+
+def _none(text: str) -> list[Heading]:  # noqa: ARG001  # plain text has no headings that can be told for sure
+    return []
+
+
+def _markdown(text: str) -> list[Heading]:
+    code = _fenced(text)
+    found = [Heading(one.start(), one.end(), len(one[1]), _plain(one[2])) for one in _ATX.finditer(text)]
+    found += [
+        Heading(one.start(), one.end(), 1 if one[2][0] == "=" else 2, _plain(one[1])) for one in _SETEXT.finditer(text)
+    ]
+    return sorted(one for one in found if one.words and not any(a <= one.start < b for a, b in code))
+
+
+def _fenced(text: str) -> list[tuple[int, int]]:
+    marks = [one.start() for one in _FENCE.finditer(text)]
+    ends = [*marks[1::2], len(text)]
+    return list(zip(marks[::2], ends, strict=False))
+
+
+def _rst(text: str) -> list[Heading]:
+    """Underlined lines; the order in which the underlines first appear is their rank."""
+    ranks: dict[str, int] = {}
+    return [
+        Heading(one.start(), one.end(), ranks.setdefault(one[2], len(ranks) + 1), _plain(one[1]))
+        for one in _RST.finditer(text)
+    ]
+
+
+def _html(text: str, markup: str) -> list[Heading]:
+    """Each heading element, found again as a line of the text."""
+    found, position = [], 0
+    for element in _HTML.finditer(markup):
+        words = " ".join(normalise(html.extract(element[2])).split())
+        place = _line(text, words, position) if words else -1
+        if place >= 0:
+            position = place + len(words)
+            found.append(Heading(place, position, int(element[1]), words[:LONGEST_HEADING]))
+    return found
+
+
+def _line(text: str, words: str, start: int) -> int:
+    """Where a whole line with these words starts, from `start` on."""
+    place = text.find(words, start)
+    while place >= 0:
+        end = place + len(words)
+        if (place == 0 or text[place - 1] == "\n") and (end == len(text) or text[end] == "\n"):
+            return place
+        place = text.find(words, place + 1)
+    return -1
+
+
+def _plain(words: str) -> str:
+    """A heading without the marks of emphasis and links."""
+    return _MARKS.sub(lambda mark: mark[1] or "", words).strip()[:LONGEST_HEADING]

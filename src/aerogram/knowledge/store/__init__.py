@@ -1,0 +1,183 @@
+"""Stores: where chunks, their vectors and the vendor graph live. Peers behind one protocol.
+
+embedded    a folder: SQLite for the rows, tantivy for words, a matrix of bytes for meaning
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from aerogram.knowledge.chunks import Chunk
+from aerogram.knowledge.documents import Document
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.lexicon import Term
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.float32]
+    Ids: TypeAlias = NDArray[np.int64]
+
+__all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Store"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it was when it was last read; `problem` says why it could not be."""
+
+    path: str
+    size: int
+    changed_ns: int
+    checksum: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document ready to be stored: its chunks, their terms, and their vectors."""
+
+    document: Document
+    chunks: Sequence[Chunk]
+    terms: Sequence[Sequence[str]]
+    head_terms: Sequence[Sequence[str]]
+    vectors: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What one file says about who is who."""
+
+    entities: Sequence[Mapping[str, Any]] = ()
+    relationships: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The chunks that may answer a query, in no order: how much of its words each has, and how close it is in meaning.
+
+    Both are numbers from 0 to 1 that depend on the query and the chunk alone. `unknown` are the terms that no chunk
+    has; `background` is the mean closeness of all chunks, and `spread` its standard deviation.
+    """
+
+    ids: Ids
+    words: Numbers
+    meaning: Numbers
+    unknown: tuple[str, ...] = ()
+    coverage: float = 0.0
+    background: float = 0.0
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stored chunk with what its document says about itself."""
+
+    id: int
+    index: int
+    total: int
+    header: str
+    text: str
+    start: int
+    end: int
+    tokens: int
+    path: str
+    file: str
+    kind: str
+    title: str
+    category: str | None
+    publisher: str | None
+    license: str | None
+    dated: str | None
+    url: str | None
+    language: str
+    text_hash: str
+    extractor: str
+    checksum: str
+    fetched_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether a store is sound, and how large it is; `problems` are sentences for a person."""
+
+    problems: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+class Store(Protocol):
+    """What an index needs of its store. Every method may be called from any thread."""
+
+    # ruff: noqa: D102  # the names say it; what they do not say stands beside them
+
+    @property
+    def generation(self) -> int:
+        """A number that changes whenever the content does."""
+        ...
+
+    def meta(self) -> Mapping[str, str]: ...
+    def set_meta(self, **values: str) -> None: ...
+
+    def files(self) -> Mapping[str, FileState]: ...
+    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+        """Replace everything that these files held, in one step that happens wholly or not at all."""
+        ...
+
+    def touch(self, states: Sequence[FileState]) -> None:
+        """Remember that these files were seen again, with the content that is known."""
+        ...
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Forget files and everything they held; ids are never given to others."""
+        ...
+
+    def candidates(
+        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates: ...
+    def chunks(self, ids: Iterable[int]) -> list[Found]:
+        """The chunks of these ids that exist, in the order of the ids."""
+        ...
+
+    def chunks_of(self, path: str) -> list[Found]:
+        """The chunks of one document in order."""
+        ...
+
+    def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """Near-duplicates of each of these chunks, with how alike they are."""
+        ...
+
+    def count(self, filters: Filters) -> int:
+        """How many chunks pass these filters."""
+        ...
+
+    def languages(self) -> frozenset[str]: ...
+    def values(self, name: str) -> Mapping[str, int]:
+        """The categories, licences or languages there are, each with its number of documents."""
+        ...
+
+    def graph(self) -> Graph:
+        """Everything that is known about who is who."""
+        ...
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The id and the text of every chunk."""
+        ...
+
+    def mentions(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """For each entity, the chunks that name it and how often each does."""
+        ...
+
+    def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None: ...
+    def check(self) -> Health: ...
+    def rebuild(self) -> None:
+        """Make everything again that follows from the rows."""
+        ...
+
+    def close(self) -> None: ...

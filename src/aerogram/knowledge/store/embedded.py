@@ -1,0 +1,309 @@
+"""The embedded store: everything under one folder, no server to start.
+
+    rows.sqlite     the truth: every change is one transaction with a generation
+    keywords/       derived: tantivy, stamped with the generation that it has seen
+    (memory)        derived: the matrix of vectors
+
+Whoever finds that something derived is behind brings it up to date, from the rows. A search works on a snapshot of
+both, so that it never sees half of a change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from aerogram.errors import AerogramError
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.lexicon import Term, index_terms
+from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health
+from aerogram.knowledge.store.keywords import Keywords, Posting
+from aerogram.knowledge.store.rows import Rows
+from aerogram.knowledge.store.vectors import Matrix
+from aerogram.state import locked, private_directory
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aerogram.knowledge.store import Ids, Numbers
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there one process writes at a time by agreement
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["EmbeddedStore"]
+
+BATCH: Final = 5_000
+"""Chunks that the keyword index takes in one step when it catches up."""
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """Both derived indexes at one moment."""
+
+    generation: int
+    stamp: int
+    searcher: Any
+    matrix: Matrix
+    languages: frozenset[str]
+
+
+class EmbeddedStore:
+    """A store in a folder; several threads and several processes may use it at once."""
+
+    def __init__(self, folder: Path, dimensions: int) -> None:
+        self.folder = private_directory(folder)
+        self.dimensions = dimensions
+        self._rows = Rows(folder / "rows.sqlite")
+        self._keywords = Keywords(folder / "keywords")
+        self._refreshing = threading.Lock()
+        self._snapshot: _Snapshot | None = None
+
+    @property
+    def generation(self) -> int:
+        """A number that changes whenever the content does."""
+        return self._rows.generation
+
+    def meta(self) -> Mapping[str, str]:
+        """What the index remembers about itself."""
+        return self._rows.meta()
+
+    def set_meta(self, **values: str) -> None:
+        """Remember something."""
+        self._rows.set_meta(values)
+
+    def files(self) -> Mapping[str, FileState]:
+        """Every file that was read."""
+        return self._rows.files()
+
+    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+        """Replace everything that these files held."""
+        with self._writing():
+            stored = self._rows.put(states, entries, graphs)
+            if self._keywords.generation == stored.generation - 1:
+                self._keywords.apply(stored.gone, _postings(stored.ids, entries), stored.generation)
+            else:
+                self._catch_up()
+
+    def touch(self, states: Sequence[FileState]) -> None:
+        """Remember that these files were seen again."""
+        self._rows.touch(states)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Forget files and everything they held."""
+        with self._writing():
+            self._rows.remove(paths)
+            self._catch_up()
+
+    def candidates(
+        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates:
+        """The best chunks by words and the best by meaning, each with both numbers."""
+        import numpy as np
+
+        now = self._current()
+        scores = self._keywords.search(now.searcher, terms, filters, by_words)
+        matrix = now.matrix
+        places, there = matrix.places(scores.ids)
+        places = places[there]
+        close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
+        near = self._nearest(matrix, close, filters, by_meaning) if vector else np.zeros(0, np.int64)
+        near = near[~np.isin(near, places)]
+        chosen = np.concatenate([places, near])
+        words = np.concatenate([scores.words[there], np.zeros(len(near), np.float32)])
+        background, spread = (float(close.mean()), float(close.std())) if len(close) else (0.0, 0.0)
+        return Candidates(matrix.ids[chosen], words, close[chosen], scores.unknown, scores.coverage, background, spread)
+
+    def chunks(self, ids: Iterable[int]) -> list[Found]:
+        """The chunks of these ids that exist."""
+        return self._rows.chunks(list(ids))
+
+    def chunks_of(self, path: str) -> list[Found]:
+        """The chunks of one document in order."""
+        return self._rows.chunks_of(path)
+
+    def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """Near-duplicates of each of these chunks."""
+        return self._rows.similar(ids)
+
+    def count(self, filters: Filters) -> int:
+        """How many chunks pass these filters."""
+        return self._rows.count(filters)
+
+    def languages(self) -> frozenset[str]:
+        """The languages of the documents."""
+        return self._current().languages
+
+    def values(self, name: str) -> Mapping[str, int]:
+        """The values there are, each with its number of documents."""
+        return self._rows.values(name)
+
+    def graph(self) -> Graph:
+        """Everything that is known about who is who."""
+        return self._rows.graph()
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The id and the text of every chunk."""
+        return self._rows.texts()
+
+    def mentions(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """For each entity, the chunks that name it."""
+        return self._rows.mentions()
+
+    def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Replace what is known about who is named where."""
+        with self._writing():
+            self._rows.set_mentions(found)
+            self._catch_up()
+
+    def check(self) -> Health:
+        """Whether rows and keywords are sound and tell the same story."""
+        try:
+            problems = [f"the rows are damaged: {one}" for one in self._rows.damage()]
+            facts: dict[str, Any] = dict(self._rows.facts())
+            searcher = self._current().searcher
+        except AerogramError as error:
+            return Health((str(error),), {"bytes": self._bytes()})
+        if searcher.num_docs != facts["chunks"]:
+            problems.append(f"the keyword index has {searcher.num_docs} chunks and the rows {facts['chunks']}")
+        if facts["vectors"] != facts["chunks"]:
+            problems.append(f"{facts['chunks'] - facts['vectors']} chunks have no vector")
+        facts |= {"generation": self.generation, "bytes": self._bytes(), "segments": searcher.num_segments}
+        return Health(tuple(problems), facts)
+
+    def rebuild(self) -> None:
+        """Make the keyword index and the matrix again, from the rows."""
+        with self._writing():
+            self._keywords.clear()
+            self._catch_up()
+        with self._refreshing:
+            self._snapshot = None
+
+    def release(self) -> None:
+        """Let another process write, after a run of changes."""
+        self._keywords.release()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._keywords.release()
+        self._rows.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with locked(self.folder / "write.lock"):
+            if self._keywords.generation < 0:
+                self._keywords.clear()
+            elif not self._is_open:
+                self._keywords.open()
+            try:
+                yield
+            finally:
+                self._keywords.release()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._keywords._index is not None
+
+    def _catch_up(self) -> None:
+        """Apply what the keyword index has not seen; the write lock is held."""
+        changes = self._rows.changes(self._keywords.generation)
+        postings = [_posting(row) for row in changes.added]
+        self._keywords.apply(changes.removed, postings, changes.generation)
+
+    def _current(self) -> _Snapshot:
+        """A snapshot of the present generation."""
+        generation, stamp = self._rows.generation, self._keywords.generation
+        now = self._snapshot
+        if now is not None and (now.generation, now.stamp) == (generation, stamp) and stamp == generation:
+            return now
+        with self._refreshing:
+            return self._refreshed(generation, stamp)
+
+    def _refreshed(self, generation: int, stamp: int) -> _Snapshot:
+        now = self._snapshot
+        if now is not None and now.generation >= generation and now.stamp >= stamp == generation:
+            return now
+        if stamp != generation:
+            with _unless_locked(self.folder / "write.lock") as free:
+                # whoever holds the lock is about to do this; until then the older keywords are good enough
+                if free or stamp < 0:
+                    with contextlib.nullcontext() if free else locked(self.folder / "write.lock"):
+                        self._mend()
+        if not self._is_open:
+            self._keywords.open()
+        stamp = self._keywords.generation
+        matrix, generation = self._matrix(now)
+        self._snapshot = _Snapshot(
+            generation, stamp, self._keywords.searcher(), matrix, frozenset(self._rows.values("language"))
+        )
+        return self._snapshot
+
+    def _mend(self) -> None:
+        if self._keywords.generation < 0 or self._keywords.generation > self._rows.generation:
+            self._keywords.clear()
+        elif not self._is_open:
+            self._keywords.open()
+        if self._keywords.generation != self._rows.generation:
+            self._catch_up()
+        self._keywords.release()
+
+    def _matrix(self, now: _Snapshot | None) -> tuple[Matrix, int]:
+        """The matrix of the present rows, mended from the last one if there is one."""
+        since = now.generation if now is not None else -1
+        removed, rows, generation = self._rows.vectors(since)
+        ids, documents, vectors = zip(*rows, strict=True) if rows else ((), (), ())
+        newer = Matrix.of(ids, documents, vectors, self.dimensions)
+        if now is None:
+            return newer, generation
+        return (now.matrix.mended(removed, newer) if removed or rows else now.matrix), generation
+
+    def _nearest(self, matrix: Matrix, close: Numbers, filters: Filters, limit: int) -> Ids:
+        """The places of the nearest chunks that pass the filters."""
+        import numpy as np
+
+        allowed = None if filters.is_open else self._allowed(matrix, filters)
+        scores = close if allowed is None else np.where(allowed, close, 0)
+        if len(scores) > limit:
+            near = np.argpartition(scores, len(scores) - limit)[len(scores) - limit :]
+        else:
+            near = np.arange(len(scores))
+        return near[scores[near] > 0]
+
+    def _allowed(self, matrix: Matrix, filters: Filters) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.isin(matrix.documents, np.array(self._rows.documents(filters), np.int64))
+
+    def _bytes(self) -> int:
+        return sum(one.stat().st_size for one in self.folder.rglob("*") if one.is_file())
+
+
+def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterator[Posting]:
+    for numbers, entry in zip(ids, entries, strict=True):
+        about = entry.document
+        for one, terms, head in zip(numbers, entry.terms, entry.head_terms, strict=True):
+            yield Posting(one, terms, head, about.path, about.category, about.license, about.dated)
+
+
+def _posting(row: tuple[Any, ...]) -> Posting:
+    one, text, header, language, *about = row
+    return Posting(one, index_terms(text, language), index_terms(header, language), *about)
+
+
+@contextlib.contextmanager
+def _unless_locked(path: Path) -> Iterator[bool]:
+    """Take the lock if nobody has it; whether it was taken."""
+    with path.open("a+b") as file:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

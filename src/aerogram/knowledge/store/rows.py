@@ -1,0 +1,451 @@
+"""Rows: the source of truth of the embedded store, in one SQLite file.
+
+Chunks, documents, vectors, the register of ids, near-duplicates and the vendor graph. Every change is one transaction
+with a generation of its own, so that what is derived from the rows can tell what it has not seen yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from aerogram.errors import AerogramError, IntegrityError, Unavailable
+from aerogram.jsontext import dumps, loads
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.lexicon import index_terms
+from aerogram.knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
+from aerogram.knowledge.store import Entry, FileState, Found, Graph
+from aerogram.knowledge.store.schema import migrate
+from aerogram.reply import utc_timestamp
+
+__all__ = ["Changes", "Rows", "Stored"]
+
+PATIENCE: Final = 30.0
+"""Seconds to wait for another process that writes."""
+MOST_ALIKE: Final = 40
+MOST_NAMES: Final = 900
+"""SQLite takes about a thousand parameters in one statement."""
+REBUILD: Final = "Run `aerogram index rebuild`; it reads the documents again"
+
+_DOCUMENT: Final = (
+    "path, file, kind, title, category, publisher, license, dated, url, language, "
+    "text_hash, extractor, checksum, fetched_at"
+)
+_FOUND: Final = (
+    # ruff: noqa: S608  # what is put into statements here are names of columns and question marks
+    'SELECT c.id, c.idx, d.total, c.header, c.text, c.start, c."end", c.tokens, '
+    + ", ".join(f"d.{name}" for name in _DOCUMENT.split(", "))
+    + " FROM chunks c JOIN documents d ON d.id = c.document "
+)
+
+
+class Changes(NamedTuple):
+    """What happened to the chunks after some generation: those gone, and those new or made anew."""
+
+    removed: list[int]
+    added: list[tuple[int, str, str, str, str, str | None, str | None, str | None]]
+    generation: int
+
+
+class Stored(NamedTuple):
+    """What a change did: the ids of each entry's chunks, the ids that are gone, and its generation."""
+
+    ids: list[list[int]]
+    gone: list[int]
+    generation: int
+
+
+class Rows:
+    """The rows in a file; one connection for each thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """The connection of this thread; what goes wrong with it is said in plain words."""
+        try:
+            yield self._connection()
+        except sqlite3.DatabaseError as error:
+            raise _plainly(error) from error
+
+    @contextlib.contextmanager
+    def change(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """A transaction and its generation; it happens wholly or not at all."""
+        with self.connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                generation = _generation(connection) + 1
+                yield connection, generation
+                connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (str(generation),))
+                connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    @property
+    def generation(self) -> int:
+        """A number that changes with every change."""
+        with self.connection() as connection:
+            return _generation(connection)
+
+    def meta(self) -> dict[str, str]:
+        """What the index remembers about itself."""
+        with self.connection() as connection:
+            return dict(connection.execute("SELECT name, value FROM meta"))
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Remember something."""
+        with self.change() as (connection, _):
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def files(self) -> dict[str, FileState]:
+        """Every file that was read, by its path."""
+        with self.connection() as connection:
+            rows = connection.execute("SELECT path, size, changed_ns, checksum, problem FROM files")
+            return {row[0]: FileState(*row) for row in rows}
+
+    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> Stored:
+        """Replace what these files held."""
+        checksums = {state.path: state.checksum for state in states}
+        with self.change() as (connection, generation):
+            before = self._forget(connection, list(checksums))
+            connection.executemany(
+                "INSERT INTO files VALUES (?, ?, ?, ?, ?)",
+                [(one.path, one.size, one.changed_ns, one.checksum, one.problem) for one in states],
+            )
+            found = [_insert(connection, entry, checksums, generation) for entry in entries]
+            for path, graph in graphs.items():
+                _insert_graph(connection, path, graph)
+            now = {one for ids in found for one in ids}
+            gone = [one for one in before if one not in now]
+            connection.executemany("INSERT INTO removals VALUES (?, ?)", [(one, generation) for one in gone])
+        return Stored(found, gone, generation)
+
+    def touch(self, states: Sequence[FileState]) -> None:
+        """Remember when files were seen again; no chunk changes, so neither does the generation."""
+        with self.connection() as connection:
+            connection.executemany(
+                "UPDATE files SET size = ?, changed_ns = ? WHERE path = ?",
+                [(one.size, one.changed_ns, one.path) for one in states],
+            )
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Forget files and everything they held."""
+        with self.change() as (connection, generation):
+            gone = [(one, generation) for one in self._forget(connection, paths)]
+            connection.executemany("INSERT INTO removals VALUES (?, ?)", gone)
+
+    def changes(self, since: int) -> Changes:
+        """What happened to the chunks after a generation."""
+        with self.connection() as connection:
+            connection.execute("BEGIN")
+            try:
+                generation = _generation(connection)
+                removed = [
+                    row[0] for row in connection.execute("SELECT id FROM removals WHERE generation > ?", (since,))
+                ]
+                added = connection.execute(
+                    "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated FROM chunks c "
+                    "JOIN documents d ON d.id = c.document WHERE c.generation > ? ORDER BY c.id",
+                    (since,),
+                ).fetchall()
+            finally:
+                connection.execute("COMMIT")
+        return Changes(removed, added, generation)
+
+    def vectors(self, since: int = -1) -> tuple[list[int], list[tuple[int, int, bytes]], int]:
+        """The ids that are gone and the vectors that are new after a generation, in the order of ids."""
+        with self.connection() as connection:
+            connection.execute("BEGIN")
+            try:
+                generation = _generation(connection)
+                removed = [
+                    row[0] for row in connection.execute("SELECT id FROM removals WHERE generation > ?", (since,))
+                ]
+                wanted = "" if since < 0 else "WHERE id IN (SELECT id FROM chunks WHERE generation > ?)"
+                rows = connection.execute(
+                    f"SELECT id, document, vector FROM vectors {wanted} ORDER BY id",
+                    () if since < 0 else (since,),
+                ).fetchall()
+            finally:
+                connection.execute("COMMIT")
+        return removed, rows, generation
+
+    def chunks(self, ids: Sequence[int]) -> list[Found]:
+        """The chunks of these ids that exist, in the order of the ids."""
+        found: dict[int, Found] = {}
+        with self.connection() as connection:
+            for start in range(0, len(ids), MOST_NAMES):
+                part = ids[start : start + MOST_NAMES]
+                rows = connection.execute(f"{_FOUND} WHERE c.id IN ({_marks(part)})", part)
+                found.update({row[0]: Found(*row) for row in rows})
+        return [found[one] for one in ids if one in found]
+
+    def chunks_of(self, path: str) -> list[Found]:
+        """The chunks of one document in order."""
+        with self.connection() as connection:
+            return [Found(*row) for row in connection.execute(f"{_FOUND} WHERE d.path = ? ORDER BY c.idx", (path,))]
+
+    def similar(self, ids: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Near-duplicates of each of these chunks, the most alike first."""
+        found: dict[int, list[tuple[int, float]]] = {one: [] for one in ids}
+        with self.connection() as connection:
+            rows = connection.execute(
+                f"SELECT id, other, likeness FROM likenesses WHERE id IN ({_marks(ids)}) ORDER BY likeness DESC, other",
+                ids,
+            )
+            for one, other, alike in rows:
+                found[one].append((other, alike))
+        return found
+
+    def documents(self, filters: Filters) -> list[int]:
+        """The documents that pass some filters."""
+        where, values = _where(filters)
+        with self.connection() as connection:
+            return [row[0] for row in connection.execute(f"SELECT id FROM documents WHERE {where}", values)]
+
+    def count(self, filters: Filters) -> int:
+        """How many chunks pass some filters."""
+        where, values = _where(filters)
+        with self.connection() as connection:
+            total = connection.execute(f"SELECT COALESCE(SUM(total), 0) FROM documents WHERE {where}", values)
+            return int(total.fetchone()[0])
+
+    def values(self, name: str) -> dict[str, int]:
+        """The values of a column of the documents, each with its number of documents."""
+        if name not in ("category", "license", "language", "kind"):
+            raise ValueError(name)
+        with self.connection() as connection:
+            rows = connection.execute(
+                f"SELECT {name}, COUNT(*) FROM documents WHERE {name} IS NOT NULL GROUP BY {name} ORDER BY 2 DESC, 1"
+            )
+            return dict(rows.fetchall())
+
+    def graph(self) -> Graph:
+        """Every entity and relationship, with the file that says so."""
+        found: dict[str, list[Mapping[str, Any]]] = {"entity": [], "relationship": []}
+        with self.connection() as connection:
+            for kind, record, file in connection.execute("SELECT kind, record, file FROM graph ORDER BY file, place"):
+                found[kind].append({**loads(record), "source_file": file})
+        return Graph(found["entity"], found["relationship"])
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The id and the text of every chunk."""
+        with self.connection() as connection:
+            yield from connection.execute("SELECT id, text FROM chunks ORDER BY id")
+
+    def mentions(self) -> dict[str, list[tuple[int, int]]]:
+        """For each entity, the chunks that name it, those that do so most often first."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        with self.connection() as connection:
+            for entity, one, count in connection.execute(
+                "SELECT entity, id, count FROM mentions ORDER BY count DESC, id"
+            ):
+                found.setdefault(entity, []).append((one, count))
+        return found
+
+    def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Replace what is known about who is named where."""
+        with self.change() as (connection, _):
+            connection.execute("DELETE FROM mentions")
+            connection.executemany(
+                "INSERT INTO mentions VALUES (?, ?, ?)",
+                [(entity, one, count) for entity, places in found.items() for one, count in places],
+            )
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        with self.connection() as connection:
+            said = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+        return [] if said == ["ok"] else said
+
+    def facts(self) -> dict[str, int]:
+        """How much there is."""
+        counted = {"files": "files", "documents": "documents", "chunks": "chunks", "vectors": "vectors"}
+        with self.connection() as connection:
+            return {
+                name: connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+                for name, table in counted.items()
+            }
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._guard:
+            for connection in self._all:
+                connection.close()
+            self._all.clear()
+        self._local = threading.local()
+
+    def _connection(self) -> sqlite3.Connection:
+        """The connection of this thread, opened anew when the file is another one than before."""
+        held = getattr(self._local, "held", None)
+        try:
+            there = self.path.stat().st_ino
+        except FileNotFoundError:
+            if held is not None:
+                raise Unavailable("The index has gone away", remediation="Ingest the documents again") from None
+            there = None
+        if held is not None and held[1] == there:
+            found: sqlite3.Connection = held[0]
+            return found
+        return self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA cache_size = -32000")
+            migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._local.held = (connection, self.path.stat().st_ino)
+        with self._guard:
+            self._all.append(connection)
+        return connection
+
+    def _forget(self, connection: sqlite3.Connection, paths: Sequence[str]) -> list[int]:
+        """Delete what some files held; the ids of the chunks they had."""
+        gone: list[int] = []
+        for path in paths:
+            ids = connection.execute(
+                "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.file = ?", (path,)
+            ).fetchall()
+            if ids:
+                connection.executemany(
+                    "DELETE FROM likenesses WHERE id IN (SELECT other FROM likenesses WHERE id = ?1) AND other = ?1",
+                    ids,
+                )
+                for table in ("chunks", "vectors", "buckets", "likenesses", "mentions"):
+                    connection.executemany(f"DELETE FROM {table} WHERE id = ?", ids)
+                gone += [row[0] for row in ids]
+            for table in ("documents", "graph"):
+                connection.execute(f"DELETE FROM {table} WHERE file = ?", (path,))
+            connection.execute("DELETE FROM files WHERE path = ?", (path,))
+        return gone
+
+
+def _generation(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()[0])
+
+
+def _insert(connection: sqlite3.Connection, entry: Entry, checksums: Mapping[str, str], generation: int) -> list[int]:
+    """Store a document and its chunks; their ids."""
+    document = entry.document
+    ids = _identities(connection, document.path, [chunk.digest for chunk in entry.chunks])
+    values = [getattr(document, name) for name in _DOCUMENT.split(", ")[:10]]
+    extractor = f"{document.source.extractor}/{document.source.version}"
+    about = [document.source.hash, extractor, checksums[document.file], utc_timestamp()]
+    number = connection.execute(
+        f"INSERT INTO documents ({_DOCUMENT}, total) VALUES ({_marks(range(15))})",
+        [*values, *about, len(ids)],
+    ).lastrowid
+    connection.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (one, number, chunk.index, chunk.header, chunk.text, chunk.start, chunk.end, chunk.tokens, generation)
+            for one, chunk in zip(ids, entry.chunks, strict=True)
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO vectors VALUES (?, ?, ?)",
+        [(one, number, vector) for one, vector in zip(ids, entry.vectors, strict=True)],
+    )
+    for one, terms in zip(ids, entry.terms, strict=True):
+        _compare(connection, one, terms)
+    return ids
+
+
+def _identities(connection: sqlite3.Connection, path: str, digests: Sequence[str]) -> list[int]:
+    """The ids of a document's chunks: the same for ever for the same words in the same document."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for digest in digests:
+        keys.append((digest, seen[digest]))
+        seen[digest] += 1
+    connection.executemany(
+        "INSERT OR IGNORE INTO identities (path, digest, occurrence) VALUES (?, ?, ?)",
+        [(path, *key) for key in keys],
+    )
+    rows = connection.execute("SELECT digest, occurrence, id FROM identities WHERE path = ?", (path,))
+    known = {(digest, occurrence): one for digest, occurrence, one in rows}
+    return [known[key] for key in keys]
+
+
+def _compare(connection: sqlite3.Connection, one: int, terms: Sequence[str]) -> None:
+    """Find the chunks that a new one is nearly the same as."""
+    shingles = shingles_of(terms)
+    buckets = buckets_of(shingles)
+    near = connection.execute(
+        "SELECT DISTINCT b.id, c.text, d.language FROM buckets b JOIN chunks c ON c.id = b.id "
+        f"JOIN documents d ON d.id = c.document WHERE b.bucket IN ({_marks(buckets)}) LIMIT {MOST_ALIKE}",
+        buckets,
+    ).fetchall()
+    connection.executemany("INSERT OR IGNORE INTO buckets VALUES (?, ?)", [(bucket, one) for bucket in buckets])
+    for other, text, language in near:
+        alike = likeness(shingles, shingles_of(index_terms(text, language)))
+        if other != one and alike > THRESHOLD:
+            both = [(one, other, round(alike, 4)), (other, one, round(alike, 4))]
+            connection.executemany("INSERT OR REPLACE INTO likenesses VALUES (?, ?, ?)", both)
+
+
+def _insert_graph(connection: sqlite3.Connection, path: str, graph: Graph) -> None:
+    for kind, records in (("entity", graph.entities), ("relationship", graph.relationships)):
+        connection.executemany(
+            "INSERT OR REPLACE INTO graph VALUES (?, ?, ?, ?)",
+            [(path, kind, place, dumps(record).decode()) for place, record in enumerate(records)],
+        )
+
+
+def _where(filters: Filters) -> tuple[str, list[Any]]:
+    """The filters as a condition on documents."""
+    parts, values = ["1"], []  # type: tuple[list[str], list[Any]]
+    for name, wanted in (("category", filters.category), ("license", filters.license)):
+        if wanted:
+            parts.append(f"LOWER({name}) IN ({_marks(wanted)})")
+            values += [one.strip().lower() for one in wanted]
+    if filters.path:
+        below = [f"(LOWER(path) = ? OR LOWER(file) = ? OR LOWER(path) LIKE ? ESCAPE '\\')" for _ in filters.path]  # noqa: F541
+        parts.append(f"({' OR '.join(below)})")
+        for path in (one.lower() for one in filters.path):
+            values += [path, path, _literal(path) + "/%"]
+    if filters.after:
+        parts.append("dated >= ?")
+        values.append(filters.after)
+    if filters.before:
+        parts.append("dated <= ?")
+        values.append(filters.before)
+    return " AND ".join(parts), values
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _marks(values: Iterable[Any]) -> str:
+    return ", ".join("?" for _ in values)
+
+
+def _plainly(error: sqlite3.DatabaseError) -> AerogramError:
+    """What a failure of the database means."""
+    said = str(error).lower()
+    if "full" in said:
+        return Unavailable(
+            "The disk is full; nothing of this step was stored", remediation="Free some space, then repeat"
+        )
+    if "locked" in said or "busy" in said:
+        return Unavailable("Another process is writing to the index", retry_after=5)
+    if "readonly" in said or "unable to open" in said or "disk i/o" in said:
+        return Unavailable(f"The index cannot be used at the moment: {error}")
+    return IntegrityError(f"The index is damaged: {error}", remediation=REBUILD)
