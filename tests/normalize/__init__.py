@@ -1,0 +1,1 @@
+"""The normaliser, tried with every value of its table."""
