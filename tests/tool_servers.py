@@ -12,14 +12,14 @@ import sys
 from contextlib import asynccontextmanager
 
 import attrs
+import fastmcp
+import mcp
 import mcp_types
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
-import fastmcp
-import mcp
 from aerogram import Reply
 from aerogram.errors import NotFound, RateLimited
 

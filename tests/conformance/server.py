@@ -214,8 +214,9 @@ def register(server, context_class, add_tool, *, resource, prompt):
 
 
 def fastmcp_app(*, on):
-    from aerogram.fastmcp import install
     from fastmcp import Context, FastMCP
+
+    from aerogram.fastmcp import install
 
     server = FastMCP("conformance")
     if on:

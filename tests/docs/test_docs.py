@@ -36,7 +36,7 @@ def programs(page: Path) -> str:
 @every_page
 def test_the_programs_of_a_page_run(page, tmp_path):
     """In order, in one namespace, in an empty folder, in a process of their own, with warnings as errors."""
-    script = tmp_path / f"{page.stem}.py"
+    script = tmp_path / f"page_{page.stem}.py"  # a page may be called like a package
     script.write_text(programs(page), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "error", script.name], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -8,6 +8,7 @@ import httpx2
 import mcp_types
 import pytest
 import uvicorn
+from fastmcp import Client, Context, FastMCP
 from fastmcp.client.auth import BearerAuth
 from fastmcp.exceptions import AuthorizationError, ToolError
 from fastmcp.server.auth.providers.jwt import StaticTokenVerifier
@@ -22,7 +23,6 @@ from pydantic import BaseModel
 from aerogram.fastmcp import install
 from aerogram.normalize import Block
 from aerogram.normalize import ToolResult as OwnResult
-from fastmcp import Client, Context, FastMCP
 
 
 async def asked(server, name, arguments=None, **options):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from fastmcp.client.transports import StdioTransport
+from mcp import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from mcp import StdioServerParameters
 from tool_servers import ROWS, talk
 
 SCRIPT = Path(__file__).parents[1] / "tool_servers.py"

@@ -1,5 +1,6 @@
 """What only the SDK has: its errors, resolvers aside, its content classes and the MCPError that stays one."""
 
+import mcp
 import mcp_types
 import pytest
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -7,7 +8,6 @@ from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
-import mcp
 from aerogram.mcp import install
 
 

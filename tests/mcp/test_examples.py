@@ -1,0 +1,37 @@
+"""The example programs, run as programs: a paged, budgeted, negotiated reply, and an error to act on."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from fastmcp.client.transports import StdioTransport
+from mcp import StdioServerParameters
+from mcp.client import advertise
+
+from aerogram import read, validate
+from aerogram.negotiation import EXTENSION
+from tool_servers import talk
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def program(framework):
+    path = str(EXAMPLES / f"tasks_{framework}.py")
+    if framework == "fastmcp":
+        return StdioTransport(sys.executable, [path], keep_alive=False)
+    return StdioServerParameters(command=sys.executable, args=[path])
+
+
+@pytest.mark.parametrize("framework", ["fastmcp", "sdk"])
+async def test_an_example_shows_all_that_it_promises(framework):
+    asking = advertise(EXTENSION, {"dialect": "standard-v2"})
+    async with talk(framework, program(framework), "auto", extensions=[asking]) as server:
+        page = read((await server.call("list_tasks", {"page_size": 5})).structured_content)
+        whole = await server.call("list_tasks")
+        failed = await server.call("get_task", {"number": 99})
+    assert [task["task_id"] for task in page.data] == [f"task-{number:03}" for number in range(1, 6)]
+    assert page.page.has_more and page.page.cursor
+    fitted = read(whole.structured_content)
+    assert fitted.fidelity.level != "full" and fitted.fidelity.archive_hashes["data"]
+    assert validate(whole.structured_content).name == "standard-v2"
+    assert failed.is_error and failed.meta["dev.aerogram/problem"]["remediation"] == "list_tasks has the numbers"
