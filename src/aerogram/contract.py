@@ -152,19 +152,21 @@ class Contract:
 
     def finish(self, reply: Reply[Any], call: Call) -> Fitted:
         """A reply over JSON, shaped, complete and fitted, with what must be archived before it is sent."""
-        return self._fitted(Paged(self.shaped(reply, call)), call)
+        return self._fitted(self.shaped(reply, call), call)
 
-    def shaped(self, reply: Reply[Any], call: Call) -> Reply[Any]:
-        """The page, the mode and the fields that the caller asked for."""
+    def shaped(self, reply: Reply[Any], call: Call) -> Paged:
+        """The page, the mode and the fields that the caller asked for, and the way on after any item of the page."""
         if reply.problem is not None:
-            return reply
+            return Paged(reply)
         kind = self.kinds.get(call.operation)
         mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
+        resume = None
         if call.is_paged and isinstance(reply.data, list) and reply.page is None:
-            reply = self._page(reply, call, mode)
-        if mode is None and call.fields is None:
-            return reply
-        return reply.replace(data=select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind))
+            reply, resume = self._page(reply, call, mode)
+        if mode is not None or call.fields is not None:
+            shown = select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind)
+            reply = reply.replace(data=shown)
+        return Paged(reply, resume)
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with its request id, and what its dialect requires."""
@@ -188,12 +190,12 @@ class Contract:
         asked = Budget.of(call.max_tokens)
         return asked if held is None else held.within(asked)
 
-    def _page(self, reply: Reply[Any], call: Call, mode: Mode | None) -> Reply[Any]:
+    def _page(self, reply: Reply[Any], call: Call, mode: Mode | None) -> Paged:
         pager = Pager(self.cursors, call.operation, call.arguments, mode or "full", call.principal)
         window = pager.window(call.cursor, call.page_size)
-        paged = pager.page(take(reply.data, window), window, total=len(reply.data)).reply
-        empty = {"status": "empty", "empty_reason": paged.empty_reason} if paged.status == "empty" else {}
-        return reply.replace(data=paged.data, page=paged.page, **empty)
+        page, resume = pager.page(take(reply.data, window), window, total=len(reply.data))
+        empty = {"status": "empty", "empty_reason": page.empty_reason} if page.status == "empty" else {}
+        return Paged(reply.replace(data=page.data, page=page.page, **empty), resume)
 
     def _fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
         reply = self.completed(paged.reply, call)

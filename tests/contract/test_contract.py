@@ -103,3 +103,16 @@ async def test_modes_and_fields_make_sparse_rows():
     assert reply.data == [{"id": "row-0"}, {"id": "row-1"}]
     assert (await contract.answer(ROWS[:2], Call(response_mode="ids_only"))).data == [{"id": "row-0"}, {"id": "row-1"}]
     assert (await contract.answer(ROWS[:2], Call(fields=["nope"]))).problem.code == "INVALID_FIELDS"
+
+
+async def test_what_does_not_fit_of_a_page_is_the_next_page_and_nothing_is_lost():
+    contract = Contract(budget=1500, archive=Archive.in_memory())
+    seen, cursor = [], None
+    while True:
+        reply = await contract.answer(ROWS, Call(operation="rows", page_size=50, cursor=cursor))
+        assert counted(contract, reply) <= 1500
+        seen += [row["id"] for row in reply.data]
+        if not reply.page.has_more:
+            break
+        cursor = reply.page.cursor
+    assert seen == [row["id"] for row in ROWS]
