@@ -362,7 +362,8 @@ def _seal(pager: Pager, ranked: Ranked, count: int) -> str:
 def _retry(query: str, filters: Filters, unknown: Sequence[str], reason: str) -> dict[str, Any]:
     """The nearest question that has a chance."""
     if reason == "license_blocked":
-        return {"query": query, "filters": filters.without_license().as_json()}
+        rest = filters.without_license().as_json()
+        return {"query": query, "filters": rest} if rest else {"query": query}
     if reason == "filters_too_narrow":
         return {"query": query}
     strange = set(unknown)

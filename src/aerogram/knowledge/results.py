@@ -19,7 +19,7 @@ from aerogram.shape.modes import Mode, RecordType, snippet
 from aerogram.shape.records import SEARCH_RESULT as SEARCH
 from aerogram.shape.records import VENDOR_INFO as VENDOR
 
-__all__ = ["CHUNK", "SEARCH", "SEARCH_ABOUT", "VENDOR", "chunk_record", "search_records"]
+__all__ = ["CHUNK", "KINDS", "SEARCH", "SEARCH_ABOUT", "VENDOR", "chunk_record", "search_records"]
 
 _PLACE: Final = ("chunk_id", "source_file", "source_category", "chunk_index", "total_chunks")
 
@@ -36,6 +36,9 @@ CHUNK: Final = RecordType(
     full=(*_PLACE, "context_header", "chunk_text", "chunk_token_count", "locator", "language"),
     made={"chunk_snippet": snippet("chunk_text")},
 )
+
+KINDS: Final = {"semantic_search": SEARCH_ABOUT, "find_vendor_info": VENDOR, "get_chunks": CHUNK}
+"""The record types of the operations, for a contract that shapes their replies."""
 
 
 def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> RecordType:

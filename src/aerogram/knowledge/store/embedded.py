@@ -11,6 +11,7 @@ both, so that it never sees half of a change.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.errors import AerogramError
+from aerogram.jsontext import dumps
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term, index_terms
 from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health
@@ -75,8 +77,11 @@ class EmbeddedStore:
         return self._rows.meta()
 
     def set_meta(self, **values: str) -> None:
-        """Remember something."""
+        """Remember something; a copy outlives damaged rows, so that they can be made again."""
         self._rows.set_meta(values)
+        draft = self.folder / f"meta.{os.getpid()}.tmp"
+        draft.write_bytes(dumps(dict(self._rows.meta()), indent=True))
+        draft.replace(self.folder / "meta.json")
 
     def files(self) -> Mapping[str, FileState]:
         """Every file that was read."""

@@ -1,0 +1,357 @@
+"""Commands: the knowledge index on the command line; each verb calls the library function of its name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from aerogram import dialects
+from aerogram.errors import NotFound, ReplyError, UnknownDialect
+from aerogram.faults import problem_of
+from aerogram.reply import Reply
+from aerogram.terminal import note, one_line, write_json, write_text
+
+if TYPE_CHECKING:
+    from aerogram.knowledge.ingest import Ingested
+    from aerogram.knowledge.knowledge import Knowledge
+    from aerogram.shape.pages import Paged
+
+_INGEST_EXAMPLES = """\b
+Examples:
+  aerogram ingest ./docs
+  aerogram ingest ./docs ./wiki --watch
+"""
+_SEARCH_EXAMPLES = """\b
+Examples:
+  aerogram search "How long is a token valid?"
+  aerogram search "termination" --category contracts --mode preview
+  aerogram search "webhooks" --json --dialect standard-v2 --budget 2000
+  aerogram search "webhooks" --next CURSOR
+"""
+_VENDOR_EXAMPLES = """\b
+Examples:
+  aerogram vendor "Acme"
+  aerogram vendor "Acme Corporation" --mode full --json
+"""
+_TEXT_WIDTH = 100
+
+_Index = Annotated[
+    Path, typer.Option("--index", envvar="AEROGRAM_INDEX", metavar="FOLDER", help="Where the index is kept.")
+]
+_Embedder = Annotated[
+    str | None,
+    typer.Option(
+        envvar="AEROGRAM_EMBEDDER", metavar="NAME", help="'default', 'none' (words alone), or a model's folder."
+    ),
+]
+_Mode = Annotated[
+    Literal["ids_only", "metadata", "preview", "full"], typer.Option("--mode", "-m", help="How much each result shows.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, failures included.")]
+_Compact = Annotated[bool, typer.Option("--compact", help="One line of JSON instead of indented JSON.")]
+_Budget = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="The largest answer: tokens, '10240 bytes', or a client's name.")
+]
+
+
+def _known_dialect(name: str) -> str:
+    if name not in dialects.NAMES:
+        raise typer.BadParameter(str(UnknownDialect(name, dialects.NAMES)))
+    return name
+
+
+_Dialect = Annotated[
+    str,
+    typer.Option(metavar="DIALECT", callback=_known_dialect, help=f"For --json, one of: {', '.join(dialects.NAMES)}."),
+]
+_DEFAULT_INDEX = Path(".aerogram")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command("ingest", epilog=_INGEST_EXAMPLES)(ingest)
+    app.command("search", epilog=_SEARCH_EXAMPLES)(search)
+    app.command("vendor", epilog=_VENDOR_EXAMPLES)(vendor)
+    index = typer.Typer(help="Look after an index.", no_args_is_help=True)
+    for verb in (status, check, rebuild):
+        index.command(verb.__name__)(verb)
+    app.add_typer(index, name="index")
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders to read.")],
+    index: _Index = _DEFAULT_INDEX,
+    embedder: _Embedder = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on and follow changes, until Ctrl-C.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Read documents into an index; what has not changed is passed over."""
+    from aerogram.knowledge.watch import watch as follow
+
+    with _open(index, embedder, new=True) as knowledge:
+        with _progress() as progress:
+            done = knowledge.ingest(*paths, progress=progress)
+        _tell(done, as_json)
+        if watch:
+            note("watching for changes; end with Ctrl-C")
+            with contextlib.suppress(KeyboardInterrupt):
+                follow(knowledge, lambda more: _tell(more, as_json))
+    if done.problems and not done.files and not done.unchanged:
+        raise typer.Exit(1)
+
+
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words of your own.")],
+    index: _Index = _DEFAULT_INDEX,
+    mode: _Mode = "preview",
+    page_size: Annotated[int, typer.Option("--page-size", "-n", min=1, max=50, help="Results per page.")] = 10,
+    cursor: Annotated[str | None, typer.Option("--next", metavar="CURSOR", help="Go on where a page ended.")] = None,
+    field: Annotated[list[str] | None, typer.Option(help="Only this field; several times for several.")] = None,
+    category: Annotated[list[str] | None, typer.Option(help="Only this category.")] = None,
+    path: Annotated[list[str] | None, typer.Option(help="Only below this folder, or this file.")] = None,
+    license: Annotated[list[str] | None, typer.Option(help="Only under this licence.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="DAY", help="Only from this day on (YYYY-MM-DD).")] = None,
+    before: Annotated[str | None, typer.Option(metavar="DAY", help="Only up to this day.")] = None,
+    method: Annotated[Literal["hybrid", "vector", "bm25"], typer.Option(help="How to rank.")] = "hybrid",
+    budget: _Budget = None,
+    embedder: _Embedder = None,
+    as_json: _Json = False,
+    dialect: _Dialect = "knowledge-1.0",
+    compact: _Compact = False,
+) -> None:
+    """Find the passages that answer a question."""
+    filters = {"category": category, "path": path, "license": license, "after": after, "before": before}
+
+    def ask(knowledge: Knowledge) -> Paged:
+        return knowledge.search_page(
+            query,
+            response_mode=mode,
+            page_size=page_size,
+            cursor=cursor,
+            fields=field,
+            filters=filters,
+            method=method,
+        )
+
+    reply = _answer(index, embedder, "semantic_search", ask, dialect, budget)
+    if as_json:
+        write_json(dialects.dialect(dialect).encode(reply), compact=compact)
+    elif reply.problem is None:
+        write_text(_results(reply))
+    _end(reply, as_json)
+
+
+def vendor(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A vendor's name, or a part of it.")],
+    index: _Index = _DEFAULT_INDEX,
+    mode: _Mode = "preview",
+    field: Annotated[list[str] | None, typer.Option(help="Only this field; several times for several.")] = None,
+    budget: _Budget = None,
+    embedder: _Embedder = None,
+    as_json: _Json = False,
+    dialect: _Dialect = "knowledge-1.0",
+    compact: _Compact = False,
+) -> None:
+    """Say what is known about a vendor."""
+    from aerogram.shape.pages import Paged
+
+    def ask(knowledge: Knowledge) -> Paged:
+        return Paged(knowledge.vendor(name, response_mode=mode, fields=field))
+
+    reply = _answer(index, embedder, "find_vendor_info", ask, dialect, budget)
+    if as_json:
+        write_json(dialects.dialect(dialect).encode(reply), compact=compact)
+    elif reply.problem is None:
+        write_text(_vendor(reply.data))
+    _end(reply, as_json)
+
+
+def status(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None, as_json: _Json = False) -> None:
+    """Say what an index holds and which files it could not read."""
+    with _open(index, embedder) as knowledge:
+        said = {
+            **knowledge.check().facts,
+            "embedder": knowledge.store.meta().get("embedder"),
+            "roots": {label or ".": str(root) for label, root in knowledge.roots().items()},
+            "languages": dict(knowledge.store.values("language")),
+            "categories": dict(knowledge.store.values("category")),
+            "vendors": len(knowledge.directory().vendors()),
+            "problems": {one.path: one.problem for one in knowledge.store.files().values() if one.problem},
+        }
+    if as_json:
+        write_json(said)
+    else:
+        write_text("\n".join(f"{name:<11} {_fact(value)}" for name, value in said.items()))
+
+
+def check(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None, as_json: _Json = False) -> None:
+    """Say whether an index is sound; exit code 1 when it is not."""
+    with _open(index, embedder) as knowledge:
+        health = knowledge.check()
+    if as_json:
+        write_json({"sound": health.is_sound, "problems": list(health.problems), **health.facts})
+    else:
+        write_text("sound" if health.is_sound else "\n".join(health.problems))
+    if not health.is_sound:
+        raise typer.Exit(1)
+
+
+def rebuild(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None) -> None:
+    """Make an index again: from its rows, or from the documents when the rows are damaged."""
+    from aerogram.knowledge.repair import repair
+
+    with _progress() as progress:
+        done = repair(_existing(index), embedder=embedder, progress=progress)
+    write_text(done)
+
+
+@contextlib.contextmanager
+def _open(index: Path, embedder: str | None, *, new: bool = False) -> Iterator[Knowledge]:
+    from aerogram.knowledge.knowledge import Knowledge
+
+    with Knowledge(index if new else _existing(index), embedder=embedder) as knowledge:
+        yield knowledge
+
+
+def _existing(index: Path) -> Path:
+    if not (index / "rows.sqlite").exists():
+        raise NotFound(f"there is no index at {index}; make one with `aerogram ingest PATH --index {index}`")
+    return index
+
+
+def _answer(
+    index: Path,
+    embedder: str | None,
+    operation: str,
+    ask: Callable[[Knowledge], Paged],
+    dialect: str,
+    budget: str | None,
+) -> Reply[Any]:
+    """The finished reply; what the caller can fix is a reply too."""
+    from aerogram.contract import Call
+    from aerogram.knowledge.answer import finished
+    from aerogram.shape.pages import Paged
+
+    call = Call(operation=operation)
+    try:
+        with _open(index, embedder) as knowledge:
+            paged = ask(knowledge)
+    except ReplyError as error:
+        paged = Paged(Reply.failed(problem_of(error)))
+    return finished(paged, call, dialect, _size(budget))
+
+
+def _size(budget: str | None) -> str | int | None:
+    return int(budget) if budget is not None and budget.isdigit() else budget
+
+
+def _end(reply: Reply[Any], as_json: bool) -> None:
+    if reply.problem is None:
+        return
+    if not as_json:
+        remedy = f" ({reply.problem.remediation})" if reply.problem.remediation else ""
+        note(reply.problem.message + remedy)
+    raise typer.Exit(1)
+
+
+def _tell(done: Ingested, as_json: bool) -> None:
+    if as_json:
+        names = ("added", "changed", "unchanged", "removed", "chunks")
+        write_json({**{name: getattr(done, name) for name in names}, "problems": done.problems, "notes": done.notes})
+        return
+    rate = f", {done.chunks / done.seconds:,.0f} chunks/s" if done.chunks and done.seconds else ""
+    write_text(
+        f"{done.added} new, {done.changed} changed, {done.unchanged} unchanged, {done.removed} gone: "
+        f"{done.chunks} chunks in {done.seconds:.1f} s{rate}"
+    )
+    for path, problem in sorted(done.problems.items()):
+        note(f"{path}: {problem}")
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar for people; nothing for a pipe."""
+    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda finished, total: bar.update(task, completed=finished, total=total)
+
+
+def _results(reply: Reply[Any]) -> str:
+    """The results as a table that fits a terminal, or why there are none."""
+    lines = [_result(row) for row in reply.data] if isinstance(reply.data, list) else []
+    if not lines:
+        lines = [_NOTHING.get(reply.empty_reason or "", "nothing found")]
+        if reply.retry_with:
+            lines.append(f"try: {' '.join(f'{name}={value}' for name, value in reply.retry_with.items())}")
+    if reply.query_echo is not None and reply.query_echo.unparsed_terms:
+        lines.append(f"in no document: {', '.join(reply.query_echo.unparsed_terms)}")
+    lines += [f"{one.message}: {one.suggestion}" for one in reply.notices]
+    page = reply.page
+    if page is not None and page.cursor:
+        lines.append(f"{page.total} results; go on with --next {page.cursor}")
+    return "\n".join(lines)
+
+
+_NOTHING = {
+    "no_match": "nothing found",
+    "filters_too_narrow": "nothing found with these filters; there is without them",
+    "license_blocked": "nothing found under this licence; there is under others",
+    "source_unavailable": "the index is empty; fill it with `aerogram ingest PATH`",
+}
+
+
+def _result(row: dict[str, Any]) -> str:
+    """One result: rank, score, where it stands, and its words if the mode shows them."""
+    facts = {name: row[name] for name in row if name not in ("chunk_snippet", "chunk_text")}
+    score = facts.get("hybrid_score")
+    place = facts.get("source_file") or f"chunk {facts.get('chunk_id', '')}"
+    header = facts.get("context_header")
+    line = f"{facts.get('rank', ''):>3}  {score if score is not None else '':<7}  {place}"
+    line += f"  [{facts['chunk_id']}]" if "source_file" in facts and "chunk_id" in facts else ""
+    words = row.get("chunk_text") or row.get("chunk_snippet")
+    return "\n".join([line, *([f"     {one_line(header)}"] if header else []), *_wrapped(words)])
+
+
+def _wrapped(words: str | None) -> list[str]:
+    import textwrap
+
+    if not words:
+        return []
+    return textwrap.wrap(" ".join(words.split()), _TEXT_WIDTH, initial_indent="     ", subsequent_indent="     ")
+
+
+def _vendor(found: dict[str, Any]) -> str:
+    entities = found.get("entities") or found.get("top_entities") or ()
+    ties = found.get("relationships") or ()
+    lists = ("entity_ids", "relationship_ids", "last_updated")
+    lines = [
+        str(found.get("vendor_name", "")),
+        *(f"  {_words(name)}: {_fact(value)}" for name, value in (found.get("statistics") or {}).items()),
+        *(f"  {one['id']:<10} {one['type']:<12} {one['name']}" for one in entities),
+        *(f"  {one['id']:<10} {one['type']:<12} {one['source']} → {one['target']}" for one in ties),
+        *(f"  {_words(name)}: {_fact(found[name])}" for name in lists if found.get(name)),
+    ]
+    return "\n".join(lines)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {inner}" for name, inner in value.items()) or "none"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

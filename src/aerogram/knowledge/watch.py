@@ -1,0 +1,35 @@
+"""Watching: an index that follows its folders.
+
+Changes are told by the system where it can, and gathered for a moment, so that saving many files is one run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from aerogram.errors import MissingExtra
+from aerogram.knowledge.ingest import Ingested
+from aerogram.knowledge.knowledge import Knowledge
+
+__all__ = ["watch"]
+
+PAUSE_MS: Final = 400
+
+
+def watch(knowledge: Knowledge, told: Callable[[Ingested], None], stop: threading.Event | None = None) -> None:
+    """Bring the index up to date whenever something below its roots changes, until `stop` is set."""
+    try:
+        import watchfiles
+    except ImportError as error:
+        raise MissingExtra("knowledge", "watchfiles") from error
+    own = knowledge.folder.resolve()
+    for changes in watchfiles.watch(
+        *knowledge.roots().values(), stop_event=stop, debounce=PAUSE_MS, raise_interrupt=True, yield_on_timeout=False
+    ):
+        if any(not Path(name).is_relative_to(own) for _, name in changes):
+            done = knowledge.ingest()
+            if done.has_changed or done.problems:
+                told(done)
