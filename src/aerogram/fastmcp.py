@@ -7,13 +7,14 @@ on offer, and makes unknown tools the protocol errors that the specification wan
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
-from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable
+from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
 from aerogram.jsontext import dumps
@@ -34,6 +35,7 @@ try:
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.transforms import Transform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+    from fastmcp.tools.tool_transform import TransformedTool
     from fastmcp.utilities.components import public_result_meta
     from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
     from mcp.server.auth.provider import principal_components
@@ -182,9 +184,10 @@ class _Replies(Transform):
         async def run(arguments: dict[str, Any]) -> Any:
             return await self._run(profile, tool, own, arguments)
 
-        # The server calls `_run`; background tasks call `convert_result` with the value of a finished one.
-        vars(copy)["_run"] = run
-        vars(copy)["convert_result"] = lambda value: _result(service.answer_now(profile, value), tool)
+        # The server calls `_run`, tools made from this one call `run`, and background tasks `convert_result`.
+        vars(copy).update(
+            _run=run, run=run, convert_result=lambda value: _result(service.answer_now(profile, value), tool)
+        )
         return copy
 
     async def _run(self, profile: Profile, tool: Tool, own: Tool, arguments: dict[str, Any]) -> Any:
@@ -197,7 +200,7 @@ class _Replies(Transform):
         try:
             outcome: Any = await own._run(opened.arguments)
         except Exception as error:  # noqa: BLE001 - every call gets an answer
-            outcome = _fault(error)
+            outcome = _fault(error, tool)
         finally:
             CURRENT.reset(token)
         if isinstance(outcome, InputRequiredToolResult):
@@ -208,8 +211,12 @@ class _Replies(Transform):
 
 def _giving_own_value(tool: Tool) -> Tool:
     """A copy of a tool that gives back what its handler returned, not what the framework makes of it."""
-    copy = tool.model_copy()
-    vars(copy)["convert_result"] = _Own
+    changes: dict[str, Any] = {}
+    if isinstance(tool, TransformedTool) and tool.fn is tool.forwarding_fn:
+        parent = _giving_own_value(tool.parent_tool)
+        changes["fn"] = TransformedTool._create_forwarding_transform(parent, tool.transform_args)[1]
+    copy = tool.model_copy(update=changes)
+    vars(copy)["convert_result"] = lambda value: value if isinstance(value, _Own) else _Own(value)
     return copy
 
 
@@ -232,23 +239,27 @@ def _converted(tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
     return found if structured is None else {**found, "structuredContent": structured}
 
 
-def _fault(error: Exception) -> Exception:
+def _fault(error: Exception, tool: Tool) -> Exception:
     """The exception that says what a failure means; what must stay a protocol error goes on its way."""
     if isinstance(error, MCPError):
         if error.error.code == mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY:
             raise error
         return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
-    if isinstance(error, ValidationError) and error.__cause__ is not None:
-        return error.__cause__ if isinstance(error.__cause__, Exception) else error
-    if isinstance(error, AuthorizationError):
-        return Forbidden(str(error))
-    if isinstance(error, (NotFoundError, DisabledError)):
-        return NotFound(str(error))
-    if isinstance(error, FastMCPError):  # meant for the caller to read
-        return ReplyError(str(error))
-    return _upstream_fault(error)
+    if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
+        return error.__cause__
+    if isinstance(tool, TransformedTool) and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
+        return ValidationFailed(str(error))
+    meaning = next((meant for kind, meant in _MEANINGS.items() if isinstance(error, kind)), None)
+    return _upstream_fault(error) if meaning is None else meaning(str(error))
 
 
+_MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {
+    AuthorizationError: Forbidden,
+    NotFoundError: NotFound,
+    DisabledError: NotFound,
+    FastMCPError: ReplyError,  # meant for the caller to read
+}
+_ARGUMENT_FAULTS: Final = ("Missing required argument", "Got unexpected keyword argument")
 _MCP_CODES: Final = {
     mcp_types.INVALID_PARAMS: "VALIDATION_ERROR",
     mcp_types.METHOD_NOT_FOUND: "NOT_FOUND",
@@ -274,12 +285,17 @@ class _Read(Read):
     sent: Any
 
     def __init__(self, sent: mcp_types.ReadResourceResult) -> None:
-        contents = [ResourceContent(getattr(one, "text", None) or "", mime_type=one.mime_type) for one in sent.contents]
+        contents = [ResourceContent(_payload(one), mime_type=one.mime_type, meta=one.meta) for one in sent.contents]
         super(Read, self).__init__(contents=contents, meta=sent.meta, sent=sent)
 
     def to_mcp_result(self, _uri: Any) -> mcp_types.ReadResourceResult:
         found: mcp_types.ReadResourceResult = self.sent
         return found
+
+
+def _payload(contents: Any) -> str | bytes:
+    found: str | bytes = contents.text if hasattr(contents, "text") else base64.b64decode(contents.blob)
+    return found
 
 
 def _reading(component: Any, uri_of: Callable[..., str]) -> Any:

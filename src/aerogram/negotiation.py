@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from aerogram.errors import ValidationFailed
@@ -24,6 +25,7 @@ EXTENSION: Final = "dev.aerogram/replies"
 ACTION: Final = "capability-negotiate"
 CONTRACT: Final = "response_contract"
 VERSIONS: Final = ("v2", "v1")
+MOST_COMPLAINTS: Final = 20
 STRUCTURED: Final[tuple[Policy, ...]] = ("mirror", "compact", "summary")
 """The channel policies a client may choose: those that keep the structured content that listings promise."""
 
@@ -67,7 +69,8 @@ def agree(offer: Offer, asked: Settings | None) -> Agreed:
     if not asked:
         return Agreed()
     found: dict[str, Any] = {}
-    notices = [_unknown("setting", name, _READERS) for name in asked if name not in _READERS]
+    strangers = (name for name in asked if name not in _READERS)
+    notices = [_unknown("setting", name, _READERS) for name in islice(strangers, MOST_COMPLAINTS)]
     for name in _READERS.keys() & asked.keys():
         value = _READERS[name](offer, asked[name])
         if value is None:
@@ -123,7 +126,7 @@ def negotiate(action: str, asked: Any, *, offer: Offer, flags: Flags, client: st
         "offered": offer.settings(),
         "extension": EXTENSION,
     }
-    return Reply.ok(data, notices=(*decision.notices, *_complaints(asked or {}, used)))
+    return Reply.ok(data, notices=(*decision.notices, *islice(_complaints(asked or {}, used), MOST_COMPLAINTS)))
 
 
 def _complaints(asked: Settings, used: str) -> Iterable[Notice]:

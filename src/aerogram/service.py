@@ -25,6 +25,7 @@ from aerogram.controls import SHAPE_CHANGING, Choice, Controls, chosen
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
+from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION, Agreed, Offer, agree, negotiate
@@ -249,8 +250,12 @@ class Service:
         opened = Opened(profile, contract, Call(operation=profile.name), {})
         if _is_finished(outcome) or profile.is_content:
             return outcome.to_wire() if isinstance(outcome, ToolResult) else outcome
-        heard = contract.heard(outcome if isinstance(outcome, Reply) else Reply(outcome))
-        reply = contract.finish(heard.reply, opened.call).reply
+        try:
+            heard = contract.heard(outcome if isinstance(outcome, Reply) else Reply(outcome))
+            reply = contract.finish(heard.reply, opened.call).reply
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            reply = contract.completed(Reply.failed(problem_of(error)), opened.call)
+            heard = Heard(reply)
         return self._written(opened, heard, reply, outcome, None)
 
     def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> dict[str, Any]:

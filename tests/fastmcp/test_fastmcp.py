@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 
+import attrs
 import httpx2
 import mcp_types
 import pytest
@@ -20,6 +21,7 @@ from fastmcp.utilities.types import Image
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
+from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.normalize import Block
 from aerogram.normalize import ToolResult as OwnResult
@@ -39,6 +41,11 @@ def serving(handler, **settings):
 
 class Record(BaseModel):
     number: int
+
+
+@attrs.define
+class Point:
+    x: int
 
 
 def upstream(status):
@@ -137,12 +144,30 @@ async def test_context_and_progress_reach_the_handler_and_the_client():
     assert result.structured_content["data"] == {"result": 2} and seen == [(1.0, 2.0), (2.0, 2.0)]
 
 
-async def test_a_renamed_tool_answers_under_its_new_name():
+@pytest.mark.parametrize("transformed_first", [True, False])
+async def test_a_transformed_tool_answers_whichever_came_first(transformed_first):
+    def handler(number: int):
+        if number < 0:
+            raise NotFound("no such number")
+        return {"point": Point(number)}
+
     server = FastMCP("renamed")
-    server.tool(lambda: {"id": 1}, name="tool")
-    server.add_transform(ToolTransform({"tool": ToolTransformConfig(name="renamed")}))
+    server.tool(handler, name="tool")
+    renamed = ToolTransform({"tool": ToolTransformConfig(name="renamed")})
+    if transformed_first:
+        server.add_transform(renamed)
     install(server)
-    assert (await asked(server, "renamed")).structured_content["data"] == {"id": 1}
+    if not transformed_first:
+        server.add_transform(renamed)
+    assert (await asked(server, "renamed", {"number": 1})).structured_content["data"] == {"point": {"x": 1}}
+    codes = []
+    for arguments in ({"number": -1}, {}, {"number": 1, "odd": 2}):
+        result = await asked(server, "renamed", arguments)
+        assert result.is_error
+        codes.append(result.structured_content and result.structured_content["data"]["error_code"])
+    assert codes[0] == "NOT_FOUND"
+    if transformed_first:  # otherwise FastMCP itself refuses them, before the tool is reached
+        assert codes[1:] == ["VALIDATION_ERROR", "VALIDATION_ERROR"]
 
 
 async def test_a_mounted_server_answers_once_whether_it_has_a_contract_or_not():
