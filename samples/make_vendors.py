@@ -220,8 +220,8 @@ TOWNS: Final = {
 }
 SECOND: Final = ("Rotterdam", "Venlo", "Tilburg", "Antwerpen", "Gent", "Duisburg", "Hamburg", "Bremen", "Aarhus")
 SECOND += ("Lille", "Poznań", "Brno", "Malmö")
-FIRST_NAMES: Final = "Anna,Bram,Carla,Daan,Eva,Femke,Gijs,Hanna,Ivo,Jana,Koen,Lena,Milan,Noor,Otto,Petra".split(",")
-LAST_NAMES: Final = "Aalders,Boersma,Claes,Dirksen,Evers,Faber,Goossens,Hoekstra,Janssens,Kramer,Lindqvist".split(",")
+FIRST_NAMES: Final = "Anna Bram Carla Daan Eva Femke Gijs Hanna Ivo Jana Koen Lena Milan Noor Otto Petra"
+LAST_NAMES: Final = "Aalders Boersma Claes Dirksen Evers Faber Goossens Hoekstra Janssens Kramer Lindqvist"
 HAULIERS: Final = "Aske,Boreas,Cirrus,Delta,Elster,Falk,Gronau,Heron,Iris,Jolle,Kiel,Loire,Maas,Noord,Oder,Polder"
 SERVICES: Final = ("pallets", "fork-lift repair", "cleaning")
 
@@ -294,9 +294,10 @@ def add_depots(graph: Graph) -> list[str]:
 
 def add_staff(graph: Graph, depots: list[str]) -> None:
     """Managers, each responsible for two depots."""
+    first, last = FIRST_NAMES.split(), LAST_NAMES.split()
     carrier, updated = graph.companies[CARRIER], VENDORS[CARRIER]["updated"]
     for place in range(0, len(depots), 2):
-        name = f"{FIRST_NAMES[place // 2 % 16]} {LAST_NAMES[place // 2 % 11]}"
+        name = f"{first[place // 2 % len(first)]} {last[place // 2 % len(last)]}"
         since = f"{2008 + place % 17}-03-01"
         manager = graph.entity("PERSON", name, CARRIER, updated, role="depot manager")
         graph.relate("EMPLOYS", carrier, manager, since)
