@@ -1,16 +1,22 @@
 """Contract: what a server promises about its replies, and the one call that adapters make.
 
+    call
+      │ admit            limits: a call that may not go on is refused here
+      ▼
+      │ run              the handler, or the cache's answer for it
+      ▼
     outcome (value | Reply | exception)
       │ normalise        to JSON data, or to a problem
       ▼
-      │ page → mode and fields → complete → fit
+      │ sanitise → page → mode and fields → complete → fit
       ▼
       │ archive          what was left out is stored before the reply that names it is sent
       ▼
     Reply                ready for the dialect: encode it, and send it
 
-An adapter makes a `Call` of what it knows about the request, awaits `answer`, and puts the reply on its wire.
-(`hear` and `conclude` are its two halves, for adapters that send pictures and sounds as well.)
+An adapter makes a `Call` of what it knows about the request, has it admitted, runs the handler, awaits `answer`,
+and puts the reply on its wire. (`hear` and `conclude` are the two halves of `answer`, for adapters that send pictures
+and sounds as well.)
 Whatever goes wrong on the way, there is an answer.
 """
 
@@ -18,24 +24,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
+from aerogram.cache import Cache
 from aerogram.cursor import Cursors
+from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
+from aerogram.limits import Allowance, Limits
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.stream import settle
+from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.reply import Reply, new_request_id
 from aerogram.retrieval import Retrieval, retrieve
+from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import without_archive
 from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
@@ -47,6 +58,9 @@ from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
 __all__ = ["Call", "Contract", "Heard"]
 
 log = logging.getLogger("aerogram")
+
+Handler: TypeAlias = Callable[[], Awaitable[Any]]
+_CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +81,7 @@ class Call:
     cursor: str | None = None
     page_size: int | None = None
     schema: Mapping[str, Any] | None = None
+    allowance: Allowance | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -93,6 +108,8 @@ class Contract:
     `budget` is a number of tokens, a text such as "10240 bytes", or the name of a client's limit; `budgets` are
     those of single operations. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
     declares the record types of operations, `retrieve` names the tool that gives archived content back.
+    `limits` are taken before a handler runs; answers of the operations in `cached` are kept in the `cache`;
+    `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
     """
 
     dialect: str | Dialect = "response-v2"
@@ -104,12 +121,42 @@ class Contract:
     kinds: Mapping[str, RecordType] = field(default_factory=dict)
     forms: Forms = field(default_factory=lambda: Forms(blocks="one"))
     retrieve: str | None = "retrieve"
+    limits: Limits | None = None
+    cache: Cache | None = None
+    cached: Collection[str] = ()
+    deprecations: Mapping[str, Deprecations] = field(default_factory=dict)
+    sanitizers: Sequence[Step] = ()
     clock: Callable[[], float] = time.perf_counter
 
     @cached_property
     def speaker(self) -> Dialect:
         """The dialect that replies are encoded in."""
         return dialect_named(self.dialect)
+
+    async def admit(self, call: Call) -> Call:
+        """The call with leave to go on; a limit that is reached raises what the caller must be told."""
+        if self.limits is None:
+            return call
+        return replace(call, allowance=await self.limits.take(call.principal, call.operation))
+
+    async def run(self, call: Call, handler: Handler) -> Any:
+        """What the handler returns, or what the cache holds for this call; an exception comes back as a value."""
+        try:
+            if self.cache is None or call.operation not in self.cached:
+                return await handler()
+            key = self.cache.key(call.operation, call.arguments, call.principal)
+            kept = await self.cache.fetch(key, lambda: self._cacheable(handler, call), request_id=call.request_id)
+            return kept if kept is not _CONTENT else await handler()
+        except Exception as error:  # noqa: BLE001 - what a handler raises is its outcome
+            return error
+
+    async def _cacheable(self, handler: Handler, call: Call) -> Reply[Any]:
+        """The handler's answer over JSON; pictures and finished results are no answer that can be kept."""
+        outcome = await handler()
+        if not isinstance(outcome, Reply) and is_finished(outcome):
+            return _CONTENT
+        heard = await self.hear(outcome, call)
+        return _CONTENT if heard.media or heard.is_content else heard.reply
 
     async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
         """The finished reply to a call; `outcome` is what the handler returned, or the exception it raised."""
@@ -135,9 +182,31 @@ class Contract:
     async def conclude(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived."""
         try:
-            return await self._kept(self.finish(reply, call), call)
+            finished = await self._kept(self.finish(self.told(reply, call), call), call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
-            return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
+            failure = Reply.failed(problem_of(error, request_id=call.request_id))
+            finished = self.completed(self.told(failure, call), call)
+        if finished.problem is not None and self.limits is not None and call.allowance is not None:
+            await self.limits.settle(call.allowance, 0)  # a failure costs nothing
+        return finished
+
+    def refused(self, error: Exception, call: Call) -> Reply[Any]:
+        """The finished reply to a call that was not admitted."""
+        problem = problem_of(error, request_id=call.request_id)
+        return self.completed(Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None)), call)
+
+    def told(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        """The reply with what its limits and deprecations have to say, and nothing that it may not say."""
+        changes: dict[str, Any] = {}
+        notices = reply.notices
+        if call.operation in self.deprecations:
+            notices += self.deprecations[call.operation].notices(call.arguments, reply.data)
+        if call.allowance is not None:
+            notices += call.allowance.notices
+            changes["rate_limit"] = reply.rate_limit or call.allowance.rate_limit
+        if notices is not reply.notices:
+            changes["notices"] = notices
+        return sanitize(reply.replace(**changes) if changes else reply, *self.sanitizers)
 
     async def retrieved(self, asked: Retrieval, call: Call) -> Reply[Any]:
         """The finished reply to a request for archived content; what does not fit is the next page."""

@@ -4,8 +4,13 @@ import orjson
 
 from aerogram import Reply, read
 from aerogram.archive import Archive
+from aerogram.cache import Cache
 from aerogram.contract import Call, Contract
-from aerogram.errors import NotFound
+from aerogram.deprecation import Deprecations
+from aerogram.errors import NotFound, ReplyError
+from aerogram.limits import Limits, Plan
+from aerogram.normalize import Block, ToolResult
+from aerogram.sanitize import Redaction
 from aerogram.tokens import best_counter
 
 ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number in range(200)]
@@ -116,3 +121,88 @@ async def test_what_does_not_fit_of_a_page_is_the_next_page_and_nothing_is_lost(
             break
         cursor = reply.page.cursor
     assert seen == [row["id"] for row in ROWS]
+
+
+class Handler:
+    """A handler that counts how often it runs."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = outcomes
+        self.runs = 0
+
+    async def __call__(self):
+        outcome = self.outcomes[min(self.runs, len(self.outcomes) - 1)]
+        self.runs += 1
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+async def served(contract, call, handler):
+    """A call as an adapter makes it."""
+    try:
+        call = await contract.admit(call)
+    except ReplyError as error:
+        return contract.refused(error, call)
+    return await contract.answer(await contract.run(call, handler), call)
+
+
+async def test_a_limit_is_told_while_it_holds_and_refuses_when_it_is_reached():
+    contract = Contract(limits=Limits.in_memory(Plan.of("2/day")))
+    handler = Handler("fine")
+    replies = [await served(contract, Call(operation="x", principal="ann"), handler) for _ in range(3)]
+    assert [reply.rate_limit.remaining for reply in replies] == [1, 0, 0]
+    assert replies[2].problem.code == "QUOTA_EXCEEDED" and handler.runs == 2
+
+
+async def test_a_failed_call_costs_nothing_of_a_quota():
+    contract = Contract(limits=Limits.in_memory(Plan.of("1/day")))
+    handler = Handler(NotFound("no"), "fine")
+    first = await served(contract, Call(operation="x"), handler)
+    second = await served(contract, Call(operation="x"), handler)
+    assert first.problem.code == "NOT_FOUND" and second.data == "fine"
+
+
+async def test_an_answer_is_kept_for_the_operations_that_are_cached_and_no_others():
+    contract = Contract(cache=Cache.in_memory(), cached={"kept"})
+    kept, other = Handler({"a": 1}), Handler({"a": 1})
+    for _ in range(2):
+        reply = await served(contract, Call(operation="kept"), kept)
+        await served(contract, Call(operation="other"), other)
+    assert (kept.runs, other.runs) == (1, 2)
+    assert reply.data == {"a": 1} and reply.telemetry.cache_hit
+
+
+async def test_one_cached_answer_serves_every_page():
+    contract = Contract(cache=Cache.in_memory(), cached={"rows"})
+    handler = Handler(ROWS)
+    first = await served(contract, Call(operation="rows", page_size=10), handler)
+    second = await served(contract, Call(operation="rows", page_size=10, cursor=first.page.cursor), handler)
+    assert second.data == ROWS[10:20] and handler.runs == 1
+
+
+async def test_content_of_a_cached_operation_is_answered_and_not_kept():
+    contract = Contract(cache=Cache.in_memory(), cached={"pictures"})
+    handler = Handler(Block.image(b"png", "image/png"))
+    call = Call(operation="pictures")
+    for _ in range(2):
+        assert isinstance(await contract.run(call, handler), Block)
+    finished = Handler(ToolResult(["done"]))
+    assert isinstance(await contract.run(Call(operation="pictures", arguments={"b": 1}), finished), ToolResult)
+
+
+async def test_deprecated_parameters_and_fields_are_told():
+    old = Deprecations.of(parameters={"limit": "page_size"}, fields={"name": "title"})
+    contract = Contract(deprecations={"find": old})
+    reply = await contract.answer([{"name": "a"}], Call(operation="find", arguments={"limit": 3}))
+    assert [notice.code for notice in reply.notices] == ["DEPRECATED_PARAMETER", "DEPRECATED_FIELD"]
+
+
+async def test_a_secret_is_neither_sent_nor_archived():
+    archive = Archive.in_memory()
+    contract = Contract(sanitizers=(Redaction(),), budget=1000, archive=archive)
+    rows = [{"id": row["id"], "password": "hunter2", "text": row["text"]} for row in ROWS]
+    reply = await contract.answer(rows, Call())
+    assert "hunter2" not in repr(reply) and any(notice.code == "CONTENT_REDACTED" for notice in reply.notices)
+    content = await archive.get(reply.fidelity.archive_hashes["data"])
+    assert b"hunter2" not in content.body

@@ -28,7 +28,7 @@ from aerogram.normalize.stream import Drained, drain, settle
 from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
 from aerogram.reply import Notice, Problem
 
-__all__ = ["normalize_tool_result"]
+__all__ = ["is_finished", "normalize_tool_result"]
 
 _DEFAULT = Policy()
 _NO_PROMISE = Output(None)
@@ -217,6 +217,11 @@ def _is_result(value: Mapping[str, Any]) -> bool:
         and (meta is None or isinstance(meta, Mapping))
         and value.get("resultType", "complete") == "complete"
     )
+
+
+def is_finished(value: Any) -> bool:
+    """Whether a handler has made a whole result itself: ours, or one of an MCP package."""
+    return isinstance(value, ToolResult) or _is_foreign_result(type(value))
 
 
 def _is_foreign_result(kind: type) -> bool:
