@@ -17,23 +17,24 @@ def main():
 
 
 def report_quality():
-    for half in ("tune", "frozen"):
-        asked = quality.questions(half)
-        ours = [quality.by_digest(question) for question in asked]
-        plain = [quality.by_keywords(question) for question in asked]
-        print(f"{half} half: {len(asked)} questions on {len({q['document'] for q in asked})} documents")
-        print(quality.describe("  evidence", ours))
-        print(quality.describe("  keyword windows", plain))
+    report_set("held_out", quality.questions("held_out"))
+    report_set("tuning", quality.questions("tuning"))
+    far = [quality.by_digest(question) for question in quality.distant()]
+    print(quality.describe(f"  {len(far)} in distant words", far))
+
+
+def report_set(name, asked):
+    print(f"{name}: {len(asked)} questions on {len({q['document'] for q in asked})} documents")
+    for label, find in (("evidence", quality.by_digest), ("keyword windows", quality.by_keywords)):
+        results = [find(question) for question in asked]
+        print(quality.describe(f"  {label}", results))
         for key in ("language", "form"):
-            print(f"  found by {key}: {quality.breakdown(ours, key)}")
-            print(f"  by keyword windows: {quality.breakdown(plain, key)}")
-        far = [quality.by_digest(question) for question in quality.distant(half)]
-        print(quality.describe(f"  {len(far)} in distant words", far))
+            print(f"    found (in the first {quality.FIRST}) by {key}: {quality.breakdown(results, key)}")
 
 
 def prose(size):
     """Text of a given size, made of the Markdown documents of the question set."""
-    parts = [path.read_text(encoding="utf-8") for path in sorted(quality.DATA.glob("*.md"))]
+    parts = [path.read_text(encoding="utf-8") for path in sorted((quality.DATA / "tuning").glob("*.md"))]
     whole = "\n\n".join(parts)
     return (whole * (size // len(whole) + 1))[:size]
 
