@@ -65,7 +65,7 @@ def install(
     """Make every answer of an application keep the contract, and its OpenAPI document say so.
 
     `versions` says which routes have both envelopes and how they are negotiated. Call it before the application has
-    started; routes may be added before and after.
+    started; routes may be added before and after it, until then.
     """
     installed = surround(app, contract or Contract(), versions or Versions(), principal, entries_of)
     describe = app.openapi
@@ -109,7 +109,14 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
     given = shapes_of(context.endpoint)
     formats = given.formats if _answers_json(context) else (*given.formats, *_format_of(context))
     own = frozenset(_query_parameters(context.dependant))
-    terms = Terms(path, context.name or path, versions.migrates(path, methods), replace(given, formats=formats), own)
+    terms = Terms.of(
+        path,
+        context.name or path,
+        replace(given, formats=formats),
+        migrated=versions.migrates(path, methods),
+        controls=versions.controls,
+        own=own,
+    )
     return Entry(terms, pattern, methods, (context.original_route,), lambda: _hook(context, given))
 
 

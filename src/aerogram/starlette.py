@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
+_NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
 
 def principal_of(scope: Scope) -> str | None:
@@ -142,7 +143,7 @@ def answering(
             principal=principal(exchange.scope),
             client_tag=exchange.client_tag,
             started=exchange.started,
-            **({} if failed else exchange.controls(terms)),
+            **(exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS),
         )
         return await contracts[exchange.version].answer(outcome, call)
 
@@ -238,7 +239,8 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
     """One route."""
     pattern, path, _ = compile_path(prefix + route.path)
     is_migrated = versions.migrates(path, route.methods or ())
-    terms = Terms(path, route.name, is_migrated, shapes_of(route.endpoint))
+    own = shapes_of(route.endpoint)
+    terms = Terms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
     return Entry(terms, pattern, route.methods, (route,), lambda: _hook(route, is_migrated=is_migrated))
 
 

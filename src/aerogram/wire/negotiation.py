@@ -97,12 +97,11 @@ class Versions:
         """Where in its schedule the migration stands; always in its first part when there is none."""
         return "opt_in" if self.schedule is None else self.schedule.stage(self.clock())
 
-    @property
-    def default_version(self) -> Version:
-        """The envelope of the day for those who do not choose."""
+    def default_in(self, stage: Stage) -> Version:
+        """The envelope for those who do not choose."""
         if self.schedule is None:
             return self.default
-        return CURRENT if self.stage in ("flipped", "removed") else LEGACY
+        return CURRENT if stage in ("flipped", "removed") else LEGACY
 
     def migrates(self, path: str, methods: Collection[str]) -> bool:
         """Whether a route with this path template has both envelopes."""
@@ -124,7 +123,7 @@ class Versions:
         if asked:
             return self._by_query(asked, accept, stage)
         by_header = _by_accept if len(accept) <= _LONGEST_REMEMBERED else _by_accept.__wrapped__
-        choice = by_header(accept, self.vendor, self.default_version, stage == "removed")
+        choice = by_header(accept, self.vendor, self.default_in(stage), stage == "removed")
         if not choice.acceptable and stage == "removed" and parse(accept).names(self.media_type(LEGACY)):
             return Choice(CURRENT, refusal=_gone())
         return choice
@@ -132,7 +131,7 @@ class Versions:
     def _by_query(self, asked: Sequence[str], accept: str, stage: Stage) -> Choice:
         version = asked[0]
         if version not in VERSIONS or (len(asked) > 1 and set(asked) != {version}):
-            return Choice(self.default_version, refusal=_unclear(asked))
+            return Choice(self.default_in(stage), refusal=_unclear(asked))
         if version == LEGACY:
             return Choice(CURRENT, refusal=_gone()) if stage == "removed" else _PLAIN_LEGACY
         vendored = self.media_type(CURRENT)

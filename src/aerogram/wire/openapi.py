@@ -15,8 +15,7 @@ from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.wire.negotiation import CURRENT, JSON, PARAMETER, PROBLEM, VERSIONS, Versions
-from aerogram.wire.request import CONTROLS
-from aerogram.wire.routes import Entry, Terms
+from aerogram.wire.routes import CONTROLS, Entry, Terms
 
 __all__ = ["document"]
 
@@ -120,8 +119,7 @@ class _Writer:
             _parameter("X-Client-Tag", "header", "A mark of your own, in UTF-8, that the answer repeats"),
             _parameter("X-Request-Id", "header", "A request id of your own"),
         ]
-        switched = self.versions.controls if terms.shapes.controls is None else terms.shapes.controls
-        for name in CONTROLS if switched else ():
+        for name in (one for one in CONTROLS if one in terms.controls):
             description, kind = _PARAMETERS[name]
             found.append(_parameter(name, "query", description, {"type": kind}))
         return [one for one in found if one["name"] not in known]

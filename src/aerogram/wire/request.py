@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 from urllib.parse import parse_qsl, quote
 
@@ -19,11 +20,11 @@ __all__ = ["SAFE_METHODS", "Request", "Scope", "lazy"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 
-CONTROLS: Final = ("response_mode", "fields", "max_tokens", "cursor", "page_size")
 MOST_PARAMETERS: Final = 1_000
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
+_LONGEST_REMEMBERED: Final = 256
 
 
 Fact = TypeVar("Fact")
@@ -68,10 +69,12 @@ class Request:
         return found
 
     @lazy
-    def query(self) -> list[tuple[str, str]]:
+    def query(self) -> Sequence[tuple[str, str]]:
         """The query parameters in their order; none when there are too many."""
-        text = self.scope["query_string"].decode("latin-1")
-        return parse_qsl(text, keep_blank_values=True) if text and not self._has_too_many_parameters else []
+        raw: bytes = self.scope["query_string"]
+        if not raw or self._has_too_many_parameters:
+            return ()
+        return _parsed(raw) if len(raw) <= _LONGEST_REMEMBERED else _parsed.__wrapped__(raw)
 
     @property
     def _has_too_many_parameters(self) -> bool:
@@ -109,16 +112,16 @@ class Request:
 
     def arguments(self, terms: Terms | None) -> dict[str, Any]:
         """What identifies the query: the parameters of path and query, without those that only shape the reply."""
-        left_out = {PARAMETER, *(self._controls_of(terms))}
         found: dict[str, Any] = dict(self.scope.get("path_params") or {})
+        shaping = terms.controls if terms else ()
         for name, value in self.query:
-            if name not in left_out:
+            if name != PARAMETER and name not in shaping:
                 found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
         return found if self.body is None else {**found, "body": self.body}
 
     def controls(self, terms: Terms | None) -> dict[str, Any]:
         """How the caller wants the reply shaped; a control that is not clear is a `ValidationFailed`."""
-        wanted = self._controls_of(terms)
+        wanted = terms.controls if terms else ()
         found: dict[str, Any] = {}
         for name, value in self.query if wanted else ():
             if name == "fields" and name in wanted:
@@ -133,23 +136,19 @@ class Request:
                     )
         return found
 
-    def _controls_of(self, terms: Terms | None) -> frozenset[str]:
-        if terms is None:
-            return frozenset()
-        switched = self.versions.controls if terms.shapes.controls is None else terms.shapes.controls
-        return frozenset(CONTROLS) - terms.own if switched else frozenset()
-
     def admit(self, terms: Terms | None) -> None:
         """Raise what must be said before a handler runs; where there is only one envelope, nothing must."""
         if terms is not None and not terms.migrated:
             return
-        if self.choice.refusal is not None:
-            raise self.choice.refusal
+        choice = self.choice
+        if choice.refusal is not None:
+            raise choice.refusal
         if self._has_too_many_parameters:
             raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
-        if not self.choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
+        if not choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
             raise self.not_acceptable(terms)
-        self.controls(terms)
+        if terms is not None and terms.controls:
+            self.controls(terms)
 
     def _takes_format(self, terms: Terms | None) -> bool:
         ranges = parse(self.accept)
@@ -165,6 +164,11 @@ class Request:
             "Ask for one of the available types, or leave Accept out",
             available=available,
         )
+
+
+@lru_cache(maxsize=1024)
+def _parsed(raw: bytes) -> Sequence[tuple[str, str]]:
+    return tuple(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
 
 
 def _number(name: str, value: str) -> int:

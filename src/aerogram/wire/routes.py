@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from aerogram.reply import Reply
 
-__all__ = ["Directory", "Entry", "Shapes", "Terms", "Usage", "shapes", "shapes_of"]
+__all__ = ["CONTROLS", "Directory", "Entry", "Shapes", "Terms", "Usage", "shapes", "shapes_of"]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 _MARK: Final = "__aerogram_shapes__"
@@ -53,15 +53,34 @@ def shapes_of(handler: object) -> Shapes:
     return found if isinstance(found, Shapes) else Shapes()
 
 
+CONTROLS: Final = ("response_mode", "fields", "max_tokens", "cursor", "page_size")
+"""The query parameters by which a caller shapes a reply."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for one route; `own` are the query parameters that its handler reads itself."""
+    """What holds for one route; `controls` are those of the query parameters that its callers shape replies with."""
 
     path: str
     operation: str
     migrated: bool
     shapes: Shapes = Shapes()
-    own: frozenset[str] = frozenset()
+    controls: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        operation: str,
+        shapes: Shapes,
+        *,
+        migrated: bool,
+        controls: bool,
+        own: frozenset[str] = frozenset(),
+    ) -> Terms:
+        """The terms of a route; `own` are the parameters that its handler reads itself."""
+        switched = controls if shapes.controls is None else shapes.controls
+        return cls(path, operation, migrated, shapes, frozenset(CONTROLS) - own if switched else frozenset())
 
 
 class Entry(NamedTuple):
