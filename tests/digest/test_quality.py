@@ -29,3 +29,18 @@ def test_every_answer_stands_in_its_document_once():
 def test_keyword_windows_do_not_pass_the_held_out_set():
     asked = quality.questions("held_out")
     assert quality.share([quality.by_keywords(question) for question in asked]) < 0.75
+
+
+def test_the_evidence_keeps_its_promise_on_the_tuning_set():
+    found = [quality.by_digest(question) for question in quality.questions("tuning")]
+    assert quality.share(found) >= 0.9
+    assert quality.share(found, quality.FIRST) >= 0.8
+
+
+def test_the_evidence_finds_more_held_out_answers_than_keyword_windows_do():
+    asked = quality.questions("held_out")
+    found = [quality.by_digest(question) for question in asked]
+    plain = [quality.by_keywords(question) for question in asked]
+    assert quality.share(found) > quality.share(plain)
+    assert quality.share(found, quality.FIRST) > quality.share(plain, quality.FIRST)
+    assert sum(result.chars for result in found) < sum(result.chars for result in plain)

@@ -22,7 +22,7 @@ from aerogram.digest.text import CanonicalText, page_spans
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 
-# tuned on the questions in bench/data/digest
+# tuned on the questions in bench/data/digest/tuning
 SATURATION = 1.2
 CONTEXT = 0.8
 CLOSENESS = 0.6

@@ -108,7 +108,7 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-# how much each kind of term says, tuned on the questions in bench/data/digest
+# how much each kind of term says, tuned on the questions in bench/data/digest/tuning
 WHOLE = 1.0
 STEM = 0.8
 STEM_SHARE = 0.7
