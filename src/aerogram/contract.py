@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -52,6 +53,7 @@ from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
+from aerogram.telemetry import Observation, Observer
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
 
@@ -126,12 +128,22 @@ class Contract:
     cached: Collection[str] = ()
     deprecations: Mapping[str, Deprecations] = field(default_factory=dict)
     sanitizers: Sequence[Step] = ()
+    observer: Observer | None = None
     clock: Callable[[], float] = time.perf_counter
 
     @cached_property
     def speaker(self) -> Dialect:
         """The dialect that replies are encoded in."""
         return dialect_named(self.dialect)
+
+    @contextmanager
+    def observed(self, call: Call, carrier: Mapping[str, Any] | None = None) -> Iterator[Observation | None]:
+        """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
+        if self.observer is None:
+            yield None
+            return
+        with self.observer.observe(call.operation, request_id=call.request_id, carrier=carrier) as observation:
+            yield observation
 
     async def admit(self, call: Call) -> Call:
         """The call with leave to go on; a limit that is reached raises what the caller must be told."""
@@ -144,19 +156,26 @@ class Contract:
         try:
             if self.cache is None or call.operation not in self.cached:
                 return await handler()
-            key = self.cache.key(call.operation, call.arguments, call.principal)
-            kept = await self.cache.fetch(key, lambda: self._cacheable(handler, call), request_id=call.request_id)
-            return kept if kept is not _CONTENT else await handler()
+            return await self._through_cache(self.cache, call, handler)
         except Exception as error:  # noqa: BLE001 - what a handler raises is its outcome
             return error
 
-    async def _cacheable(self, handler: Handler, call: Call) -> Reply[Any]:
-        """The handler's answer over JSON; pictures and finished results are no answer that can be kept."""
-        outcome = await handler()
-        if not isinstance(outcome, Reply) and is_finished(outcome):
-            return _CONTENT
-        heard = await self.hear(outcome, call)
-        return _CONTENT if heard.media or heard.is_content else heard.reply
+    async def _through_cache(self, cache: Cache, call: Call, handler: Handler) -> Any:
+        """The kept answer or the handler's; pictures and finished results are given on, and not kept."""
+        produced: list[Any] = []
+
+        async def produce() -> Reply[Any]:
+            produced.append(await handler())
+            if is_finished(produced[0]):
+                return _CONTENT
+            heard = await self.hear(produced[0], call)
+            return _CONTENT if heard.media or heard.is_content else heard.reply
+
+        key = cache.key(call.operation, call.arguments, call.principal)
+        kept = await cache.fetch(key, produce, request_id=call.request_id)
+        if kept is not _CONTENT:
+            return kept
+        return produced[0] if produced else await handler()
 
     async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
         """The finished reply to a call; `outcome` is what the handler returned, or the exception it raised."""

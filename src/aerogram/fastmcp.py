@@ -21,12 +21,11 @@ from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
-from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, default_contract
+from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, default_contract
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, sdk_blocks
 
 try:
     import mcp_types
-    from fastmcp import FastMCP
     from fastmcp.exceptions import AuthorizationError, DisabledError, FastMCPError, NotFoundError, ValidationError
     from fastmcp.resources import ResourceContent, ResourceTemplate
     from fastmcp.resources import ResourceResult as Read
@@ -40,6 +39,8 @@ try:
     from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
     from mcp.server.auth.provider import principal_components
     from mcp.shared.exceptions import MCPError
+
+    from fastmcp import FastMCP
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
@@ -191,22 +192,17 @@ class _Replies(Transform):
         return copy
 
     async def _run(self, profile: Profile, tool: Tool, own: Tool, arguments: dict[str, Any]) -> Any:
-        caller, service = self._caller(), self._service
-        try:
-            opened = service.open(profile, arguments, caller)
-        except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
-            return _result(await service.answer(service.refused(profile, caller), error), tool)
-        token = CURRENT.set(opened)
-        try:
-            outcome: Any = await own._run(opened.arguments)
-        except Exception as error:  # noqa: BLE001 - every call gets an answer
-            outcome = _fault(error, tool)
-        finally:
-            CURRENT.reset(token)
-        if isinstance(outcome, InputRequiredToolResult):
-            return outcome
-        value = outcome.value if isinstance(outcome, _Own) else outcome
-        return _result(await service.answer(opened, value, lambda *both: _converted(tool, *both)), tool)
+        async def handler(given: dict[str, Any]) -> Any:
+            try:
+                outcome: Any = await own._run(given)
+            except Exception as error:
+                raise _fault(error, tool) from error
+            return outcome.value if isinstance(outcome, _Own) else outcome
+
+        sent = await self._service.serve(
+            profile, arguments, self._caller(), handler, lambda *both: _converted(tool, *both), _UNTOUCHED
+        )
+        return sent if isinstance(sent, InputRequiredToolResult) else _result(sent, tool)
 
 
 def _giving_own_value(tool: Tool) -> Tool:
@@ -243,7 +239,7 @@ def _fault(error: Exception, tool: Tool) -> Exception:
     """The exception that says what a failure means; what must stay a protocol error goes on its way."""
     if isinstance(error, MCPError):
         if error.error.code == mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY:
-            raise error
+            return error
         return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
     if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
         return error.__cause__
@@ -253,6 +249,7 @@ def _fault(error: Exception, tool: Tool) -> Exception:
     return _upstream_fault(error) if meaning is None else meaning(str(error))
 
 
+_UNTOUCHED: Final = (InputRequiredToolResult, MCPError)
 _MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {
     AuthorizationError: Forbidden,
     NotFoundError: NotFound,

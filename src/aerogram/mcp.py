@@ -24,7 +24,7 @@ from aerogram.normalize.plain import is_plain
 from aerogram.normalize.policy import is_modern
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
 from aerogram.normalize.stream import settle
-from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, default_contract
+from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, default_contract
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
 
 try:
@@ -161,21 +161,15 @@ class _Tools(ToolManager):
         return copy
 
     async def _run(self, profile: Profile, tool: Tool, arguments: dict[str, Any], context: Any) -> Any:
-        caller, service = self._caller(context), self._service
-        try:
-            opened = service.open(profile, arguments, caller)
-        except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
-            return to_sdk(await service.answer(service.refused(profile, caller), error))
-        token = CURRENT.set(opened)
-        try:
-            outcome: Any = await tool.run(opened.arguments, context)
-        except Exception as error:  # noqa: BLE001 - every call gets an answer
-            outcome = _fault(error)
-        finally:
-            CURRENT.reset(token)
-        if isinstance(outcome, mcp_types.InputRequiredResult):
-            return outcome
-        sent = await service.answer(opened, outcome, functools.partial(_converted, tool))
+        async def handler(given: dict[str, Any]) -> Any:
+            try:
+                return await tool.run(given, context)
+            except Exception as error:
+                raise _fault(error) from error
+
+        sent = await self._service.serve(
+            profile, arguments, self._caller(context), handler, functools.partial(_converted, tool), _UNTOUCHED
+        )
         return to_sdk(sent) if isinstance(sent, dict) else sent
 
     def _caller(self, context: Any) -> Caller:
@@ -215,13 +209,16 @@ def _fault(error: Exception) -> Exception:
     """The exception that says what a failure means; what must stay a protocol error goes on its way."""
     cause = error.__cause__
     if isinstance(error, MCPError):
-        raise error
+        return error
     if isinstance(error, UnexpectedToolError):  # a crash; a model that the handler built wrongly is one as well
         is_crash = isinstance(cause, (pydantic.ValidationError, UnexpectedToolError, UnexpectedResourceError))
         return cause if isinstance(cause, Exception) and not is_crash else error
     if isinstance(cause, pydantic.ValidationError):
         return cause
     return ReplyError(str(cause or error)) if isinstance(error, ToolError) else error
+
+
+_UNTOUCHED: Final = (mcp_types.InputRequiredResult, MCPError)
 
 
 # Resources

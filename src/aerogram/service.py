@@ -2,43 +2,49 @@
 
     arguments ──open──▶ Opened (call, the handler's own arguments, the contract that was agreed on)
                           │
-                       handler
+              admit ── handler ── cache
                           │
     outcome ──answer──▶ the plain result of the call, or the handler's own finished result
 
 An adapter asks for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
-request as a `Caller`. It sends what `answer` gives back.
+request as a `Caller`. It sends what `serve`, which is all of the above, gives back.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
+from aerogram.archive import Archive
 from aerogram.contract import Call, Contract, Heard
 from aerogram.controls import SHAPE_CHANGING, Choice, Controls, chosen
+from aerogram.cursor import Cursors, KeyRing
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ReplyError
+from aerogram.errors import ContractError, MissingExtra, ReplyError
 from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION, Agreed, Offer, agree, negotiate
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
-from aerogram.normalize.tool import normalize_tool_result
+from aerogram.normalize.tool import is_finished, normalize_tool_result
 from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval
+from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Channels, summary_of
 from aerogram.wire.mcp import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "default_contract"]
+
+log = logging.getLogger("aerogram")
 
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 LONGEST_TAG: Final = 200
@@ -108,6 +114,7 @@ class Opened:
     call: Call
     arguments: dict[str, Any]
     notices: tuple[Notice, ...] = ()
+    observation: Observation | None = None
 
 
 CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
@@ -115,16 +122,31 @@ CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
 
 
 def default_contract(settings: dict[str, Any]) -> Contract:
-    """A contract from settings; with a budget there is an archive in memory unless another is given."""
-    if "archive" not in settings and (settings.get("budget") is not None or settings.get("budgets")):
-        from aerogram.archive import Archive
-        from aerogram.errors import MissingExtra
+    """A contract from settings. What must outlive a restart, cursor keys and archive, is kept in files.
 
-        try:
-            settings = {**settings, "archive": Archive.in_memory()}
-        except MissingExtra:  # then what does not fit is lost, and replies say so
-            settings = {**settings, "retrieve": None}
-    return Contract(**settings)
+    There is an archive when there is a budget. Where no file can be written, memory has to do.
+    """
+    kept: dict[str, Any] = {}
+    try:
+        kept["cursors"] = Cursors(KeyRing.at())
+    except OSError as error:
+        log.warning("cursors will not outlive this process: %s", error)
+    if settings.get("budget") is not None or settings.get("budgets"):
+        kept["archive"] = _default_archive()
+        if kept["archive"] is None:  # then what does not fit is lost, and replies say so
+            kept["retrieve"] = None
+    return Contract(**{**kept, **settings})
+
+
+def _default_archive() -> Archive | None:
+    try:
+        return Archive.at()
+    except MissingExtra as error:
+        log.warning("what does not fit into a budget will be lost: %s", error)
+        return None
+    except OSError as error:
+        log.warning("archived content will not outlive this process: %s", error)
+        return Archive.in_memory()
 
 
 class Service:
@@ -195,7 +217,7 @@ class Service:
         if self.is_legacy(caller.principal):
             notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
             agreed = replace(agreed, dialect="bare")
-        contract = self._agreed(agreed)
+        contract = self._agreed(agreed, profile)
         asked, own = profile.controls.split(arguments)
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
@@ -214,9 +236,11 @@ class Service:
         """The call whose arguments were refused, to answer it with the reason."""
         call = Call(operation=profile.name, request_id=caller.request_id, principal=caller.principal)
         legacy = Agreed(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
-        return Opened(profile, self._agreed(legacy), call, {})
+        return Opened(profile, self._agreed(legacy, profile), call, {})
 
-    def _agreed(self, agreed: Agreed) -> Contract:
+    def _agreed(self, agreed: Agreed, profile: Profile) -> Contract:
+        if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
+            agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
         changes = {
             name: value
             for name in ("dialect", "channels")
@@ -229,26 +253,70 @@ class Service:
             self._contracts[key] = replace(self.contract, **changes)
         return self._contracts[key]
 
+    async def serve(
+        self,
+        profile: Profile,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+        convert: Conversion | None = None,
+        untouched: tuple[type, ...] = (),
+    ) -> Any:
+        """The whole way of a call. An outcome of an `untouched` type is not ours: it is given back, or raised."""
+        try:
+            opened = self.open(profile, arguments, caller)
+        except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
+            return await self.answer(self.refused(profile, caller), error)
+        with opened.contract.observed(opened.call, caller.meta) as observation:
+            opened = replace(opened, observation=observation)
+            try:
+                opened = replace(opened, call=await opened.contract.admit(opened.call))
+            except Exception as error:  # noqa: BLE001 - a limit that is reached is an answer
+                reply = opened.contract.refused(error, opened.call)
+                return self._sent(opened, Heard(reply), reply)
+            outcome = await self._run(opened, handler)
+            if not isinstance(outcome, untouched):
+                return await self.answer(opened, outcome, convert)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+    async def _run(self, opened: Opened, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
+        token = CURRENT.set(opened)
+        try:
+            return await opened.contract.run(opened.call, lambda: handler(opened.arguments))
+        finally:
+            CURRENT.reset(token)
+
     async def answer(self, opened: Opened, outcome: Any, convert: Conversion | None = None) -> Any:
         """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
 
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        if _is_finished(outcome):
+        if is_finished(outcome):
             return await self._passed(opened, outcome, ToolResult.of(outcome))
         heard = await opened.contract.hear(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
             return await self._passed(opened, None, content)
         reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call)
-        return self._written(opened, heard, reply, outcome, convert)
+        return self._sent(opened, heard, reply, outcome, convert)
+
+    def _sent(
+        self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any = None, convert: Conversion | None = None
+    ) -> dict[str, Any]:
+        """A finished reply on the wire, and in the books of whoever observes."""
+        written = self._written(opened, heard, reply, outcome, convert)
+        if opened.observation is not None:
+            opened.observation.sent(reply, dialect=opened.contract.speaker.name, size=_size(written))
+        return written
 
     def answer_now(self, profile: Profile, outcome: Any) -> Any:
         """As `answer`, where nothing can be awaited: without an archive, and for no caller in particular."""
         contract = replace(self.contract, archive=None)
         opened = Opened(profile, contract, Call(operation=profile.name), {})
-        if _is_finished(outcome) or profile.is_content:
+        if is_finished(outcome) or profile.is_content:
             return outcome.to_wire() if isinstance(outcome, ToolResult) else outcome
         try:
             heard = contract.heard(outcome if isinstance(outcome, Reply) else Reply(outcome))
@@ -346,9 +414,12 @@ def _texts(result: ToolResult) -> Any:
     return texts[0] if len(texts) == 1 else texts or None
 
 
-def _is_finished(outcome: Any) -> bool:
-    """Whether a handler has made a whole result itself: ours, or one of an MCP package."""
-    return isinstance(outcome, ToolResult) or any(cls.__name__ in _FINISHED for cls in type(outcome).__mro__)
+def _size(written: Mapping[str, Any]) -> int | None:
+    """How many bytes a result takes on the wire; unknown when a framework's own objects are in it."""
+    try:
+        return len(dumps(written))
+    except ContractError:
+        return None
 
 
 def _is_content(annotation: Any, registry: Registry) -> bool:

@@ -128,9 +128,8 @@ class ResponseV2Dialect(Dialect):
         "properties": {
             "success": {"type": "boolean"},
             "data": {"type": "object"},
-            "error": {"type": ["string", "null"]},
-            "meta": {"type": "object"},
         },
+        # clients compile and type what is listed on every call; the two members that decide are enough
         "required": ["success", "data", "error", "meta"],
     }
 
