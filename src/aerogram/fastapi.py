@@ -15,7 +15,7 @@ from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
-from aerogram.wire.negotiation import LEGACY, Versions
+from aerogram.wire.negotiation import Versions
 from aerogram.wire.request import Scope
 from aerogram.wire.routes import Entry, Shapes, Terms, shapes_of
 
@@ -198,7 +198,7 @@ def _exit(context: RouteContext, given: Shapes) -> Callable[[Exchange, Response,
         if not is_body_allowed_for_status_code(status):
             return value
         exchange.insist_on_json()
-        if exchange.version == LEGACY and not isinstance(value, Reply):
+        if exchange.is_left_to_the_framework and not isinstance(value, Reply):
             return value
         return Answer(exchange, value, status=status, given=list(response.headers.raw), prepare=prepare)
 

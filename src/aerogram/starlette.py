@@ -92,9 +92,9 @@ def surround(
     app: Starlette, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None], entries: Entries
 ) -> Installation:
     """Put the layer around an application when it starts, and hook its handlers."""
-    if app.middleware_stack is not None or ReplyError in app.exception_handlers:
+    if app.middleware_stack is not None or hasattr(app.state, "aerogram"):
         raise InvalidReply("install once, and before the application has started")
-    installed = Installation(versions, lambda: entries(app.routes, versions, ""))
+    installed = app.state.aerogram = Installation(versions, lambda: entries(app.routes, versions, ""))
     build = app.build_middleware_stack
 
     def build_inside_the_layer() -> App:
@@ -102,13 +102,12 @@ def surround(
         for entry in entries(app.routes, versions, ""):
             directory.add(entry)
             entry.hook()
-        for part in _applications_in(app.routes):
+        for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
         answer = answering(contract, versions, principal)
         return Layer(build(), versions, directory.terms_of, answer, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
-    app.add_exception_handler(ReplyError, _declared)
     return installed
 
 
@@ -192,7 +191,7 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
     if not _holds_json(value):
         return value
     exchange.insist_on_json()
-    if exchange.version == LEGACY:
+    if exchange.is_left_to_the_framework:
         return value
     try:
         data = loads(value.body)

@@ -3,6 +3,7 @@
 import csv
 import io
 import pathlib
+import queue
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Header, HTTPException
@@ -174,16 +175,16 @@ class Task(BaseModel):
 def fastapi_app(**settings):
     """The same routes; `opened` on the application's state tells what became of the dependency."""
     app = FastAPI(**settings)
-    app.state.opened = opened = []
+    app.state.opened = opened = queue.SimpleQueue()
     app.add_middleware(RejectsStrangers)
 
     async def database():
         try:
             yield opened
         except Exception as error:
-            opened.append(f"rolled back: {type(error).__name__}")
+            opened.put(f"rolled back: {type(error).__name__}")
             raise
-        opened.append("committed")
+        opened.put("committed")
 
     @app.get("/search")
     @shapes(reply=from_offset_page)
@@ -204,7 +205,7 @@ def fastapi_app(**settings):
         return limited()
 
     @app.get("/rows")
-    def rows(used: Annotated[list[str], Depends(database)]) -> list[Task]:
+    def rows(used: Annotated[queue.SimpleQueue, Depends(database)]) -> list[Task]:
         return [Task(**row) for row in ROWS]
 
     @app.get("/filtered", response_model=list[Task])
@@ -216,7 +217,7 @@ def fastapi_app(**settings):
         return []
 
     @app.get("/declared/{name}")
-    async def declared(name: str, used: Annotated[list[str], Depends(database)]):
+    async def declared(name: str, used: Annotated[queue.SimpleQueue, Depends(database)]):
         raise DECLARED[name]
 
     @app.get("/raises/{status}")
@@ -224,7 +225,7 @@ def fastapi_app(**settings):
         raise HTTPException(status, "as the app says", {"X-Own": "kept"})
 
     @app.get("/crash")
-    def crash(used: Annotated[list[str], Depends(database)]):
+    def crash(used: Annotated[queue.SimpleQueue, Depends(database)]):
         raise RuntimeError("a secret")
 
     @app.get("/timeout")

@@ -3,7 +3,10 @@
 import pytest
 from small_api import CSV, HEALTH, ROWS, SOURCE, UNWELL, fastapi_app, starlette_app
 from starlette.applications import Starlette
+from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
 from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -129,6 +132,35 @@ def test_the_envelopes_may_be_other_dialects(serve):
     client = serve(app_of(Route("/rows", lambda _: ROWS), legacy="knowledge-1.0", current="response-v2"))
     assert validate(client.get("/rows").content).name == "knowledge-1.0"
     assert validate(client.get("/rows?envelope=v2").content).name == "response-v2"
+
+
+def test_the_legacy_envelope_of_a_fastapi_application_may_be_another_dialect_too(serve):
+    app = fastapi_app()
+    fastapi.install(app, versions=Versions(vendor="acme", legacy="knowledge-1.0"))
+    client = serve(app)
+    for path in ("/rows", "/company/1", "/declared/missing", "/raises/404", "/nowhere"):
+        response = client.get(path)
+        assert validate(response.content).name == "knowledge-1.0"
+        assert response.headers["X-Envelope-Version"] == "v1"
+
+
+class Names(AuthenticationBackend):
+    """Whoever gives a name is that person."""
+
+    async def authenticate(self, conn):
+        return (AuthCredentials(["known"]), SimpleUser(conn.headers["X-Name"])) if "X-Name" in conn.headers else None
+
+
+def test_a_cursor_is_good_for_its_own_caller_only(serve):
+    app = Starlette(
+        routes=[Route("/rows", lambda _: ROWS)], middleware=[Middleware(AuthenticationMiddleware, backend=Names())]
+    )
+    starlette.install(app, versions=Versions(vendor="acme", controls=True))
+    client = serve(app)
+    path = client.get("/rows?envelope=v2&page_size=2", headers={"X-Name": "ann"}).links["next"]["url"]
+    assert client.get(path, headers={"X-Name": "ann"}).status_code == 200
+    for other in ({"X-Name": "bob"}, {}):
+        assert client.get(path, headers=other).status_code == 400
 
 
 def test_callers_shape_replies_where_controls_are_on(serve):

@@ -109,6 +109,8 @@ class Layer:
             LEGACY: dialect_named(versions.legacy),
             CURRENT: dialect_named(versions.current),
         }
+        self.legacy_is_bare = self.speakers[LEGACY].name == "bare"
+        """Whether legacy callers get what the framework makes of a value or an error."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer a request, and see to it that it does."""
@@ -159,8 +161,13 @@ class Exchange(Request):
         return self._held is not None and not self._is_open
 
     @property
+    def is_left_to_the_framework(self) -> bool:
+        """Whether a success of the framework's own making is what this caller is to get."""
+        return self.version == LEGACY and self.layer.legacy_is_bare
+
+    @property
     def _keeps_legacy_failures(self) -> bool:
-        return self.version == LEGACY and not self.choice.as_problem
+        return self.is_left_to_the_framework and not self.choice.as_problem
 
     # what the application sends
 
