@@ -12,7 +12,8 @@ sys.path.insert(0, str(HERE))
 
 
 def names():
-    return sorted(path.stem for path in HERE.glob("*.py") if "def main(" in path.read_text() and path.stem != "__main__")
+    programs = (path for path in HERE.glob("*.py") if path.stem != "__main__" and "def main(" in path.read_text())
+    return sorted(path.stem for path in programs)
 
 
 def run(name):

@@ -6,10 +6,10 @@ import sys
 from dataclasses import asdict
 
 import orjson
-from timing import best
 
 from aerogram import Reply, dialect
 from aerogram.dialects.response_v2 import success_response
+from timing import best
 
 ROW = {
     "id": "task-00123",

@@ -137,9 +137,8 @@ def fixed(rows, mode, budget, sizer):
 
 async def _limited(rows, budget, counter):
     """FastMCP's response limiting, with the byte limit that comes closest to the budget in tokens."""
-    from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
-
     from fastmcp import Client, FastMCP
+    from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
 
     logging.getLogger("fastmcp").setLevel(logging.ERROR)  # it warns at every cut
     best_found = (0, 0)

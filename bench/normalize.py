@@ -11,6 +11,8 @@ import dataclasses
 import statistics
 import time
 
+import fastmcp
+import mcp
 import orjson
 import pydantic
 from fastmcp.tools.function_tool import FunctionTool
@@ -18,8 +20,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, JSONRPCResponse
 
-import fastmcp
-import mcp
 from aerogram.normalize import Output, Policy, normalize_tool_result
 from timing import best
 

@@ -137,7 +137,9 @@ failures = st.builds(
 )
 successes = (
     st.builds(lambda data, said: Reply(data, **said), json_values, _fields)
-    | st.builds(lambda data, why, said: Reply(data, status="empty", empty_reason=why, **said), json_values, _reasons, _fields)
+    | st.builds(
+        lambda data, why, said: Reply(data, status="empty", empty_reason=why, **said), json_values, _reasons, _fields
+    )
     | st.builds(
         lambda data, status, said: Reply(data, status=status, **said),
         json_values,

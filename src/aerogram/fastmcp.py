@@ -26,6 +26,7 @@ from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, sdk_blocks
 
 try:
     import mcp_types
+    from fastmcp import FastMCP
     from fastmcp.exceptions import AuthorizationError, DisabledError, FastMCPError, NotFoundError, ValidationError
     from fastmcp.resources import ResourceContent, ResourceTemplate
     from fastmcp.resources import ResourceResult as Read
@@ -39,8 +40,6 @@ try:
     from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
     from mcp.server.auth.provider import principal_components
     from mcp.shared.exceptions import MCPError
-
-    from fastmcp import FastMCP
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from contextlib import asynccontextmanager
 
+import fastmcp
+import mcp
 import pytest
 from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
-import fastmcp
-import mcp
 from aerogram import Notice, Reply
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client, Retries

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fastmcp
+import mcp
 import pytest
 from fastmcp.client.transports import StdioTransport
 from fastmcp.tools.base import ToolResult as FastMCPResult
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult
 
-import fastmcp
-import mcp
 from aerogram.normalize import Policy, normalize_tool_result, settle
 from normalize.forms_table import ABSENT, ROWS
 from normalize.wire_server import RESOURCES
