@@ -7,7 +7,7 @@ stand in it. What was found is remembered for as long as the file is not touched
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -17,31 +17,24 @@ from aerogram.knowledge.documents import File, read_file
 from aerogram.knowledge.store import Found
 from aerogram.reply import Citation
 
-__all__ = ["Status", "Verifier", "citations_of"]
+__all__ = ["Status", "citations_of", "verify"]
 
 Status: TypeAlias = Literal["verified", "changed", "missing"]
 LARGEST: Final = 64 * 1024 * 1024
 
 
-class Verifier:
-    """Compares stored chunks with the files they came from; `locate` says where a file is."""
-
-    def __init__(self, locate: Callable[[str], Path | None]) -> None:
-        self._locate = locate
-
-    def __call__(self, chunk: Found) -> Status:
-        """Whether the source still has the words of a chunk."""
-        path = self._locate(chunk.file)
-        try:
-            found = path.stat() if path is not None else None
-        except (OSError, ValueError):
-            found = None
-        if path is None or found is None:
-            return "missing"
-        seen = (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        if _checksum(path, seen) == chunk.checksum:
-            return "verified"
-        return "verified" if chunk.text in _words(path, seen, chunk.file).get(chunk.path, "") else "changed"
+def verify(chunk: Found, path: Path | None) -> Status:
+    """Whether the file at a path still has the words of a chunk."""
+    try:
+        found = path.stat() if path is not None else None
+    except (OSError, ValueError):
+        found = None
+    if path is None or found is None:
+        return "missing"
+    seen = (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    if _checksum(path, seen) == chunk.checksum:
+        return "verified"
+    return "verified" if chunk.text in _words(path, seen, chunk.file).get(chunk.path, "") else "changed"
 
 
 def citations_of(chunks: Sequence[Found], statuses: Sequence[Status]) -> tuple[Citation, ...]:

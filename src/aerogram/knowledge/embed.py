@@ -6,6 +6,7 @@ object with the same four members takes its place by setting; its name and dimen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -26,6 +27,8 @@ __all__ = ["Embedder", "NoEmbedder", "StaticEmbedder", "default_embedder", "quan
 BATCH: Final = 512
 LONGEST_TEXT: Final = 20_000
 """Characters of one text that are looked at; chunks are far shorter."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 @runtime_checkable
@@ -94,9 +97,11 @@ class StaticEmbedder:
         return rows
 
     def known(self, text: str) -> float:
-        """The share of pieces that are in the vocabulary."""
-        pieces = self._tokenizer.encode(text[:LONGEST_TEXT], add_special_tokens=False).ids
-        return 1 - pieces.count(self._unknown) / len(pieces) if pieces else 0.0
+        """How whole the words of a text are in the vocabulary: one that falls to pieces is hardly known."""
+        found = self._tokenizer.encode(text[:LONGEST_TEXT], add_special_tokens=False)
+        pieces = [one for one in found.tokens if one.lstrip("#").isalnum() or one == "[UNK]"]
+        known = len(_WORD.findall(text)) - found.ids.count(self._unknown)
+        return min(1.0, max(0, known) / len(pieces)) if pieces else 0.0
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
         import numpy as np

@@ -17,10 +17,14 @@ from aerogram.errors import NotFound, ValidationFailed
 from aerogram.knowledge import documents, graph
 from aerogram.knowledge.documents import File
 
-__all__ = ["Listing", "list_files", "read_bytes", "resolve"]
+__all__ = ["Changing", "Listing", "list_files", "read_bytes", "resolve"]
 
 SUFFIXES: Final = frozenset((*documents.SUFFIXES, *graph.SUFFIXES))
 ATTEMPTS: Final = 3
+
+
+class Changing(UnreadableSource):
+    """A file that is being written; what was known of it stays until it rests."""
 
 
 @dataclass
@@ -72,7 +76,7 @@ def read_bytes(path: Path, file: File, most_bytes: int) -> File:
         same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
         if same and len(content) == after.st_size:
             return File(file.path, after.st_size, after.st_mtime_ns, content)
-    raise UnreadableSource("broken", "it changes while it is read; it is read again at the next run")
+    raise Changing("broken", "it changes while it is read; it is read again at the next run")
 
 
 def _walk(root: Path, listing: Listing, label: str) -> Iterator[Path]:

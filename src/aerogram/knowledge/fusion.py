@@ -2,8 +2,8 @@
 
 Both numbers are on scales of their own. Words are the share of what a query asks for that a chunk has. Closeness in
 meaning is measured against all other chunks: being as close as most are says nothing, so it counts by how far it stands
-out. Meaning is trusted less when the embedder does not know the words of the query; words are trusted less when the
-index does not.
+out. Meaning is trusted less when the embedder hardly knows the words of the query; words that the index does not have
+count against every chunk alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STANDS_OUT: Final = 5.0
 FLOOR: Final = 0.25
 """Below this closeness in meaning, a chunk without any of the words is no result."""
 STRANGE_FLOOR: Final = 0.55
-"""The same for a query of which the index knows no word."""
+"""The same for a query of which the embedder knows no word."""
 DIGITS: Final = 6
 
 
@@ -68,7 +68,7 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
     """The candidates in order; `known` is the share of the query that the embedder knows."""
     import numpy as np
 
-    floor = FLOOR + (STRANGE_FLOOR - FLOOR) * (1 - found.coverage)
+    floor = FLOOR + (STRANGE_FLOOR - FLOOR) * (1 - known)
     if method == "bm25":
         score, kept = found.words, found.words > 0
     elif method == "vector":

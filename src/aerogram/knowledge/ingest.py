@@ -20,7 +20,7 @@ from aerogram.digest.limits import Limits, UnreadableSource
 from aerogram.knowledge.chunks import MOST_TOKENS, Chunk, chunks_of
 from aerogram.knowledge.documents import Document, File, read_file
 from aerogram.knowledge.embed import Embedder, quantise
-from aerogram.knowledge.folder import Listing, list_files, read_bytes
+from aerogram.knowledge.folder import Changing, Listing, list_files, read_bytes
 from aerogram.knowledge.graph import SUFFIXES as GRAPHS
 from aerogram.knowledge.graph import graph_of_documents, graph_of_file
 from aerogram.knowledge.lexicon import index_terms
@@ -94,8 +94,10 @@ class Ingester:
         self.limits = limits or Limits()
         self.counter = counter or best_counter()
 
-    def run(self, root: Path, label: str = "", progress: Progress | None = None) -> Ingested:
-        """Bring the store up to date with what is below a root."""
+    def run(
+        self, root: Path, label: str = "", progress: Progress | None = None, *, others: Sequence[str] = ()
+    ) -> Ingested:
+        """Bring the store up to date with what is below a root; `others` are the labels of other roots."""
         started = time.perf_counter()
         listing = list_files(root, label)
         known = self.store.files()
@@ -108,7 +110,7 @@ class Ingester:
             if progress is not None:
                 progress(finished, len(pending))
         if root.is_dir():
-            self._forget(listing, known, label, done)
+            self._forget(listing, [path for path in known if _is_below(path, label, others)], done)
         done.seconds = time.perf_counter() - started
         return done
 
@@ -132,10 +134,11 @@ class Ingester:
                 batch.touched.append(FileState(file.path, file.size, file.changed_ns, file.checksum))
                 return
             parts, graph = self._contents(file)
+        except Changing as error:
+            done.problems[file.path] = str(error)
+            return
         except UnreadableSource as error:
             done.problems[file.path] = str(error)
-            if error.reason != "missing" and not file.content and before is not None and before.problem is None:
-                return  # it is changing at this moment; what was known of it stays
             batch.states.append(FileState(file.path, file.size, file.changed_ns, "", str(error)))
             return
         if before is None:
@@ -174,13 +177,19 @@ class Ingester:
         rows = self.embedder.embed([f"{chunk.header}\n{chunk.text}" for chunk in chunks])
         return [row.tobytes() for row in quantise(rows)]
 
-    def _forget(self, listing: Listing, known: Mapping[str, FileState], label: str, done: Ingested) -> None:
+    def _forget(self, listing: Listing, ours: Sequence[str], done: Ingested) -> None:
         """Forget the files of this root that are no longer there."""
-        ours = [path for path in known if not label or path.startswith(f"{label}/")]
         gone = [path for path in ours if path not in listing.files and not listing.hides(path)]
         if gone:
             self.store.remove(gone)
         done.removed = len(gone)
+
+
+def _is_below(path: str, label: str, others: Sequence[str]) -> bool:
+    """Whether a path is of the root with this label, and not of a root with a longer one."""
+    if label and not path.startswith(f"{label}/"):
+        return False
+    return not any(other and path.startswith(f"{other}/") for other in others)
 
 
 def _has_changed(file: File, before: FileState | None) -> bool:

@@ -19,7 +19,7 @@ from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.digest.limits import Limits
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
-from aerogram.knowledge.citations import Verifier, citations_of
+from aerogram.knowledge.citations import Status, citations_of, verify
 from aerogram.knowledge.documents import File, read_file
 from aerogram.knowledge.embed import Embedder, embedder_of
 from aerogram.knowledge.filters import Filters
@@ -71,7 +71,6 @@ class Knowledge:
         self._directory: tuple[int, Directory] | None = None
         self._check_embedder()
         self._search = Search(self.store, self.embedder)
-        self._verify = Verifier(self.locate)
 
     def __enter__(self) -> Self:
         return self
@@ -94,34 +93,33 @@ class Knowledge:
 
     def ingest(self, *paths: str | os.PathLike[str], progress: Progress | None = None) -> Ingested:
         """Bring the index up to date with files and folders; without any, with those it has read before."""
-        roots = [resolve(path) for path in paths] or list(self.roots().values())
+        roots = [resolve(path) for path in paths or self.roots().values()]
         total = Ingested()
         for root in roots:
             label = self._label(root if root.is_dir() else root.parent)
+            others = [one for one in self.roots() if one != label]
             ingester = Ingester(self.store, self.embedder, limits=self.limits)
-            _add(total, ingester.run(root, label, progress))
+            _add(total, ingester.run(root, label, progress, others=others))
         if total.has_changed:
             self._find_mentions()
         return total
 
     def roots(self) -> dict[str, Path]:
         """The folders that the index has read, by the label that their files' names begin with."""
-        said = loads(self.store.meta().get("roots", "{}"))
-        return {label: Path(path) for label, path in said.items()}
+        said: str = self.store.meta().get("roots", "{}")
+        return {label: Path(path) for label, path in loads(said).items()}
 
-    def locate(self, file: str) -> Path | None:
-        """Where a file of the index is; nothing outside its root is ever named."""
-        for label, root in sorted(self.roots().items(), reverse=True):
-            if not label or file.startswith(f"{label}/"):
-                path = (root / file.removeprefix(f"{label}/" if label else "")).resolve()
-                return path if path.is_relative_to(root) else None
-        return None
+    def locate(self, *files: str) -> list[Path | None]:
+        """Where files of the index are, or were when they were read."""
+        roots = sorted(self.roots().items(), reverse=True)
+        return [_below(roots, file) for file in files]
 
     # -- the four questions
 
     def search(self, query: str, **asked: Any) -> Reply[Any]:
         """The page of results that a caller asks for; see `search_page`."""
-        return self.search_page(query, **asked).reply
+        with self._search.turn:
+            return self.search_page(query, **asked).reply
 
     def search_page(
         self,
@@ -152,7 +150,8 @@ class Knowledge:
             return Paged(self._nothing(asked, narrowed, searched, window))
         first = _first(searched.ranked, window)
         chunks = self._page(searched.ranked, first, window.size)
-        statuses = [self._verify(chunk) for chunk in chunks] if _cites(cite, mode) or about or mode == "full" else None
+        wanted = _cites(cite, mode) or about or mode == "full"
+        statuses = self._verified(chunks) if wanted else None
         kind = kind_for(mode, fields, about)
         similar = self.store.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
         known = statuses or ["verified"] * len(chunks)
@@ -180,7 +179,7 @@ class Knowledge:
                 remediation="Use chunk ids from a search",
                 details={"missing_ids": missing},
             )
-        statuses = [self._verify(chunk) for chunk in found]
+        statuses = self._verified(found)
         rows = select([chunk_record(one) for one in found], tuple(fields or ()), mode=mode, kind=CHUNK)
         cited = citations_of(found, statuses)
         if missing:
@@ -278,10 +277,16 @@ class Knowledge:
     def _page(self, ranked: Ranked, first: int, size: int) -> list[Found]:
         return self.store.chunks([int(one) for one in ranked.ids[first : first + size]])
 
+    def _verified(self, chunks: Sequence[Found]) -> list[Status]:
+        """Whether the sources of some chunks still say so; each file is looked for once."""
+        files = list({chunk.file for chunk in chunks})
+        paths = dict(zip(files, self.locate(*files), strict=True))
+        return [verify(chunk, paths[chunk.file]) for chunk in chunks]
+
     def _text(self, chunk: Found) -> Any:
-        path = self.locate(chunk.file)
-        if path is None:
-            raise NotFound(f"The file of {chunk.path!r} is no longer there")
+        (path,) = self.locate(chunk.file)
+        if path is None or not any(path.resolve().is_relative_to(root) for root in self.roots().values()):
+            raise NotFound(f"The file of {chunk.path!r} is no longer in its folder")
         file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
         texts = {one.path: one.source for one in read_file(file, self.limits)}
         if chunk.path not in texts:
@@ -329,6 +334,13 @@ class Knowledge:
         return (Action(tool=CHUNKS_TOOL, args={"chunk_ids": places[:FOLLOWED]}), search) if places else (search,)
 
 
+def _below(roots: Sequence[tuple[str, Path]], file: str) -> Path | None:
+    for label, root in roots:
+        if not label or file.startswith(f"{label}/"):
+            return root / file.removeprefix(f"{label}/" if label else "")
+    return None
+
+
 def _add(total: Ingested, one: Ingested) -> None:
     for name in ("added", "changed", "unchanged", "removed", "chunks", "seconds"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
@@ -345,7 +357,7 @@ def _first(ranked: Ranked, window: Window) -> int:
     if window.after is None:
         return window.offset
     score, identity = window.after
-    return ranked.after(float(score), int(identity))
+    return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
 
 
 def _page_of(pager: Pager, ranked: Ranked, first: int, shown: int, window: Window) -> Page:

@@ -18,17 +18,22 @@ from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.fusion import Method, Ranked, fuse
 from aerogram.knowledge.lexicon import query_terms
 from aerogram.knowledge.store import Store
+from aerogram.knowledge.turnstile import Turnstile
 from aerogram.reply import EmptyReason
 
 __all__ = ["Search", "Searched", "checked_query"]
 
 LONGEST_QUERY: Final = 500
-BY_WORDS: Final = 5_000
 BY_MEANING: Final = 1_000
-"""How many of the best by words and by meaning are results; together they are what can be paged through."""
+BY_WORDS: Final = 1_000
+LISTED: Final = 10_000
+A_LISTING: Final = 2
+"""How many of the best by meaning and by words are results. A query of one or two terms is a listing that somebody may
+page through to its end; behind a longer one comes a tail of chunks with one of its words, which nobody wants whole.
+"""
 REMEMBERED: Final = 128
 CALLERS: Final = 2
-"""How many rankings are made at the same time; more would only take the processor from each other."""
+"""How many searches run at the same time; more would only take the processor from each other."""
 
 
 class Searched(NamedTuple):
@@ -46,7 +51,7 @@ class Search:
         self.embedder = embedder
         self._remembered: OrderedDict[Any, Ranked] = OrderedDict()
         self._guard = threading.Lock()
-        self._turn = threading.BoundedSemaphore(CALLERS)
+        self.turn = Turnstile(CALLERS)
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Searched:
         """All results of a query, the best first."""
@@ -56,8 +61,7 @@ class Search:
             if known is not None:
                 self._remembered.move_to_end(key)
                 return Searched(known, cached=True)
-        with self._turn:
-            ranked = self._rank(query, filters, method)
+        ranked = self._rank(query, filters, method)
         with self._guard:
             self._remembered[key] = ranked
             while len(self._remembered) > REMEMBERED:
@@ -68,7 +72,8 @@ class Search:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.known(query) if vector is not None else 0.0
-        found = self.store.candidates(terms, vector, filters, BY_WORDS, BY_MEANING)
+        by_words = LISTED if len(terms) <= A_LISTING else BY_WORDS
+        found = self.store.candidates(terms, vector, filters, by_words, BY_MEANING)
         return fuse(found, known, method)
 
     def _vector(self, query: str) -> bytes | None:

@@ -118,11 +118,14 @@ class EmbeddedStore:
         places, there = matrix.places(scores.ids)
         places = places[there]
         close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
-        near = self._nearest(matrix, close, filters, by_meaning) if vector else np.zeros(0, np.int64)
-        near = near[~np.isin(near, places)]
+        background, spread = (float(close.mean()), float(close.std())) if len(close) else (0.0, 0.0)
+        wanted = close if filters.is_open else np.where(self._allowed(matrix, filters), close, 0)
+        near = _largest(wanted, by_meaning, background + 2 * spread)
+        seen = np.zeros(len(matrix.ids), np.bool_)
+        seen[places] = True
+        near = near[~seen[near]]
         chosen = np.concatenate([places, near])
         words = np.concatenate([scores.words[there], np.zeros(len(near), np.float32)])
-        background, spread = (float(close.mean()), float(close.std())) if len(close) else (0.0, 0.0)
         return Candidates(matrix.ids[chosen], words, close[chosen], scores.unknown, scores.coverage, background, spread)
 
     def chunks(self, ids: Iterable[int]) -> list[Found]:
@@ -268,18 +271,6 @@ class EmbeddedStore:
             return newer, generation
         return (now.matrix.mended(removed, newer) if removed or rows else now.matrix), generation
 
-    def _nearest(self, matrix: Matrix, close: Numbers, filters: Filters, limit: int) -> Ids:
-        """The places of the nearest chunks that pass the filters."""
-        import numpy as np
-
-        allowed = None if filters.is_open else self._allowed(matrix, filters)
-        scores = close if allowed is None else np.where(allowed, close, 0)
-        if len(scores) > limit:
-            near = np.argpartition(scores, len(scores) - limit)[len(scores) - limit :]
-        else:
-            near = np.arange(len(scores))
-        return near[scores[near] > 0]
-
     def _allowed(self, matrix: Matrix, filters: Filters) -> NDArray[np.bool_]:
         import numpy as np
 
@@ -287,6 +278,18 @@ class EmbeddedStore:
 
     def _bytes(self) -> int:
         return sum(one.stat().st_size for one in self.folder.rglob("*") if one.is_file())
+
+
+def _largest(values: Numbers, count: int, guess: float) -> Ids:
+    """The places of the largest values above nothing; looking above a good guess first saves most of the work."""
+    import numpy as np
+
+    places = np.flatnonzero(values > guess)
+    if len(places) < count:
+        places = np.flatnonzero(values > 0)
+    if len(places) <= count:
+        return places
+    return places[np.argpartition(values[places], len(places) - count)[len(places) - count :]]
 
 
 def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterator[Posting]:

@@ -123,9 +123,9 @@ class Keywords:
         if not known:
             return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
         hits = searcher.search(self._query(terms, filters), limit, count=False).hits
-        ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
-        scores = np.array([score for score, _ in hits], np.float32)
-        return Scores(ids, np.tanh(scores / earned), unknown, known / earned)
+        scores, places = zip(*hits, strict=True) if hits else ((), ())
+        ids = np.fromiter(searcher.fast_field_values("id", list(places)), np.int64, len(hits))
+        return Scores(ids, np.tanh(np.fromiter(scores, np.float32, len(hits)) / earned), unknown, known / earned)
 
     def _frequency(self, searcher: Any, term: Term) -> int:
         return int(sum(searcher.doc_freq("body", form) for form in term.forms))

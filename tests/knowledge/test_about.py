@@ -1,0 +1,124 @@
+"""What a result says about itself: each number moves with its evidence, in the stated direction."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from knowledge.documents import GUIDE
+
+from aerogram.dialects.knowledge_v1 import ConfidenceScore, DeduplicationInfo, RankingContext
+
+QUERY = "How long is an access token valid?"
+
+
+def best(index, query=QUERY, **asked):
+    return index.search(query, response_mode="full", **asked).data[0]
+
+
+def reread(index, write, text):
+    write({"guides/token.md": text})
+    index.ingest()
+
+
+def test_the_three_parts_are_those_of_the_contract(small):
+    row = best(small)
+    ConfidenceScore.model_validate(row["confidence"], strict=True)
+    RankingContext.model_validate(row["ranking"], strict=True)
+    DeduplicationInfo.model_validate(row["deduplication"], strict=True)
+
+
+def test_they_come_in_every_mode_but_ids_only_when_asked_for(small):
+    for mode in ("metadata", "preview", "full"):
+        assert {"confidence", "ranking", "deduplication"} <= set(small.search("token", response_mode=mode, about=True).data[0])
+    assert "confidence" not in small.search("token", response_mode="metadata").data[0]
+    assert "confidence" not in small.search("token", response_mode="ids_only", about=True).data[0]
+
+
+def test_a_stronger_match_is_more_reliable(small):
+    strong = best(small, "access token valid for fifteen minutes")
+    weak = best(small, "token zebras xylophones")
+    assert strong["confidence"]["score_reliability"] > weak["confidence"]["score_reliability"]
+
+
+@pytest.mark.parametrize("line", ["publisher: Platform Group\n", "license: CC-BY-4.0\n", "date: 2026-05-01\n"])
+def test_a_source_that_says_less_of_itself_has_less_quality(small, write, line):
+    before = best(small)["confidence"]["source_quality"]
+    reread(small, write, GUIDE.replace(line, ""))
+    assert best(small)["confidence"]["source_quality"] < before
+
+
+def test_a_source_that_no_longer_says_so_has_less_quality(small, write):
+    before = best(small)["confidence"]["source_quality"]
+    write({"guides/token.md": GUIDE.replace("fifteen minutes", "one hour")})
+    assert best(small)["confidence"]["source_quality"] < before
+
+
+def test_newer_is_more_recent_and_undated_is_neither(small, write):
+    def recency(day):
+        reread(small, write, GUIDE.replace("date: 2026-05-01\n", f"date: {day}\n" if day else ""))
+        return best(small)["confidence"]["recency"]
+
+    today = dt.datetime.now(dt.UTC).date()
+    ages = [recency(today - dt.timedelta(days=days)) for days in (0, 365, 730, 3650)]
+    assert ages == sorted(ages, reverse=True)
+    assert ages[0] == 1.0
+    assert ages[2] == pytest.approx(0.5, abs=0.01)
+    assert recency(None) == 0.3
+    assert recency(today + dt.timedelta(days=400)) == 1.0
+
+
+def test_percentiles_run_over_the_whole_result_set_and_not_over_the_page(small):
+    pages, cursor = [], None
+    while True:
+        reply = small.search("token apples", page_size=1, about=True, cursor=cursor)
+        pages += [row["ranking"]["percentile"] for row in reply.data]
+        cursor = reply.page.cursor
+        if cursor is None:
+            break
+    whole = [row["ranking"]["percentile"] for row in small.search("token apples", page_size=50, about=True).data]
+    assert pages == whole
+    assert (whole[0], whole[-1]) == (100, 0)
+    assert whole == sorted(whole, reverse=True)
+
+
+def test_the_explanation_names_what_matched(small):
+    assert best(small, "apples picked October", method="bm25")["ranking"]["explanation"].endswith("keyword match")
+    assert best(small, "apples picked October", method="vector")["ranking"]["explanation"].endswith("semantic match")
+    assert best(small, "apples picked October", method="vector")["ranking"]["score_method"] == "vector"
+
+
+def test_a_duplicate_knows_the_better_one(index, write):
+    text = "The ferry leaves the northern pier at six in the morning and returns at noon, unless there is fog. " * 3
+    index.ingest(write({"a.md": text + "Dogs ride free.", "b.md": text + "Dogs ride on deck."}))
+    first, second = index.search("ferry pier morning", response_mode="full").data
+    assert first["deduplication"]["is_duplicate"] is False
+    assert second["deduplication"]["is_duplicate"] is True
+    assert second["deduplication"]["similar_chunk_ids"] == [first["chunk_id"]]
+    assert second["deduplication"]["confidence"] > 0.8
+    write({"b.md": "Something else about a ferry, a pier and the morning."})
+    index.ingest()
+    for row in index.search("ferry pier morning", response_mode="full").data:
+        assert row["deduplication"] == {"is_duplicate": False, "similar_chunk_ids": [], "confidence": 0.0}
+
+
+def test_citations_name_the_source_and_the_results_it_stands_for(small):
+    reply = small.search("token credential desk", response_mode="preview", filters={"path": "guides"})
+    (citation,) = reply.citations
+    assert (citation.source_id, citation.title, citation.publisher) == ("guides/token.md", "Token Guide", "Platform Group")
+    assert (citation.license, citation.source_url) == ("CC-BY-4.0", "https://docs.example.test/tokens")
+    assert citation.field_paths == tuple(f"/results/{place}" for place in range(len(reply.data)))
+    assert citation.checksum.startswith("sha256:")
+    assert citation.verification_status == "verified"
+
+
+def test_a_citation_says_when_the_source_has_changed_or_gone(small, write):
+    def status():
+        return small.search(QUERY, response_mode="preview", page_size=1).citations[0].verification_status
+
+    folder = write({"guides/token.md": GUIDE.replace("stolen", "lost")})
+    assert status() == "verified"  # the cited words still stand in it
+    write({"guides/token.md": GUIDE.replace("fifteen", "twenty")})
+    assert status() == "changed"
+    (folder / "guides/token.md").unlink()
+    assert status() == "missing"

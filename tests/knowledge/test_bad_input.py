@@ -1,0 +1,253 @@
+"""Bad input: queries, files, folders and disks as they should not be."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from knowledge.documents import GUIDE, HARVEST
+
+from aerogram.digest.limits import Limits
+from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram.knowledge import Knowledge, NoEmbedder
+
+needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\0\0", "\n\t", "x" * 501, None, 5, ["token"]], ids=repr)
+def test_a_query_has_one_to_five_hundred_characters(small, query):
+    with pytest.raises(ValidationFailed) as refused:
+        small.search(query)
+    assert refused.value.details["field"] == "query"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "the of and",
+        "a",
+        '"access token" AND NOT (valid OR *)',
+        "body:token~2^5 [a TO b] {",
+        "'; DROP TABLE chunks; --",
+        "%_\\",
+        "to\0ken",
+        "\ud800 token",
+        "!!! ???",
+        "🔑" * 100,
+        "token " * 83,
+        "-" * 500,
+        "\u202etoken",
+    ],
+    ids=ascii,
+)
+@pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
+def test_any_other_query_is_answered(small, query, method):
+    reply = small.search(query, method=method, response_mode="full")
+    assert reply.status in ("ok", "empty")
+    assert small.search("access token").status == "ok"
+
+
+def test_only_small_words_are_looked_for_when_there_are_no_others(small):
+    assert small.search("at the", method="bm25").status == "ok"
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"colour": "red"}, {"path": "../secret"}, {"path": "/etc"}, {"after": "yesterday"}, {"category": 7}, {"path": ["\0"]}],
+    ids=str,
+)
+def test_wrong_filters_are_refused(small, filters):
+    with pytest.raises(ValidationFailed):
+        small.search("token", filters=filters)
+
+
+def test_a_filter_is_no_pattern(small):
+    assert small.search("token", filters={"path": "%"}).status == "empty"
+    assert small.search("token", filters={"path": "guide_"}).status == "empty"
+
+
+@pytest.mark.parametrize("asked", [{"response_mode": "verbose"}, {"method": "magic"}, {"cursor": "nonsense"}], ids=str)
+def test_wrong_settings_are_refused(small, asked):
+    with pytest.raises(ValidationFailed):
+        small.search("token", **asked)
+
+
+@pytest.mark.parametrize("ids", [[], [-1], ["1"], [True], [1.5], list(range(51)), None, [2**63]], ids=repr)
+def test_chunk_ids_are_one_to_fifty_whole_numbers(small, ids):
+    with pytest.raises(ValidationFailed):
+        small.chunks(ids)
+
+
+def test_one_bad_file_is_told_and_does_not_stop_the_rest(write, index):
+    done = index.ingest(
+        write(
+            {
+                "good.md": GUIDE,
+                "broken.pdf": b"%PDF-1.4 broken",
+                "binary.txt": bytes(range(256)) * 40,
+                "broken.jsonl": '{"text": "fine"}\nnot json\n',
+                "textless.jsonl": '{"number": 1}\n',
+                "other.json": '{"hello": "world"}',
+                "broken.json": "{",
+                "empty.md": "",
+                "blank.txt": " \n\n ",
+            }
+        )
+    )
+    told = set(done.problems)
+    assert told == {"broken.pdf", "binary.txt", "broken.jsonl", "textless.jsonl", "other.json", "broken.json"}
+    assert "line 2" in done.problems["broken.jsonl"]
+    assert index.search("access token").data[0]["source_file"] == "good.md"
+    assert set(index.ingest().problems) == told  # still told, though nothing was read again
+
+
+def test_a_file_that_is_mended_is_read(write, index):
+    index.ingest(write({"a.jsonl": "broken"}))
+    write({"a.jsonl": '{"text": "Mended with glue."}'})
+    assert index.ingest().problems == {}
+    assert index.search("glue").status == "ok"
+
+
+def test_a_file_over_the_limit_is_told_before_it_is_read(write, tmp_path):
+    folder = write({"small.md": HARVEST})
+    with (folder / "huge.txt").open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    with Knowledge(tmp_path / "index") as index:
+        done = index.ingest(folder)
+    assert list(done.problems) == ["huge.txt"]
+    assert "104,857,600 bytes" in done.problems["huge.txt"]
+    assert done.added == 1
+
+
+def test_a_file_that_cannot_be_read_any_more_loses_its_chunks(write, tmp_path):
+    folder = write({"a.md": GUIDE})
+    with Knowledge(tmp_path / "index", limits=Limits(max_bytes=10_000)) as index:
+        index.ingest(folder)
+        write({"a.md": "x" * 20_000})
+        assert list(index.ingest().problems) == ["a.md"]
+        assert index.search("access token valid").status == "empty"
+
+
+def test_links_out_of_the_folder_are_not_followed(write, index, tmp_path):
+    (tmp_path / "secret.md").write_text("# Secret\n\nThe password is swordfish.\n")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "diary.md").write_text("# Diary\n\nDear swordfish.\n")
+    folder = write({"a.md": GUIDE})
+    (folder / "out.md").symlink_to(tmp_path / "secret.md")
+    (folder / "outside").symlink_to(tmp_path / "private")
+    (folder / "loop.md").symlink_to(folder / "loop.md")
+    (folder / "inside.md").symlink_to(folder / "a.md")
+    done = index.ingest(folder)
+    assert set(done.problems) == {"out.md", "loop.md"}
+    assert sorted(index.store.files()) == ["a.md", "inside.md"]
+    assert index.search("swordfish", method="bm25").status == "empty"
+
+
+async def test_a_file_that_became_a_link_out_of_the_folder_is_not_read_for_a_digest(write, index, tmp_path):
+    (tmp_path / "secret.md").write_text("# Secret\n\nThe password is swordfish.\n")
+    folder = write({"a.md": GUIDE})
+    index.ingest(folder)
+    (folder / "a.md").unlink()
+    (folder / "a.md").symlink_to(tmp_path / "secret.md")
+    with pytest.raises(NotFound):
+        await index.digest("a.md", "What is the password?")
+
+
+def test_special_files_and_hidden_ones_are_passed_over(write, index):
+    folder = write({"a.md": GUIDE, ".git/b.md": HARVEST, ".hidden.md": HARVEST})
+    os.mkfifo(folder / "pipe.md")
+    done = index.ingest(folder)
+    assert done.problems == {"pipe.md": "it is not a regular file"}
+    assert list(index.store.files()) == ["a.md"]
+
+
+@needs_permissions
+def test_an_unreadable_folder_is_told_and_what_was_known_stays(write, index):
+    folder = write({"open/a.md": GUIDE, "shut/b.md": HARVEST})
+    index.ingest(folder)
+    (folder / "shut").chmod(0)
+    try:
+        done = index.ingest()
+    finally:
+        (folder / "shut").chmod(0o700)
+    assert list(done.problems) == ["shut"]
+    assert done.removed == 0
+    assert index.search("apples").data[0]["source_file"] == "shut/b.md"
+
+
+def test_a_root_that_is_not_there_is_refused_and_forgets_nothing(small, tmp_path, write):
+    with pytest.raises(NotFound):
+        small.ingest(tmp_path / "nowhere")
+    with pytest.raises(ValidationFailed):
+        small.ingest("nul\0")
+    assert small.search("apples").status == "ok"
+
+
+def test_a_root_that_went_away_forgets_nothing(small, tmp_path):
+    (tmp_path / "docs").rename(tmp_path / "elsewhere")
+    with pytest.raises(NotFound):
+        small.ingest()
+    assert small.search("apples").status == "ok"
+
+
+def test_a_file_that_changes_while_it_is_read_is_never_half_read(write, index):
+    """A writer goes on rewriting a file; whatever is stored of it is one of the two whole versions."""
+    versions = [("Alpha ends well. " * 3_000).strip(), ("Omega ends well. " * 5_000).strip()]
+    folder = write({"a.txt": versions[0]})
+    stop = threading.Event()
+
+    def rewrite():
+        turn = 0
+        while not stop.is_set():
+            turn += 1
+            (folder / "a.txt").write_text(versions[turn % 2])
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        for _ in range(5):
+            index.ingest(folder)
+            stored = " ".join(chunk.text for chunk in index.store.chunks_of("a.txt"))
+            assert stored in ("", *versions) or set(stored.split()) in ({"Alpha", "ends", "well."}, {"Omega", "ends", "well."})
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_another_embedder_than_before_is_refused_with_what_to_do(small, tmp_path):
+    small.close()
+    with pytest.raises(Conflict) as refused:
+        Knowledge(tmp_path / "index", embedder=NoEmbedder())
+    assert "minilm-static-256/256" in str(refused.value)
+    assert refused.value.remediation
+
+
+def test_a_full_disk_leaves_the_index_as_it_was(write, index, tmp_path):
+    """The limit on file sizes stands for a full disk; the process that meets it says so in one line."""
+    folder = write({"a.md": GUIDE})
+    index.ingest(folder)
+    before = index.search("access token", page_size=50).data
+    write({f"big{n}.txt": f"Line {n} of a long tale. " * 20_000 for n in range(4)})
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "aerogram", "ingest", str(folder), "--index", str(tmp_path / "index")],
+        preexec_fn=limited,  # noqa: PLW1509  # it only sets a limit
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "disk" in done.stderr
+    assert index.search("access token", page_size=50).data == before
+    assert index.ingest(folder).added == 4
+    assert index.check().is_sound

@@ -1,0 +1,200 @@
+"""Ingest: what is read, how it is cut, and what happens when files change."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+from knowledge.documents import GUIDE, HARVEST
+
+from aerogram.knowledge import Knowledge
+from aerogram.knowledge.watch import watch
+from aerogram.tokens import best_counter
+
+
+def headers(index, path):
+    return [chunk.header for chunk in index.store.chunks_of(path)]
+
+
+def words(index, path):
+    return " ".join(chunk.text for chunk in index.store.chunks_of(path))
+
+
+def ids(index):
+    return {(chunk.path, chunk.text): chunk.id for chunk in index.store.chunks(range(1, 500))}
+
+
+def test_every_kind_of_document_is_read(write, index):
+    from digest_pdf import write_pdf
+
+    folder = write(
+        {
+            "a.md": "# Alpha\n\nMarkdown about walnuts.\n",
+            "b.html": "<html><head><title>Beta</title></head><body><h1>Beta</h1><h2>Nuts</h2><p>About hazel.</p></body>",
+            "c.txt": "Plain text about almonds.\n",
+            "d.rst": "Delta\n=====\n\nNuts\n----\n\nAbout pecans.\n",
+            "e.pdf": write_pdf(["About cashews on the first page.", "About pistachios on the second page."]),
+            "f.jsonl": '{"id": "one", "title": "Zeta", "text": "About chestnuts."}\n{"text": "About macadamia."}\n',
+        }
+    )
+    done = index.ingest(folder)
+    assert (done.added, done.problems) == (6, {})
+    assert headers(index, "a.md") == ["Alpha"]
+    assert headers(index, "b.html") == ["Beta > Nuts"]
+    assert headers(index, "d.rst") == ["Delta > Nuts"]
+    assert [header.split(" > ")[1] for header in headers(index, "e.pdf")] == ["page 1", "page 2"]
+    assert words(index, "c.txt") == "Plain text about almonds."
+    assert words(index, "f.jsonl#one") == "About chestnuts."
+    assert words(index, "f.jsonl#2") == "About macadamia."
+
+
+def test_front_matter_and_folders_say_what_a_document_is(small):
+    guide = small.store.chunks_of("guides/token.md")[0]
+    assert (guide.title, guide.category, guide.publisher) == ("Token Guide", "security", "Platform Group")
+    assert (guide.license, guide.dated, guide.url) == ("CC-BY-4.0", "2026-05-01", "https://docs.example.test/tokens")
+    harvest = small.store.chunks_of("farm/harvest.md")[0]
+    assert (harvest.title, harvest.category, harvest.license) == ("Harvest", "farm", None)
+
+
+@pytest.mark.parametrize(
+    "front", ["---\n: [broken\n---\n", "---\na: &x [1]\nb: *x\n---\n", "+++\nbroken = \n+++\n"], ids=str.strip
+)
+def test_front_matter_that_cannot_be_read_is_told_and_loses_nothing(write, index, front):
+    done = index.ingest(write({"a.md": f"{front}\n# Title\n\nThe words stay.\n"}))
+    assert "front matter cannot be read" in done.notes["a.md"]
+    assert "The words stay." in words(index, "a.md")
+
+
+def test_chunks_follow_sections_and_sentences_and_keep_the_limit(write, index):
+    sentences = [f"Sentence number {n} tells of the {n}th bridge over the river." for n in range(120)]
+    index.ingest(write({"a.md": f"# River\n\n## Bridges\n\n{' '.join(sentences)}\n\n## Fish\n\nThere are pike.\n"}))
+    chunks = index.store.chunks_of("a.md")
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert {chunk.total for chunk in chunks} == {len(chunks)}
+    assert len(chunks) > 3
+    assert all(chunk.tokens <= 256 and chunk.text.endswith(".") for chunk in chunks)
+    assert [chunk.tokens for chunk in chunks] == [best_counter().count(chunk.text) for chunk in chunks]
+    assert " ".join(chunk.text for chunk in chunks[:-1]) == " ".join(sentences)
+    assert chunks[-1].header == "River > Fish"
+
+
+def test_a_heading_inside_code_is_no_section(write, index):
+    index.ingest(write({"a.md": "# Shell\n\nRun it:\n\n```\n# not a heading\nls\n```\n\nThen wait for it to end.\n"}))
+    assert headers(index, "a.md") == ["Shell"]
+
+
+def test_unchanged_files_are_skipped_even_when_only_their_time_changed(write, index):
+    folder = write({"a.md": GUIDE, "b.md": HARVEST})
+    index.ingest(folder)
+    os.utime(folder / "a.md", ns=(1, 1))
+    before = index.store.generation
+    again = index.ingest(folder)
+    assert (again.unchanged, again.files, again.chunks) == (2, 0, 0)
+    assert index.store.generation == before
+
+
+def test_ids_survive_restarts_changes_and_reingest(write, tmp_path):
+    folder = write({"a.md": GUIDE, "b.md": HARVEST})
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(folder)
+        before = ids(index)
+    write({"a.md": GUIDE.replace("fifteen", "twenty")})
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest()
+        after = ids(index)
+    assert {key: after[key] for key in before.keys() & after.keys()} == {
+        key: before[key] for key in before.keys() & after.keys()
+    }
+    fresh = after.keys() - before.keys()
+    assert len(fresh) == 1
+    assert after[fresh.pop()] not in before.values()
+
+
+def test_a_file_that_comes_back_has_its_old_ids(write, index):
+    folder = write({"a.md": GUIDE, "b.md": HARVEST})
+    index.ingest(folder)
+    before = ids(index)
+    (folder / "a.md").unlink()
+    assert index.ingest().removed == 1
+    write({"c.md": "# Other\n\nSomething else entirely.\n"})
+    index.ingest()
+    write({"a.md": GUIDE})
+    index.ingest()
+    after = ids(index)
+    assert {key: after[key] for key in before} == before
+    assert len(set(after.values())) == len(after)
+
+
+def test_what_is_deleted_is_no_longer_found(write, index):
+    folder = write({"a.md": GUIDE, "b.md": HARVEST})
+    index.ingest(folder)
+    assert index.search("apples cellar").data[0]["source_file"] == "b.md"
+    (folder / "b.md").unlink()
+    index.ingest()
+    assert all(row["source_file"] != "b.md" for row in index.search("apples cellar").data)
+
+
+def test_several_roots_keep_their_names_apart(tmp_path, index):
+    for name, text in (("one", "# Pears\n\nPears are green.\n"), ("two", "# Plums\n\nPlums are blue.\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(text)
+    index.ingest(tmp_path / "one")
+    index.ingest(tmp_path / "two")
+    assert sorted(index.store.files()) == ["a.md", "two/a.md"]
+    (tmp_path / "one" / "a.md").unlink()
+    assert index.ingest(tmp_path / "two").removed == 0
+    assert index.ingest(tmp_path / "one").removed == 1
+    assert sorted(index.store.files()) == ["two/a.md"]
+
+
+def test_one_file_can_be_read_alone_and_others_stay(write, index):
+    folder = write({"a.md": GUIDE, "b.md": HARVEST})
+    index.ingest(folder)
+    write({"a.md": GUIDE.replace("fifteen", "twenty")})
+    done = index.ingest(folder / "a.md")
+    assert (done.changed, done.removed) == (1, 0)
+    assert sorted(index.store.files()) == ["a.md", "b.md"]
+
+
+def test_progress_is_told_to_the_end(write, index):
+    seen = []
+    index.ingest(write({f"{n}.md": f"# Note {n}\n\nText {n}.\n" for n in range(5)}), progress=lambda *at: seen.append(at))
+    assert seen[-1] == (5, 5)
+
+
+def test_near_duplicates_are_found_by_their_text(write, index):
+    text = "The ferry leaves the northern pier at six in the morning and returns at noon, unless there is fog. " * 3
+    other = "Bread is baked in a wood oven by three people who have known each other since school. " * 3
+    index.ingest(
+        write({"a.md": text + "Dogs ride free.", "b.md": text + "Dogs ride on deck.", "c.md": other + "Dogs wait."})
+    )
+    a, b, c = (index.store.chunks_of(path)[0].id for path in ("a.md", "b.md", "c.md"))
+    similar = index.store.similar([a, b, c])
+    assert [other for other, _ in similar[a]] == [b]
+    assert [other for other, _ in similar[b]] == [a]
+    assert 0.8 < similar[a][0][1] < 1
+    assert similar[c] == []
+
+
+def test_watching_follows_changes(write, index):
+    folder = write({"a.md": GUIDE})
+    index.ingest(folder)
+    told, stop, ready = [], threading.Event(), threading.Event()
+
+    def tell(done):
+        told.append(done)
+        ready.set()
+
+    thread = threading.Thread(target=watch, args=(index, tell, stop))
+    thread.start()
+    try:
+        for attempt in range(50):  # the watcher needs a moment before it sees anything
+            write({"b.md": HARVEST + f"\nAttempt {attempt}.\n"})
+            if ready.wait(0.5):
+                break
+    finally:
+        stop.set()
+        thread.join()
+    assert told
+    assert index.search("apples").data[0]["source_file"] == "b.md"

@@ -1,0 +1,194 @@
+"""Search: what is found, in which order, with which scores, and what is said when nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from aerogram.dialects import dialect
+from aerogram.dialects.knowledge_v1 import (
+    SearchResultFull,
+    SearchResultIDs,
+    SearchResultMetadata,
+    SearchResultPreview,
+)
+from aerogram.errors import InvalidFields, NotFound
+from aerogram.knowledge import Knowledge, NoEmbedder
+
+
+def files(reply):
+    return [row["source_file"] for row in reply.data]
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("How long is an access token valid?", "guides/token.md"),
+        ("what to do with a stolen credential", "guides/token.md"),
+        ("storing apples", "farm/harvest.md"),
+        ("有効期限", "ja/token.md"),
+        ("トークンの更新", "ja/token.md"),
+        ("Frist für den Vertrag", "de/vertrag.md"),
+        ("vertrage kundigen", "de/vertrag.md"),
+    ],
+)
+def test_a_question_finds_its_document(small, query, path):
+    assert files(small.search(query))[0] == path
+
+
+def test_words_in_other_forms_are_found(small):
+    """Stems per language: neither `picking apple` nor `Vertrag` stands in a document as it is."""
+    assert files(small.search("picking apple", method="bm25"))[0] == "farm/harvest.md"
+    assert files(small.search("Vertrag", method="bm25"))[0] == "de/vertrag.md"
+
+
+def test_meaning_finds_what_shares_no_word(small):
+    reply = small.search("password theft", method="vector")
+    assert files(reply)[0] == "guides/token.md"
+    assert small.search("password theft", method="bm25").status == "empty"
+
+
+@pytest.mark.parametrize(
+    ("mode", "model"),
+    [
+        ("ids_only", SearchResultIDs),
+        ("metadata", SearchResultMetadata),
+        ("preview", SearchResultPreview),
+        ("full", SearchResultFull),
+    ],
+)
+def test_each_mode_is_a_record_of_the_contract(small, mode, model):
+    reply = small.search("token", response_mode=mode)
+    assert reply.data
+    for row in reply.data:
+        model.model_validate(row, strict=True)
+        assert set(row) <= set(model.model_fields)
+    dialect("knowledge-1.0").validate(dialect("knowledge-1.0").encode(reply.complete()))
+
+
+def test_only_the_fields_that_were_asked_for_are_shown(small):
+    reply = small.search("token", fields=["chunk_id", "source_file", "confidence"])
+    assert set(reply.data[0]) == {"chunk_id", "source_file", "confidence"}
+    with pytest.raises(InvalidFields) as refused:
+        small.search("token", fields=["chunk_text"])
+    assert "source_file" in refused.value.details["allowed_fields"]
+
+
+def test_scores_are_shares_that_order_the_results(small):
+    rows = small.search("How long is an access token valid?", response_mode="full").data
+    scores = [row["hybrid_score"] for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= row[name] <= 1 for row in rows for name in ("hybrid_score", "bm25_score", "similarity_score"))
+    assert rows[0]["bm25_score"] > rows[-1]["bm25_score"]
+    assert {row["score_type"] for row in rows} == {"hybrid"}
+
+
+def test_a_score_does_not_depend_on_the_page(small):
+    whole = small.search("token apples", page_size=50).data
+    single = []
+    cursor = None
+    while True:
+        reply = small.search("token apples", page_size=1, cursor=cursor)
+        single += reply.data
+        cursor = reply.page.cursor
+        if cursor is None:
+            break
+    assert single == whole
+
+
+def test_a_better_match_has_a_higher_word_score(small):
+    """The whole question in one sentence says more than one word of it."""
+    one = small.search("fifteen zebras gallop", response_mode="full").data[0]
+    all_ = small.search("access token valid fifteen minutes", response_mode="full").data[0]
+    assert all_["bm25_score"] > one["bm25_score"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"category": "security"}, ["guides/token.md"]),
+        ({"category": ["Security", "farm"]}, ["guides/token.md", "farm/harvest.md"]),
+        ({"path": "farm"}, ["farm/harvest.md"]),
+        ({"path": "farm/harvest.md"}, ["farm/harvest.md"]),
+        ({"license": "cc-by-4.0"}, ["guides/token.md"]),
+        ({"after": "2026-05-01", "before": "2026-05-01"}, ["guides/token.md"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["hybrid", "vector", "bm25"])
+def test_filters_hold_for_words_and_for_meaning(small, filters, expected, method):
+    found = set(files(small.search("token apples credential cellar", filters=filters, method=method, page_size=50)))
+    assert found
+    assert found <= set(expected)
+
+
+def test_an_answer_without_results_says_why(small, tmp_path):
+    assert small.search("xylophone", method="bm25").empty_reason == "no_match"
+    narrow = small.search("apples", filters={"category": "security", "after": "2027-01-01"})
+    assert (narrow.empty_reason, narrow.retry_with) == ("filters_too_narrow", {"query": "apples"})
+    blocked = small.search("token", filters={"license": "MIT", "category": "security"})
+    assert blocked.empty_reason == "license_blocked"
+    assert blocked.retry_with == {"query": "token", "filters": {"category": ["security"]}}
+    assert blocked.actions[0].args == blocked.retry_with
+    with Knowledge(tmp_path / "nothing") as empty:
+        assert empty.search("token").empty_reason == "source_unavailable"
+
+
+def test_terms_that_nobody_has_are_echoed_and_left_out_of_the_retry(small):
+    reply = small.search("token xylophone")
+    assert reply.query_echo.unparsed_terms == ("xylophone",)
+    assert reply.query_echo.normalized_input == {"query": "token xylophone"}
+    nothing = small.search("xylophone zither", method="bm25")
+    assert nothing.query_echo.unparsed_terms == ("xylophone", "zither")
+
+
+def test_a_query_of_strange_words_finds_nothing_rather_than_anything(small):
+    assert small.search("zzyzx qwrtp").status == "empty"
+
+
+def test_weak_results_carry_a_warning(small):
+    reply = small.search("a recipe for soup with cellar vegetables and a long walk by the sea")
+    assert [notice.code for notice in reply.notices] == ["LOW_QUALITY_RESULTS"]
+
+
+def test_the_next_calls_come_filled_in(small):
+    reply = small.search("access token lifetime")
+    fetch, condense = reply.actions
+    assert fetch.tool == "get_chunks"
+    got = small.chunks(fetch.args["chunk_ids"])
+    assert [row["chunk_id"] for row in got.data] == [row["chunk_id"] for row in reply.data[:3]]
+    assert condense.args == {"source_file": reply.data[0]["source_file"], "query": "access token lifetime"}
+
+
+def test_the_same_query_is_answered_from_memory_until_the_index_changes(small, write):
+    assert small.search("token").telemetry.cache_hit is False
+    assert small.search("token", page_size=1).telemetry.cache_hit is True
+    write({"new.md": "# New\n\nA token of esteem.\n"})
+    small.ingest()
+    again = small.search("token", page_size=50)
+    assert again.telemetry.cache_hit is False
+    assert "new.md" in files(again)
+
+
+def test_an_index_of_words_alone_needs_no_embedder(write, tmp_path):
+    with Knowledge(tmp_path / "words", embedder=NoEmbedder()) as index:
+        index.ingest(write({"a.md": "# Pears\n\nPears are green.\n"}))
+        assert files(index.search("green pear")) == ["a.md"]
+
+
+def test_chunks_are_given_by_id_and_missing_ones_are_told(small):
+    one = small.search("apples").data[0]["chunk_id"]
+    reply = small.chunks([one, 999_999])
+    assert reply.status == "partial"
+    assert reply.notices[0].context == {"missing_ids": [999_999]}
+    assert reply.data[0]["chunk_text"].startswith("Apples are picked")
+    with pytest.raises(NotFound):
+        small.chunks([999_999])
+
+
+async def test_a_document_is_digested_for_a_question(small):
+    reply = await small.digest("guides/token.md", "How long is an access token valid?")
+    assert reply.operation == "digest_document"
+    assert "fifteen minutes" in str(reply.data["sources"][0])
+    assert reply.citations[0].title == "Token Guide"
+    with pytest.raises(NotFound):
+        await small.digest("../secret.md", "anything")

@@ -1,0 +1,109 @@
+"""Vendors: who is who, in four modes, by names as people write them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from knowledge.documents import GRAPH
+
+from aerogram.dialects import dialect
+from aerogram.dialects.knowledge_v1 import VendorInfoFull, VendorInfoIDs, VendorInfoMetadata, VendorInfoPreview
+from aerogram.errors import Conflict, NotFound, ValidationFailed
+
+
+@pytest.mark.parametrize(
+    ("mode", "model"),
+    [
+        ("ids_only", VendorInfoIDs),
+        ("metadata", VendorInfoMetadata),
+        ("preview", VendorInfoPreview),
+        ("full", VendorInfoFull),
+    ],
+)
+def test_each_mode_is_a_record_of_the_contract(vendors, mode, model):
+    reply = vendors.vendor("Acme Corporation", response_mode=mode)
+    model.model_validate(reply.data, strict=True)
+    assert set(reply.data) == set(model.model_fields)
+    dialect("knowledge-1.0").validate(dialect("knowledge-1.0").encode(reply.complete()))
+
+
+def test_the_caps_of_the_contract_hold_and_are_told(vendors):
+    preview = vendors.vendor("Acme Corporation", response_mode="preview")
+    assert (len(preview.data["entities"]), len(preview.data["relationships"])) == (5, 5)
+    assert preview.notices[0].context == {"total_counts": {"entities": 123, "relationships": 122}}
+    full = vendors.vendor("Acme Corporation", response_mode="full").data
+    assert (len(full["entities"]), len(full["relationships"])) == (100, 122)
+
+
+def test_statistics_count_everything_whatever_is_shown(vendors):
+    statistics = vendors.vendor("Acme Corporation", response_mode="metadata").data["statistics"]
+    assert (statistics["entity_count"], statistics["relationship_count"]) == (123, 122)
+    assert statistics["entity_type_distribution"] == {"PRODUCT": 120, "COMPANY": 2, "PERSON": 1}
+    assert statistics["relationship_type_distribution"] == {"OWNS": 120, "PARTNER": 1, "EMPLOYS": 1}
+
+
+def test_mentions_in_documents_are_found_and_lead_to_their_chunks(vendors):
+    reply = vendors.vendor("Acme Corporation", response_mode="preview")
+    acme, quist = reply.data["entities"][:2]
+    assert (acme["name"], acme["mentions"]) == ("Acme Corporation", 2)
+    assert (quist["name"], quist["mentions"]) == ("Nora Quist", 1)
+    (chunk,) = vendors.chunks(acme["chunk_ids"]).data
+    assert "Acme Corporation has written" in chunk["chunk_text"]
+    assert reply.actions[0].args == {"chunk_ids": acme["chunk_ids"]}
+
+
+@pytest.mark.parametrize("name", ["acme corporation", "ACME", "acm", "corporation", "Acme Corp", "v1"])
+def test_a_partial_name_is_enough_when_it_means_one(vendors, name):
+    assert vendors.vendor(name).data["vendor_name"] == "Acme Corporation"
+
+
+def test_an_ambiguous_name_is_a_conflict_with_its_candidates(vendors):
+    with pytest.raises(Conflict) as conflict:
+        vendors.vendor("Borealis")
+    names = [one["name"] for one in conflict.value.details["candidates"]]
+    assert names == ["Borealis Data GmbH", "Borealis Ships AS"]
+    assert vendors.vendor(names[1]).data["vendor_name"] == "Borealis Ships AS"
+
+
+def test_a_near_miss_is_told_what_was_meant(vendors):
+    with pytest.raises(NotFound) as missing:
+        vendors.vendor("Acne Corporatoin")
+    assert missing.value.details["did_you_mean"] == ["Acme Corporation"]
+    with pytest.raises(NotFound) as nobody:
+        vendors.vendor("Zyx")
+    assert nobody.value.details["did_you_mean"] == []
+
+
+@pytest.mark.parametrize("name", ["", "  ", "…", "x" * 201, None, 7])
+def test_a_name_that_is_none_is_refused(vendors, name):
+    with pytest.raises(ValidationFailed):
+        vendors.vendor(name)
+
+
+def test_tables_and_front_matter_say_who_is_who_too(write, index):
+    index.ingest(
+        write(
+            {
+                "people.csv": "id,name,type,vendor\nc1,Delta Foods,COMPANY,\np9,Ann Berg,PERSON,Delta Foods\n",
+                "ties.csv": "source;target;type\nDelta Foods;Ann Berg;employs\n",
+                "delta.md": "---\nvendor: Delta Foods\nentities:\n  - name: Delta Oats\n    type: product\n"
+                "relationships:\n  - {source: Delta Foods, target: Delta Oats, type: owns}\n---\n# Delta\n\nOats.\n",
+            }
+        )
+    )
+    found = index.vendor("delta foods", response_mode="full").data
+    assert {one["name"]: one["type"] for one in found["entities"]} == {
+        "Delta Foods": "COMPANY",
+        "Ann Berg": "PERSON",
+        "Delta Oats": "PRODUCT",
+    }
+    assert {(one["source"], one["type"]) for one in found["relationships"]} == {("c1", "EMPLOYS"), ("c1", "OWNS")}
+
+
+def test_a_graph_that_changes_is_followed(vendors, write):
+    write({"vendors.json": json.dumps({"entities": GRAPH["entities"][1:3]})})
+    vendors.ingest()
+    with pytest.raises(NotFound):
+        vendors.vendor("Acme Corporation")
+    assert vendors.vendor("Borealis Data").data["statistics"]["relationship_count"] == 0
