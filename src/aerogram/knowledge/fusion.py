@@ -29,6 +29,8 @@ FLOOR: Final = 0.25
 """Below this closeness in meaning, a chunk without any of the words is no result."""
 STRANGE_FLOOR: Final = 0.55
 """The same for a query of which the embedder knows no word."""
+FAINT: Final = 0.1
+"""The same when only meaning is asked for."""
 DIGITS: Final = 6
 
 
@@ -72,7 +74,7 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
     if method == "bm25":
         score, kept = found.words, found.words > 0
     elif method == "vector":
-        score, kept = found.meaning, found.meaning >= floor
+        score, kept = found.meaning, found.meaning >= FAINT
     else:
         score, kept = hybrid(found, known), (found.words > 0) | (found.meaning >= floor)
     rounded: Any = np.round(np.clip(score.astype(np.float64), 0, 1), DIGITS)

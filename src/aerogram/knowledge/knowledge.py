@@ -67,7 +67,7 @@ class Knowledge:
         self.embedder = embedder_of(embedder)
         self.limits = limits or Limits()
         self.store: Store = store or EmbeddedStore(self.folder, self.embedder.dimensions)
-        self._cursors = cursors
+        self.cursors = cursors or Cursors(KeyRing.at(self.folder / "cursor-keys.json"))
         self._directory: tuple[int, Directory] | None = None
         self._check_embedder()
         self._search = Search(self.store, self.embedder)
@@ -81,13 +81,6 @@ class Knowledge:
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
-
-    @property
-    def cursors(self) -> Cursors:
-        """What signs the cursors; the keys are in the folder, so that a cursor outlives a restart."""
-        if self._cursors is None:
-            self._cursors = Cursors(KeyRing.at(self.folder / "cursor-keys.json"))
-        return self._cursors
 
     # -- the documents
 

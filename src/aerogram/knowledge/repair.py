@@ -12,7 +12,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from aerogram.errors import IntegrityError, NotFound
+from aerogram.errors import NotFound
 from aerogram.knowledge.embed import Embedder
 from aerogram.knowledge.ingest import Progress
 from aerogram.knowledge.knowledge import Knowledge
@@ -24,16 +24,20 @@ ROWS: Final = "rows.sqlite"
 
 def repair(folder: Path, *, embedder: str | Embedder | None = None, progress: Progress | None = None) -> str:
     """Make an index again; what was done, in one line."""
+    if not _is_sound(folder / ROWS):
+        return _again(folder, embedder, progress)
+    with Knowledge(folder, embedder=embedder) as knowledge:
+        knowledge.rebuild()
+        return f"rebuilt from its rows: {knowledge.check().facts['chunks']} chunks"
+
+
+def _is_sound(rows: Path) -> bool:
+    """Whether SQLite finds nothing wrong with the rows."""
     try:
-        with Knowledge(folder, embedder=embedder) as knowledge:
-            damage = [one for one in knowledge.check().problems if "rows" in one or "index is damaged" in one]
-            if not damage:
-                knowledge.rebuild()
-                chunks = knowledge.check().facts.get("chunks", 0)
-                return f"rebuilt from its rows: {chunks} chunks"
-    except IntegrityError:
-        pass
-    return _again(folder, embedder, progress)
+        with contextlib.closing(sqlite3.connect(rows)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _again(folder: Path, embedder: str | Embedder | None, progress: Progress | None) -> str:

@@ -187,9 +187,10 @@ class EmbeddedStore:
 
     def rebuild(self) -> None:
         """Make the keyword index and the matrix again, from the rows."""
-        with self._writing():
+        with locked(self.folder / "write.lock"):
             self._keywords.clear()
             self._catch_up()
+            self._keywords.release()
         with self._refreshing:
             self._snapshot = None
 

@@ -1,0 +1,176 @@
+"""The embedded store: what stays true when processes are killed, files are damaged, and many ask at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from knowledge.documents import GUIDE, HARVEST
+
+from aerogram.errors import Conflict, IntegrityError, Unavailable
+from aerogram.knowledge import Knowledge
+from aerogram.knowledge.repair import repair
+from aerogram.knowledge.store.schema import VERSION
+
+INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+
+
+def notes(count):
+    lorem = "The keeper of the light writes down the wind, the weather and the ships that pass. "
+    return {f"note{n:03}.md": f"# Note {n}\n\nMarker{n} stands here. {lorem * 6}\n" for n in range(count)}
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_a_kill_at_any_point_leaves_a_usable_index(write, tmp_path, attempt):
+    """The next run goes on: every document is there exactly once, and nothing disagrees."""
+    folder = write(notes(60))
+    index = tmp_path / "index"
+    with Knowledge(index) as knowledge:
+        knowledge.ingest(write({"first.md": GUIDE}) / "first.md")
+    process = subprocess.Popen([sys.executable, "-c", INGEST, str(index), str(folder)], start_new_session=True)
+    time.sleep(random.Random(attempt).uniform(0.3, 1.5))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with Knowledge(index) as knowledge:
+        assert knowledge.search("access token valid").data[0]["source_file"] == "first.md"
+        knowledge.ingest(folder)
+        assert knowledge.check().problems == ()
+        found = [knowledge.search(f"Marker{n}", method="bm25").page.total for n in range(0, 60, 7)]
+    assert found == [1] * len(found)
+
+
+def test_keywords_that_are_behind_the_rows_catch_up_by_themselves(small, tmp_path, write):
+    """As after a kill between the two commits: the rows have something that the keywords have not seen."""
+    small.close()
+    keywords = tmp_path / "index" / "keywords"
+    shutil.copytree(keywords, tmp_path / "before")
+    with Knowledge(tmp_path / "index") as index:
+        write({"new.md": "# Quince\n\nQuinces are yellow.\n"})
+        index.ingest()
+    shutil.rmtree(keywords)
+    (tmp_path / "before").rename(keywords)
+    with Knowledge(tmp_path / "index") as index:
+        assert index.search("quince", method="bm25").data[0]["source_file"] == "new.md"
+        assert index.check().is_sound
+
+
+def test_keywords_that_are_gone_are_made_again(small, tmp_path):
+    small.close()
+    shutil.rmtree(tmp_path / "index" / "keywords")
+    with Knowledge(tmp_path / "index") as index:
+        assert index.search("apples", method="bm25").status == "ok"
+        assert index.check().is_sound
+
+
+def test_damaged_keywords_are_told_plainly_and_rebuilt_on_request(small, tmp_path):
+    small.close()
+    for path in (tmp_path / "index" / "keywords").iterdir():
+        if path.name not in ("stamp.json", ".tantivy-writer.lock", ".tantivy-meta.lock"):
+            path.write_bytes(b"damage")
+    with Knowledge(tmp_path / "index") as index, pytest.raises(IntegrityError) as told:
+        index.search("apples")
+    assert "rebuild" in told.value.remediation
+    assert "rebuilt" in repair(tmp_path / "index")
+    with Knowledge(tmp_path / "index") as index:
+        assert index.search("apples").data[0]["source_file"] == "farm/harvest.md"
+
+
+@pytest.mark.parametrize("size", [100, 60_000], ids=["its head", "all of it"])
+def test_damaged_rows_are_told_plainly_and_read_again_from_the_documents(small, tmp_path, size):
+    before = small.search("apples").data
+    small.close()
+    rows = tmp_path / "index" / "rows.sqlite"
+    with rows.open("r+b") as file:
+        file.write(os.urandom(min(size, rows.stat().st_size)))
+    with pytest.raises(IntegrityError) as told:
+        Knowledge(tmp_path / "index").search("apples")
+    assert "damaged" in str(told.value)
+    assert "rebuild" in told.value.remediation
+    assert "read again" in repair(tmp_path / "index")
+    with Knowledge(tmp_path / "index") as index:
+        assert index.search("apples").data[0]["source_file"] == before[0]["source_file"]
+        assert index.check().is_sound
+
+
+def test_an_index_of_a_later_version_is_refused_with_instructions(small, tmp_path):
+    small.close()
+    with sqlite3.connect(tmp_path / "index" / "rows.sqlite") as rows:
+        rows.execute(f"PRAGMA user_version = {VERSION + 1}")
+    rows.close()
+    with pytest.raises(Conflict) as refused:
+        Knowledge(tmp_path / "index")
+    assert "later version" in str(refused.value)
+    assert refused.value.remediation
+
+
+def test_many_callers_get_the_answers_that_one_gets(write, index):
+    index.ingest(write({**notes(40), "guide.md": GUIDE}))
+    queries = [f"Marker{n} wind and weather" for n in range(16)]
+    alone = {query: index.search(query, page_size=5).data for query in queries}
+    wrong = []
+
+    def ask(query):
+        for _ in range(5):
+            index._search._remembered.clear()
+            if index.search(query, page_size=5).data != alone[query]:
+                wrong.append(query)
+
+    threads = [threading.Thread(target=ask, args=(query,)) for query in queries]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_reading_goes_on_while_another_process_writes(write, index, tmp_path):
+    folder = write(notes(120))
+    index.ingest(write({"first.md": GUIDE}) / "first.md")
+    process = subprocess.Popen([sys.executable, "-c", INGEST, str(tmp_path / "index"), str(folder)])
+    answers = 0
+    while process.poll() is None:
+        assert index.search("access token valid").data[0]["source_file"] == "first.md"
+        answers += 1
+    assert process.returncode == 0
+    assert answers > 0
+    assert index.search("Marker119", method="bm25").page.total == 1
+
+
+def test_two_processes_that_ingest_at_once_store_everything_once(write, tmp_path):
+    folder = write(notes(60))
+    index = str(tmp_path / "index")
+    both = [subprocess.Popen([sys.executable, "-c", INGEST, index, str(folder)]) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    with Knowledge(index) as knowledge:
+        assert knowledge.check().problems == ()
+        assert knowledge.check().facts["documents"] == 60
+
+
+def test_an_index_that_goes_away_is_unavailable_and_one_that_comes_back_answers(small, tmp_path):
+    hidden = tmp_path / "hidden"
+    (tmp_path / "index").rename(hidden)
+    with pytest.raises(Unavailable):
+        small.search("apples")
+    hidden.rename(tmp_path / "index")
+    assert small.search("apples").status == "ok"
+
+
+def test_everything_is_in_one_folder(small, tmp_path):
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "index"]
+    assert {path.name for path in (tmp_path / "docs").rglob("*.md")} == {"token.md", "harvest.md", "vertrag.md"}
+
+
+def test_a_rebuilt_index_gives_the_same_answers(small, write):
+    write({"farm/harvest.md": HARVEST + "\nPears wait for November.\n"})
+    small.ingest()
+    before = small.search("token apples pears", page_size=50, response_mode="full").data
+    small.rebuild()
+    assert small.search("token apples pears", page_size=50, response_mode="full").data == before
