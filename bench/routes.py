@@ -79,22 +79,30 @@ def contenders(ours, theirs):
 # whole requests
 
 
-def serve(make, listening):
-    uvicorn.Server(uvicorn.Config(make(), log_level="error", access_log=False, ws="none")).run(sockets=[listening])
+def listener():
+    # TCP said outright, so that the server switches Nagle's algorithm off
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    return listening
+
+
+def serve(*sockets):
+    """Both applications on one event loop, so that neither has the better processor."""
+
+    async def both():
+        configs = [uvicorn.Config(make(), log_level="error", access_log=False, ws="none") for make in (kept, bare)]
+        servers = [uvicorn.Server(config)._serve([one]) for config, one in zip(configs, sockets, strict=True)]
+        await asyncio.gather(*servers)
+
+    asyncio.run(both())
 
 
 class Client:
     """One connection that is kept open, and as little else as possible."""
 
-    def __init__(self, make):
-        # TCP said outright, so that the server switches Nagle's algorithm off
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        self.server = multiprocessing.get_context("fork").Process(target=serve, args=(make, listening), daemon=True)
-        self.server.start()
-        self.connection = socket.create_connection(listening.getsockname())
-        listening.close()
+    def __init__(self, address):
+        self.connection = socket.create_connection(address)
 
     def getting(self, target):
         request = f"GET {target} HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\n\r\n".encode()
@@ -109,19 +117,17 @@ class Client:
             if found and len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]):
                 return
 
-    def close(self):
-        self.connection.close()
-        self.server.terminate()
-        self.server.join()
-
 
 def over_uvicorn():
-    theirs, ours = Client(bare), Client(kept)
+    sockets = listener(), listener()
+    server = multiprocessing.get_context("fork").Process(target=serve, args=sockets, daemon=True)
+    server.start()
     try:
+        ours, theirs = (Client(one.getsockname()) for one in sockets)
         show("whole requests over uvicorn", interleaved(contenders(ours.getting, theirs.getting)))
     finally:
-        theirs.close()
-        ours.close()
+        server.kill()
+        server.join()
 
 
 # plain calls

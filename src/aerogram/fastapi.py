@@ -20,7 +20,9 @@ from aerogram.wire.request import Scope
 from aerogram.wire.routes import Entry, Shapes, Terms, shapes_of
 
 try:
+    from anyio import from_thread
     from fastapi import FastAPI, Request, Response
+    from fastapi.concurrency import run_in_threadpool
     from fastapi.datastructures import DefaultPlaceholder
     from fastapi.dependencies.models import (
         Dependant,
@@ -158,12 +160,22 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     @functools.wraps(handler)
     async def answer_async(**values: Any) -> Any:
         exchange, response = enter(values)
-        return leave(exchange, response, await handler(**values))
+        clerk = exchange.layer.clerk
+        if exchange.is_passing or clerk.is_idle:
+            return leave(exchange, response, await handler(**values))
+        await clerk.admit(exchange)
+        return leave(exchange, response, await clerk.run(exchange, functools.partial(handler, **values)))
 
     @functools.wraps(handler)
     def answer(**values: Any) -> Any:
         exchange, response = enter(values)
-        return leave(exchange, response, handler(**values))
+        clerk = exchange.layer.clerk
+        if exchange.is_passing or clerk.is_idle:
+            return leave(exchange, response, handler(**values))
+        # this runs in a thread; limits and cache live in the event loop
+        from_thread.run(clerk.admit, exchange)
+        call = functools.partial(run_in_threadpool, handler, **values)
+        return leave(exchange, response, from_thread.run(clerk.run, exchange, call))
 
     dependant.call = answer_async if is_async else answer
 

@@ -10,6 +10,7 @@ import functools
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -104,8 +105,8 @@ def surround(
             entry.hook()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        answer = answering(contract, versions, principal)
-        return Layer(build(), versions, directory.terms_of, answer, usage=installed.usage, gone=(ClientDisconnect,))
+        clerk = ContractClerk(contract, versions, principal)
+        return Layer(build(), versions, directory.terms_of, clerk, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     return installed
@@ -123,30 +124,74 @@ def _applications_in(routes: Iterable[BaseRoute]) -> Iterator[Starlette]:
             yield from _applications_in(part.routes)
 
 
-def answering(
-    contract: Contract, versions: Versions, principal: Callable[[Scope], str | None]
-) -> Callable[[Any, Exchange], Awaitable[Reply[Any]]]:
-    """What makes a finished reply of an outcome, in the dialect of the envelope that it is for."""
-    contracts = {
-        LEGACY: replace(contract, dialect=versions.legacy, channels="text"),
-        CURRENT: replace(contract, dialect=versions.current, channels="text"),
-    }
+class ContractClerk:
+    """Makes a `Call` of what an exchange knows, and lets the contract answer it."""
 
-    async def answer(outcome: Any, exchange: Exchange) -> Reply[Any]:
-        terms = exchange.terms
+    def __init__(self, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None]) -> None:
+        self._principal = principal
+        self._contract = contract
+        self._contracts = {
+            LEGACY: replace(contract, dialect=versions.legacy, channels="text"),
+            CURRENT: replace(contract, dialect=versions.current, channels="text"),
+        }
+        self.is_observed = contract.observer is not None
+        self.is_idle = contract.limits is None and contract.cache is None
+        """Whether there is nothing to do around a handler."""
+
+    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
+        """The exchange under observation; the caller's trace goes on in it."""
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        return self._contract.observed(self._call(exchange), carrier)
+
+    async def admit(self, exchange: Exchange) -> None:
+        """Take from the caller's limits; one that is used up raises what the caller must be told."""
+        if self._contract.limits is not None:
+            exchange.allowance = (await self._contract.admit(self._call(exchange))).allowance
+
+    async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
+        operation = exchange.terms.operation if exchange.terms else ""
+        if operation not in self._contract.cached or exchange.scope["method"] not in SAFE_METHODS:
+            return await handler()
+
+        async def value() -> Any:
+            found = await handler()
+            if isinstance(found, Response):
+                raise InvalidReply(f"{operation} is cached, so its handler returns values, not responses")
+            return found
+
+        outcome = await self._contract.run(self._call(exchange), value)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def forgive(self, exchange: Exchange) -> None:
+        """Give back what a call has taken that failed without a reply of ours."""
+        if self._contract.limits is not None and exchange.allowance is not None:
+            await self._contract.limits.settle(exchange.allowance, 0)
+
+    async def answer(self, outcome: Any, exchange: Exchange) -> Reply[Any]:
+        """The finished reply to an outcome."""
+        contract = self._contracts[exchange.version]
+        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
+            return contract.refused(outcome, self._call(exchange))
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
-        call = Call(
+        terms = exchange.terms
+        shaping = exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS
+        return await contract.answer(outcome, self._call(exchange, shaping))
+
+    def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
+        terms = exchange.terms
+        return Call(
             operation=terms.operation if terms else exchange.scope["path"],
             arguments=exchange.arguments(terms),
             request_id=exchange.request_id,
-            principal=principal(exchange.scope),
+            principal=self._principal(exchange.scope),
             client_tag=exchange.client_tag,
+            allowance=exchange.allowance,
             started=exchange.started,
-            **(exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS),
+            **shaping,
         )
-        return await contracts[exchange.version].answer(outcome, call)
-
-    return answer
 
 
 async def _declared(request: Request, error: Exception) -> Response:
@@ -202,13 +247,14 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
 
 def _holds_json(response: Response) -> bool:
     """Whether a response is a success with a JSON body that is already there."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = dict(response.raw_headers)
+    kind = given.get(b"content-type", b"").partition(b";")[0].strip().lower()
     return (
-        response.status_code < _REDIRECTS
+        (kind == b"application/json" or kind.endswith(b"+json"))
+        and response.status_code < _REDIRECTS
         and response.status_code not in _WITHOUT_BODY
         and bool(getattr(response, "body", b""))
-        and (kind == "application/json" or kind.endswith("+json"))
-        and "content-encoding" not in response.headers
+        and b"content-encoding" not in given
     )
 
 
@@ -279,8 +325,14 @@ def _hooked(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         exchange: Exchange = request.scope[EXCHANGE]
         exchange.admit(exchange.terms)
+        clerk = exchange.layer.clerk
         try:
-            value = await (handler(request) if is_async else run_in_threadpool(handler, request))
+            if clerk.is_idle:
+                value = await (handler(request) if is_async else run_in_threadpool(handler, request))
+            else:
+                await clerk.admit(exchange)
+                call = functools.partial(handler, request)
+                value = await clerk.run(exchange, call if is_async else functools.partial(run_in_threadpool, call))
         except (ValueError, RecursionError) as error:
             await _blame_the_body(request, error)
             raise

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware import Middleware
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 
 from aerogram import Citation, Page, RateLimit, Reply
@@ -121,7 +121,7 @@ async def file(request):
 
 
 async def nothing(request):
-    return JSONResponse(None, 204)
+    return Response(status_code=204)
 
 
 async def echo(request):

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final, TypeAlias
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
@@ -81,11 +82,33 @@ _OF_A_BODY: Final = frozenset(
 """Fields that speak of the body they came with, and not of the one that replaces it."""
 
 
+class Clerk(Protocol):
+    """What a contract does for an exchange: limits, cache, the finished reply, observation."""
+
+    is_idle: bool
+    is_observed: bool
+
+    async def admit(self, exchange: Exchange) -> None:
+        """Raise unless the caller may go on."""
+
+    async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns, or what is known already."""
+
+    async def answer(self, outcome: Any, exchange: Exchange) -> Reply[Any]:
+        """The finished reply to what a handler returned or raised."""
+
+    async def forgive(self, exchange: Exchange) -> None:
+        """Give back what a failed call has taken."""
+
+    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
+        """The exchange under observation."""
+
+
 class Layer:
     """The outermost part of an application.
 
-    `terms_of` finds the route of a request, `answer` makes a finished reply of an outcome; `gone` are the exceptions
-    that say that the client has left.
+    `terms_of` finds the route of a request, the `clerk` makes its reply; `gone` are the exceptions that say that the
+    client has left.
     """
 
     def __init__(
@@ -93,7 +116,7 @@ class Layer:
         app: App,
         versions: Versions,
         terms_of: Callable[[Scope], Terms | None],
-        answer: Callable[[Any, Exchange], Awaitable[Reply[Any]]],
+        clerk: Clerk,
         *,
         usage: Usage,
         gone: tuple[type[Exception], ...] = (),
@@ -101,7 +124,7 @@ class Layer:
         self.app = app
         self.versions = versions
         self.terms_of = terms_of
-        self.answer = answer
+        self.clerk = clerk
         self.count = usage.by_route
         self.gone = gone
         self.problem = dialect_named(versions.problem)
@@ -119,10 +142,17 @@ class Layer:
             return
         exchange = Exchange(self, scope, send)
         scope[EXCHANGE] = exchange
+        if self.clerk.is_observed and (exchange.terms is None or exchange.terms.migrated):
+            with self.clerk.observed(exchange) as exchange.observation:
+                await self._see_through(exchange, receive)
+        else:
+            await self._see_through(exchange, receive)
+
+    async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
         try:
-            await self.app(scope, receive, exchange.send)
+            await self.app(exchange.scope, receive, exchange.send)
         except self.gone:
-            log.debug("the client of %s has left", scope["path"])
+            log.debug("the client of %s has left", exchange.scope["path"])
         except Exception as error:
             if not await exchange.crash(error):
                 raise
@@ -134,6 +164,9 @@ class Layer:
 class Exchange(Request):
     """A request, and what becomes of the messages that answer it."""
 
+    allowance: Any = None
+    """What the caller's limits have let through."""
+    observation: Any = None
     _is_open = False
     _ours: Body | None = None
     _held: Message | None = None
@@ -207,6 +240,7 @@ class Exchange(Request):
         if start["status"] == _CRASH and not _is_json(start):
             self._hold(start, None)  # the exception that it is about follows
         elif self._keeps_legacy_failures:
+            await self.layer.clerk.forgive(self)
             await self._open(start, LEGACY)
         else:
             self._hold(start, self._say_again)
@@ -241,7 +275,7 @@ class Exchange(Request):
         assert self._held is not None
         status, given = self._held["status"], self._held["headers"]
         problem = read_problem(status, dict(given), bytes(self._content))
-        await self._fail(await self.layer.answer(Reply.failed(problem), self), status, given)
+        await self._fail(await self.layer.clerk.answer(Reply.failed(problem), self), status, given)
 
     async def finish(self) -> None:
         """The application is done and nobody raised: what is held was meant as it is."""
@@ -251,7 +285,7 @@ class Exchange(Request):
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
-        reply = await self.layer.answer(error, self)
+        reply = await self.layer.clerk.answer(error, self)
         is_unknown = reply.problem is not None and reply.problem.code == "INTERNAL_ERROR"
         if is_unknown and self._keeps_legacy_failures and self._held is not None:
             await self._let_go()  # legacy callers see what they always saw
@@ -265,6 +299,7 @@ class Exchange(Request):
 
     async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
         body = self._rendered(reply, status)
+        self._observe(reply, body)
         found = [pair for pair in given if pair[0] not in _OF_A_BODY]
         await self._emit(body.status, found + self._fields_of(reply, body), body.content, self._version_of(body))
 
@@ -287,6 +322,10 @@ class Exchange(Request):
             found.append((b"x-envelope-version", version.encode()))
         if self.client_tag is not None:
             found.append((b"x-client-tag", self.client_tag.encode()))
+        if self.allowance is not None and self._ours is None and not _find(given, b"ratelimit"):
+            found += fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
+        if self.observation is not None and self.observation.traceparent:
+            found.append((b"traceparent", self.observation.traceparent.encode()))
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
             found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
         if _find(given, b"access-control-allow-origin"):
@@ -298,7 +337,7 @@ class Exchange(Request):
 
     def insist_on_json(self) -> None:
         """Raise unless the client takes the JSON that there is."""
-        if not self.choice.acceptable and not self._has_one_shape:
+        if not self.choice.acceptable and not self.is_passing:
             raise self.not_acceptable(self.terms)
 
     async def respond(
@@ -308,7 +347,7 @@ class Exchange(Request):
         has_failed = isinstance(outcome, BaseException)
         if not has_failed:
             self.insist_on_json()
-        reply = await self.layer.answer(self._read(outcome), self)
+        reply = await self.layer.clerk.answer(self._read(outcome), self)
         body = self._rendered(reply, status if has_failed or reply.problem is None else None)
         found = [pair for pair in given or () if pair[0] not in _OF_A_BODY]
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
@@ -317,6 +356,7 @@ class Exchange(Request):
             if self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
         self._ours = body
+        self._observe(reply, body)
         await send({"type": START, "status": body.status, "headers": found + self._fields_of(reply, body)})
         await send({"type": BODY, "body": body.content})
 
@@ -341,7 +381,7 @@ class Exchange(Request):
 
     def _render(self, reply: Reply[Any], status: int | None) -> Body:
         media_type = self.choice.media_type if self.version == CURRENT else JSON
-        if reply.problem is not None and self.choice.as_problem and not self._has_one_shape:
+        if reply.problem is not None and self.choice.as_problem and not self.is_passing:
             return render(reply, self.layer.problem, media_type, status)
         writer = self.terms.shapes.legacy if self.terms else None
         if writer is not None and self.version == LEGACY and reply.problem is None:
@@ -349,12 +389,17 @@ class Exchange(Request):
         return render(reply, self.layer.speakers[self.version], media_type, status)
 
     @property
-    def _has_one_shape(self) -> bool:
+    def is_passing(self) -> bool:
+        """Whether the route is not migrated, so that what it answers passes."""
         return self.terms is not None and not self.terms.migrated
 
     def _version_of(self, body: Body) -> Version | None:
         """Problem details are no envelope."""
         return None if body.media_type == self.layer.problem.media_type else self.version
+
+    def _observe(self, reply: Reply[Any], body: Body) -> None:
+        if self.observation is not None:
+            self.observation.sent(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
 
     def _fields_of(self, reply: Reply[Any], body: Body) -> Fields:
         found = (
