@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 
 LADDER = (
-    ("errors", "identity", "state", "typescript"),
+    ("errors", "identity", "secrecy", "state", "typescript"),
     ("codes", "content", "counters", "cursor", "jsontext", "tokens"),
     ("archive", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize", "telemetry"),
@@ -25,6 +25,7 @@ LADDER = (
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi", "testing"),
     ("check", "gateway", "knowledge"),
+    ("server",),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -1,0 +1,165 @@
+"""Library: the index that a server answers from, for as long as it is there.
+
+Questions are asked in worker threads, because a search computes. An index that goes away is UNAVAILABLE; when it is
+back, or another one stands in its place, the next question is answered from that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from anyio import to_thread
+
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.digest import Digester, Policy
+from aerogram.errors import NotFound, Unavailable
+from aerogram.knowledge.ingest import Ingested, Progress
+from aerogram.knowledge.knowledge import Knowledge
+from aerogram.reply import Reply
+
+__all__ = ["Library"]
+
+T = TypeVar("T")
+
+COME_BACK: Final = 5.0
+"""Seconds after which it is worth asking again for an index that has gone away."""
+
+
+class Library:
+    """An index in a folder, shared by everything that a server does."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, embedder: str | None = None) -> None:
+        self.folder = Path(folder).absolute()
+        self._embedder = embedder
+        self._guard = threading.Lock()
+        self._known: list[Knowledge] = [Knowledge(self.folder, embedder=embedder)]
+        self._file = self._file_now()
+        self.cursors = self._known[0].cursors
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the index."""
+        for one in self._known:
+            one.close()
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The index as it is now; a question that is already running keeps the one that it was asked of."""
+        there = self._file_now()
+        if there is None:
+            raise self._gone()
+        with self._guard:
+            if there != self._file:
+                self._known.append(Knowledge(self.folder, embedder=self._embedder))
+                self._file = there
+            return self._known[-1]
+
+    def update(self, *paths: Path, progress: Progress | None = None) -> Ingested:
+        """Bring the index up to date with folders, or with those that it knows."""
+        return self.knowledge.ingest(*paths, progress=progress)
+
+    # the questions
+
+    async def search(self, query: str, **asked: Any) -> Reply[Any]:
+        """A page of passages."""
+        return await self._ask(lambda known: known.search(query, **asked))
+
+    async def chunks(self, ids: list[int], **asked: Any) -> Reply[Any]:
+        """Passages by their ids."""
+        return await self._ask(lambda known: known.chunks(ids, **asked))
+
+    async def vendor(self, name: str, **asked: Any) -> Reply[Any]:
+        """Who somebody is."""
+        return await self._ask(lambda known: known.vendor(name, **asked))
+
+    async def digest(
+        self, source_file: str, query: str, archive: Archive | None = None, principal: str | None = None
+    ) -> Reply[Any]:
+        """A document condensed for a question; its text goes into the archive, so that the digest can be checked."""
+        kept = None if archive is None else _Shelf(archive, principal)
+        digester = Digester(Policy(mode="always"), archive=kept)
+        with self._present():
+            return await self.knowledge.digest(source_file, query, digester=digester)
+
+    async def text(self, source_file: str) -> str:
+        """The whole text of a document."""
+
+        def read(known: Knowledge) -> str:
+            chunks = known.store.chunks_of(source_file)
+            if not chunks:
+                raise NotFound(f"The index has no document {source_file!r}")
+            found: str = known._text(chunks[0]).text
+            return found
+
+        return await self._ask(read)
+
+    async def contents(self) -> dict[str, Any]:
+        """What there is to find: documents, categories, languages, licences and vendors."""
+        return await self._ask(_contents)
+
+    async def _ask(self, question: Callable[[Knowledge], T]) -> T:
+        def ask() -> T:
+            with self._present():
+                return question(self.knowledge)
+
+        return await to_thread.run_sync(ask)
+
+    @contextlib.contextmanager
+    def _present(self) -> Iterator[None]:
+        """Whatever goes wrong while the index goes away goes wrong because of that."""
+        before = self._file_now()
+        try:
+            yield
+        except Exception as error:
+            if self._file_now() != before or before is None:
+                raise self._gone() from error
+            raise
+
+    def _file_now(self) -> tuple[int, int] | None:
+        try:
+            found = (self.folder / "rows.sqlite").stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _gone(self) -> Unavailable:
+        return Unavailable(
+            "The index cannot be reached at the moment",
+            remediation="Try again in a few seconds; whoever runs the server can bring the index back",
+            retry_after=COME_BACK,
+        )
+
+
+class _Shelf:
+    """One principal's part of an archive, as digests use it."""
+
+    def __init__(self, archive: Archive, principal: str | None) -> None:
+        self._archive = archive
+        self._principal = principal
+
+    async def put(self, *contents: Content) -> object:
+        return await self._archive.put(*contents, principal=self._principal)
+
+    async def get(self, hash: str) -> Content:
+        return await self._archive.get(hash, principal=self._principal)
+
+
+def _contents(known: Knowledge) -> dict[str, Any]:
+    return {
+        "files": sorted(path for path, state in known.store.files().items() if not state.problem),
+        "categories": dict(known.store.values("category")),
+        "languages": dict(known.store.values("language")),
+        "licenses": dict(known.store.values("license")),
+        "vendors": known.directory().vendors(),
+    }
