@@ -175,6 +175,8 @@ class ContractClerk:
         contract = self._contracts[exchange.version]
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
             return contract.refused(outcome, self._call(exchange))
+        if type(outcome) in (list, dict):
+            outcome = Reply(outcome, request_id=exchange.request_id)  # said once here, it need not be added later
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         terms = exchange.terms
         shaping = exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS
