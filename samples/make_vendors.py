@@ -218,8 +218,12 @@ TOWNS: Final = {
     "Sweden": "Malmö,Göteborg,Jönköping",
     "Luxembourg": "Bettembourg",
 }
-SECOND: Final = ("Rotterdam", "Venlo", "Tilburg", "Antwerpen", "Gent", "Duisburg", "Hamburg", "Bremen", "Aarhus")
-SECOND += ("Lille", "Poznań", "Brno", "Malmö")
+SECOND: Final = frozenset(
+    (
+        "Rotterdam", "Venlo", "Tilburg", "Antwerpen", "Gent", "Duisburg", "Hamburg", "Bremen", "Aarhus",
+        "Lille", "Poznań", "Brno", "Malmö",
+    )
+)
 FIRST_NAMES: Final = "Anna Bram Carla Daan Eva Femke Gijs Hanna Ivo Jana Koen Lena Milan Noor Otto Petra"
 LAST_NAMES: Final = "Aalders Boersma Claes Dirksen Evers Faber Goossens Hoekstra Janssens Kramer Lindqvist"
 HAULIERS: Final = "Aske,Boreas,Cirrus,Delta,Elster,Falk,Gronau,Heron,Iris,Jolle,Kiel,Loire,Maas,Noord,Oder,Polder"
@@ -275,7 +279,8 @@ def add_network(graph: Graph) -> None:
 
 def add_depots(graph: Graph) -> list[str]:
     """A depot in each town, and a second one in the larger ones."""
-    carrier, updated, depots = graph.companies[CARRIER], VENDORS[CARRIER]["updated"], []
+    carrier, updated = graph.companies[CARRIER], VENDORS[CARRIER]["updated"]
+    depots: list[str] = []
     for country, towns in TOWNS.items():
         land = graph.entity("LOCATION", country, CARRIER, updated, country=country)
         for town in towns.split(","):
