@@ -1,0 +1,113 @@
+"""Inputs: arguments for a tool or a route, made from their JSON Schema; right ones, and ones that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from aerogram.errors import MissingExtra
+
+__all__ = ["example_of", "explain_mismatch", "spoiled"]
+
+Schema = Mapping[str, Any]
+
+_TEXTS: Final = {
+    "date": "2026-11-15",
+    "date-time": "2026-11-15T10:00:00Z",
+    "time": "10:00:00Z",
+    "email": "someone@example.org",
+    "uri": "https://example.org/",
+    "uuid": "6f1e4a52-3c1f-4b6c-9a55-0f5f5a1f0c11",
+    "ipv4": "192.0.2.1",
+}
+_ODD_VALUES: Final = ({"no": ["such", "value"]}, "no such value", -0.5, [None], None)
+"""Candidates for a wrong value; objects first, because nothing makes numbers or texts of them."""
+_DEEPEST: Final = 12
+
+
+def example_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
+    """A value that a schema allows, as far as the schema says; what is optional is left out."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return "example"
+    whole = schema if root is None else root
+    for name in ("const", "default"):
+        if schema.get(name) is not None:
+            return schema[name]
+    for name in ("examples", "enum"):
+        if isinstance(schema.get(name), list) and schema[name]:
+            return schema[name][0]
+    if "$ref" in schema:
+        return example_of(_referred(schema["$ref"], whole), whole, depth + 1)
+    for name in ("anyOf", "oneOf", "allOf"):
+        if schema.get(name):
+            return example_of(_preferred(schema[name]), whole, depth + 1)
+    return _by_type(schema, whole, depth)
+
+
+def _by_type(schema: Schema, root: Schema, depth: int) -> Any:
+    kind = schema.get("type")
+    kind = next((one for one in kind if one != "null"), None) if isinstance(kind, list) else kind
+    if kind == "object" or "properties" in schema:
+        members = schema.get("properties", {})
+        return {name: example_of(members.get(name), root, depth + 1) for name in schema.get("required", ())}
+    if kind == "array":
+        return [example_of(schema.get("items"), root, depth + 1)] * schema.get("minItems", 0)
+    if kind in ("integer", "number"):
+        return _number(schema)
+    if kind == "boolean":
+        return False
+    if kind == "null":
+        return None
+    text = _TEXTS.get(schema.get("format", ""), "example")
+    return text.ljust(schema.get("minLength", 0), "e")[: schema.get("maxLength", len(text))] or text
+
+
+def _number(schema: Schema) -> int | float:
+    least = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+    most = schema.get(
+        "maximum", schema.get("exclusiveMaximum", least + 1) - 1 if "exclusiveMaximum" in schema else least
+    )
+    found: int | float = min(max(least, 1), max(most, least))
+    return found
+
+
+def _preferred(options: list[Any]) -> Any:
+    return next((one for one in options if not isinstance(one, Mapping) or one.get("type") != "null"), options[0])
+
+
+def _referred(reference: str, root: Schema) -> Any:
+    found: Any = root
+    for step in reference.removeprefix("#/").split("/"):
+        found = found.get(step.replace("~1", "/").replace("~0", "~"), {}) if isinstance(found, Mapping) else {}
+    return found
+
+
+def spoiled(
+    schema: Schema, good: Mapping[str, Any], root: Schema | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Arguments that a schema forbids: each required one missing, each known one with a value of the wrong type."""
+    members = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        yield name, {other: value for other, value in good.items() if other != name}
+    for name, member in members.items():
+        whole = {**_definitions(root or schema), **(member if isinstance(member, Mapping) else {})}
+        odd = next((value for value in _ODD_VALUES if explain_mismatch(whole, value) is not None), None)
+        if odd is not None:
+            yield name, {**good, name: odd}
+
+
+def _definitions(root: Schema) -> dict[str, Any]:
+    return {name: root[name] for name in ("$defs", "definitions", "components") if name in root}
+
+
+def explain_mismatch(schema: Schema, value: Any) -> str | None:
+    """What about a value a JSON Schema forbids, or None."""
+    try:
+        import jsonschema_rs
+    except ImportError:
+        raise MissingExtra("schema", "jsonschema-rs") from None
+    try:
+        error = next(jsonschema_rs.iter_errors(dict(schema), value), None)
+    except (jsonschema_rs.ValidationError, ValueError) as broken:  # not a schema at all
+        return f"the schema itself is broken: {broken}"
+    return None if error is None else f"{error.message} at /{'/'.join(map(str, error.instance_path))}"

@@ -1,0 +1,87 @@
+"""Observation: one answer as a client got it, of whichever protocol, and what is wrong with it at first sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects import recognise
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ContractError
+from aerogram.jsontext import loads
+from aerogram.reading import _tool_result, read
+from aerogram.reply import Reply
+
+__all__ = ["Complaint", "Observation", "observe"]
+
+Complaint = tuple[str, str]
+"""The name of a promise, and the evidence that it was broken."""
+
+FAILURES: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """An answer: its body as JSON, what it says about itself from outside, and every word of it.
+
+    `failed` is the mark of failure that the protocol has for it, None where there is none.
+    """
+
+    protocol: Literal["mcp", "http", "body"]
+    body: Any
+    failed: bool | None
+    text: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def speaker(self, wanted: str | Dialect | None = None) -> Dialect:
+        """The dialect that the answer should be in, or the one that it is in."""
+        return recognise(self.body) if wanted is None else dialect_named(wanted)
+
+
+def observe(result: Any) -> Observation:
+    """A tool result, an HTTP response, or a body (text or parsed) as an observation."""
+    if all(hasattr(result, name) for name in ("status_code", "headers", "content")):
+        text = bytes(result.content).decode("utf-8", "replace")
+        return Observation("http", _json(text), result.status_code >= FAILURES, text)
+    tool = _tool_result(result)
+    if tool is not None:
+        text = "\n".join(tool.texts)
+        body = tool.structured if tool.structured is not None else _json(text)
+        return Observation("mcp", body, tool.failed, text, tool.meta)
+    body = loads(result) if isinstance(result, (str, bytes, bytearray, memoryview)) else result
+    return Observation("body", body, None, str(body))
+
+
+def _json(text: str) -> Any:
+    try:
+        return loads(text)
+    except ContractError:
+        return None
+
+
+def heard(result: Any, seen: Observation, wanted: str | Dialect | None) -> tuple[Reply[Any] | None, list[Complaint]]:
+    """The reply in an answer, read strictly in its dialect, and what is wrong with it."""
+    try:
+        speaker = seen.speaker(wanted)
+        if speaker.name == "bare":
+            reply = (
+                read(result, dialect=None if seen.failed else "bare") if seen.protocol != "body" else Reply(seen.body)
+            )
+        else:
+            reply = speaker.decode(seen.body, lenient=False)
+    except ContractError as error:
+        return None, [("envelope", f"{error}; the answer is {_shown(seen)}")]
+    return reply, list(_complaints(reply, seen))
+
+
+def _complaints(reply: Reply[Any], seen: Observation) -> Iterator[Complaint]:
+    if seen.failed is not None and seen.failed != (reply.problem is not None):
+        mark = "isError" if seen.protocol == "mcp" else "an error status"
+        says = f"the body says {reply.problem.code}" if reply.problem else "the body says that it succeeded"
+        yield "mark", f"{says}, and {mark} is {'' if seen.failed else 'not '}set"
+
+
+def _shown(seen: Observation) -> str:
+    return (seen.text if seen.text else repr(seen.body))[:160]

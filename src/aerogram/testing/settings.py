@@ -1,0 +1,50 @@
+"""Settings: what the one who sweeps knows about a server that the server itself does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from aerogram.contract import Call, Contract
+from aerogram.dialects.protocol import Dialect
+from aerogram.tokens import Budget
+from aerogram.wire.negotiation import Versions
+
+__all__ = ["Arguments", "Settings"]
+
+Arguments: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Examples and expectations, by the name of the tool, resource or route."""
+
+    examples: Mapping[str, Arguments | Sequence[Arguments]] = field(default_factory=dict)
+    faults: Mapping[str, Arguments] = field(default_factory=dict)
+    bursts: Mapping[str, int] = field(default_factory=dict)
+    secrets: Collection[str] = ()
+    skip: Collection[str] = ()
+    contract: Contract | None = None
+    dialect: str | Dialect | None = None
+    versions: Versions | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    patience: float = 10.0
+
+    def examples_of(self, *names: str) -> list[Arguments]:
+        """The examples under the first of these names that has any."""
+        for name in names:
+            if name in self.examples:
+                given = self.examples[name]
+                return [given] if isinstance(given, Mapping) else list(given)
+        return []
+
+    def limit(self, operation: str, arguments: Arguments, advertised: Budget | None = None) -> Budget | None:
+        """The budget of a call, as far as it is known: the server's or its operation's, and what the caller asked."""
+        asked = arguments.get("max_tokens")
+        most = asked if type(asked) is int and asked > 0 else None
+        if self.contract is not None:
+            return self.contract.limit(Call(operation=operation, max_tokens=most))
+        if most is None:
+            return advertised
+        return Budget.of(most) if advertised is None else advertised.within(Budget.of(most))

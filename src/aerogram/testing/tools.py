@@ -1,0 +1,451 @@
+"""Tools: a sweep over an MCP server, in memory, in both eras of the protocol: every tool, every resource."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+
+from aerogram.client import ARCHIVE
+from aerogram.codes import TABLE
+from aerogram.controls import CONTROLS
+from aerogram.dialects import dialect as dialect_named
+from aerogram.errors import AerogramError, ContractError, MissingExtra
+from aerogram.negotiation import EXTENSION
+from aerogram.reading import read
+from aerogram.reply import Reply
+from aerogram.testing.inputs import example_of, explain_mismatch, spoiled
+from aerogram.testing.leaks import InjectedFault, leaks_in
+from aerogram.testing.observation import Complaint, Observation, heard, observe
+from aerogram.testing.report import Report
+from aerogram.testing.settings import Settings
+from aerogram.testing.trails import Trail, is_refusal
+from aerogram.tokens import Budget
+from aerogram.wire.channels import Channels, Sizer
+from aerogram.wire.mcp import INVALID_PARAMS, PREFIX
+
+__all__ = ["sweep_server"]
+
+ERAS: Final = {"2026-07-28": "auto", "2025-11-25": "legacy"}
+UNKNOWN: Final = "aerogram_sweep_unknown"
+FAULTY: Final = "aerogram_sweep_fault"
+_UNREADABLE: Final = "The answer could not be read"
+
+
+async def sweep_server(server: Any, settings: Settings) -> Report:
+    """Visit every tool and resource of a FastMCP server or one of the MCP SDK."""
+    report, offer = Report(), await _offer(server, settings)
+    for era, mode in ERAS.items():
+        async with _session(server, mode, settings) as session:
+            sweep = _Sweep(session, settings, report, era, offer)
+            await sweep.everything()
+            async with _session(server, mode, settings) as again:
+                await sweep.listings(again)
+    await _faults(server, settings, report, offer)
+    return report
+
+
+async def _offer(server: Any, settings: Settings) -> Mapping[str, Any]:
+    """What the extension of the server advertises, in the era that has extensions."""
+    async with _session(server, "auto", settings) as session:
+        return session.offer
+
+
+# sessions
+
+
+class _Session:
+    """A client of either framework, in words that both have."""
+
+    def __init__(self, client: Any, patience: float) -> None:
+        self._client = client
+        self._patience = patience
+        self._is_fastmcp = hasattr(client, "call_tool_mcp")
+
+    async def call(self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
+        call_tool = self._client.call_tool_mcp if self._is_fastmcp else self._client.call_tool
+        async with asyncio.timeout(self._patience):
+            return await call_tool(name, dict(arguments), meta=dict(meta))
+
+    async def read(self, uri: str) -> Any:
+        read_resource = self._client.read_resource_mcp if self._is_fastmcp else self._client.read_resource
+        async with asyncio.timeout(self._patience):
+            return await read_resource(uri)
+
+    async def listed(self, what: str) -> list[Any]:
+        """All pages of a listing: tools, resources or resource_templates."""
+        found = await getattr(self._client, f"list_{what}")()
+        if isinstance(found, list):
+            return found
+        items = list(getattr(found, what))
+        while found.next_cursor:
+            found = await getattr(self._client, f"list_{what}")(cursor=found.next_cursor)
+            items += getattr(found, what)
+        return items
+
+    @property
+    def offer(self) -> Mapping[str, Any]:
+        """What the extension of the server advertises."""
+        capabilities = self._client.server_capabilities
+        return ((capabilities.extensions if capabilities is not None else None) or {}).get(EXTENSION) or {}
+
+
+@asynccontextmanager
+async def _session(server: Any, mode: str, settings: Settings) -> AsyncIterator[_Session]:
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(_client(server, mode))
+        yield _Session(client, settings.patience)
+
+
+def _client(server: Any, mode: str) -> Any:
+    """The framework's own client, which remembers no listing."""
+    try:
+        if is_fastmcp(server):
+            import fastmcp
+
+            return fastmcp.Client(server, mode=mode, cache=False)  # type: ignore[arg-type]  # a word is enough
+        import mcp
+    except ImportError:
+        raise MissingExtra("mcp", "mcp") from None
+    return mcp.Client(server, mode=mode, cache=None)
+
+
+def is_fastmcp(server: Any) -> bool:
+    """Whether a server is one of FastMCP."""
+    return any(cls.__module__.split(".")[0] == "fastmcp" for cls in type(server).__mro__)
+
+
+# tools
+
+
+class _Sweep:
+    """One era of a server."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(
+        self, session: _Session, settings: Settings, report: Report, era: str, offer: Mapping[str, Any]
+    ) -> None:
+        self.session, self.settings, self.report, self.era = session, settings, report, era
+        self.dialects: list[Any] = [settings.dialect] if settings.dialect else list(offer.get("dialects", ()))
+        self.advertised = _budget(offer)
+        self.tools: dict[str, Any] = {}
+
+    async def everything(self) -> None:
+        """Every tool, every resource, and what is not there."""
+        self.tools = {tool.name: tool for tool in await self.session.listed("tools")}
+        await self._unknown()
+        foreign: str | None = None
+        for name in self.tools:
+            if name not in self.settings.skip:
+                foreign = await _Tool(self, name).visit(foreign) or foreign
+        await self._resources()
+
+    async def listings(self, again: _Session) -> None:
+        """What is listed stays the same, for another client too."""
+        for what in ("tools", "resources", "resource_templates"):
+            once, twice = await self.session.listed(what), await again.listed(what)
+            self.report.visit(what, f"listing, {self.era}", f"{len(once)}", succeeded=True)
+            if [one.model_dump() for one in once] != [one.model_dump() for one in twice]:
+                names = [one.name for one in once], [one.name for one in twice]
+                self.report.fail(what, f"listing, {self.era}", "listing", f"first {names[0]}, then {names[1]}")
+
+    async def _unknown(self) -> None:
+        for what, ask in (
+            ("unknown tool", self.session.call(UNKNOWN, {}, {})),
+            ("unknown resource", self.session.read(f"{UNKNOWN}://nowhere")),
+        ):
+            error = await _raised(ask)
+            self.report.visit(what, self.era, _told(error), succeeded=True)
+            if not hasattr(error, "error"):
+                self.report.fail(what, self.era, "plane", f"the answer is no protocol error but {_told(error)}")
+            elif error.error.code != INVALID_PARAMS:
+                self.report.fail(what, self.era, "plane", f"the error code is {error.error.code}, not {INVALID_PARAMS}")
+            for leak in leaks_in(str(error), self.settings.secrets):
+                self.report.fail(what, self.era, "leak", leak)
+
+    # calls
+
+    async def call(self, name: str, probe: str, arguments: Mapping[str, Any], dialect: Any = None) -> Reply[Any]:
+        """One call, its answer checked; in the dialect that is asked for, if one is."""
+        probe = f"{probe}, {self.era}"
+        request_id = f"sweep-{next(self._numbers)}"
+        meta: dict[str, Any] = {PREFIX + "request_id": request_id}
+        if dialect is not None:
+            meta[EXTENSION] = {"dialect": dialect}
+        try:
+            result = await self.session.call(name, arguments, meta)
+        except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
+            self.report.visit(name, probe, _told(error))
+            self.report.fail(name, probe, *_blame(error))
+            return Reply.failed("INTERNAL_ERROR", _UNREADABLE)
+        answer = _Answer(result, self.tools.get(name), dialect or (self.dialects[0] if self.dialects else None))
+        outcome = answer.reply.problem.code if answer.reply.problem else "content" if answer.is_content else "ok"
+        self.report.visit(name, probe, outcome, succeeded=answer.reply.problem is None)
+        limit = self.settings.limit(name, arguments, self.advertised)
+        for promise, evidence in answer.complaints(request_id, limit, self.settings):
+            self.report.fail(name, probe, promise, evidence)
+        return answer.reply
+
+    async def send(self, target: str, arguments: Mapping[str, Any]) -> Reply[Any]:
+        """What a reply leads to: a tool, or a resource."""
+        if "://" not in target:
+            return await self.call(target, "retrieval", arguments)
+        result = await self.session.read(target)
+        self.report.visit(target.partition("://")[0] + "://…", f"retrieval, {self.era}", "ok", succeeded=True)
+        return Reply(result.contents[0].text)
+
+    # resources
+
+    async def _resources(self) -> None:
+        for resource in await self.session.listed("resources"):
+            await self._read(str(resource.uri), str(resource.uri), is_certain=True)
+        for template in await self.session.listed("resource_templates"):
+            pattern = str(template.uri_template)
+            given = self.settings.examples_of(template.name, pattern)
+            for arguments in given or [{}]:
+                uri = re.sub(r"\{[?&]?(\w+)[^}]*\}", lambda found: str(arguments.get(found[1], "example")), pattern)  # noqa: B023
+                await self._read(pattern, uri, is_certain=bool(given))
+
+    async def _read(self, name: str, uri: str, *, is_certain: bool) -> None:
+        if name in self.settings.skip:
+            return
+        error = await _raised(self.session.read(uri))
+        self.report.visit(name, f"reading, {self.era}", _told(error), succeeded=error is None)
+        if error is None:
+            return
+        data = getattr(getattr(error, "error", None), "data", None)
+        if is_certain:
+            self.report.fail(name, f"reading, {self.era}", "resource", f"it cannot be read: {_told(error)}")
+        elif not isinstance(data, Mapping) or data.get("code") not in TABLE:
+            self.report.fail(name, f"reading, {self.era}", "resource", f"no code says what is wrong: {_told(error)}")
+        for leak in leaks_in(f"{error} {data}", self.settings.secrets):
+            self.report.fail(name, f"reading, {self.era}", "leak", leak)
+
+
+class _Tool:
+    """A tool, and an example of its arguments."""
+
+    def __init__(self, sweep: _Sweep, name: str) -> None:
+        self.sweep, self.name = sweep, name
+        self.schema: Mapping[str, Any] = sweep.tools[name].input_schema
+        self.given = sweep.settings.examples_of(name)
+        self.arguments: Mapping[str, Any] = self.given[0] if self.given else example_of(self.schema)
+        self.controls = frozenset(CONTROLS) & self.schema.get("properties", {}).keys()
+
+    async def ask(self, probe: str, arguments: Mapping[str, Any]) -> Reply[Any]:
+        """A call, its answer checked."""
+        return await self.sweep.call(self.name, probe, arguments)
+
+    async def visit(self, foreign: str | None) -> str | None:
+        """Everything that can be asked of the tool; gives a cursor of its own, if it has any."""
+        settings, report = self.sweep.settings, self.sweep.report
+        contract = settings.contract
+        trail = Trail(self, report, self.sweep.send, ARCHIVE, contract.cursors if contract else None, foreign)
+        for example in self.given or [self.arguments]:
+            self.arguments = example
+            first = await self.ask("example", example)
+            if first.problem is None:
+                await trail.follow(first)
+            elif self.given:
+                report.fail(self.name, "example", "example", f"{first.problem.code}: {first.problem.message}")
+        for dialect in self.sweep.dialects[1:]:
+            await self.sweep.call(self.name, f"in {dialect}", self.arguments, dialect)
+        await self._wrong_arguments()
+        if self.name in settings.faults:
+            await self._marked_fault(settings.faults[self.name])
+        await self._burst(settings.bursts.get(self.name, 0))
+        return trail.cursor
+
+    async def _wrong_arguments(self) -> None:
+        for name, arguments in spoiled(self.schema, self.arguments):
+            probe = f"wrong {name}"
+            problem = (await self.ask(probe, arguments)).problem
+            if problem is None:
+                self.sweep.report.fail(self.name, probe, "validation", f"{arguments} was taken")
+            elif problem.kind != "validation":
+                self.sweep.report.fail(self.name, probe, "validation", f"{arguments} gives {problem.code}")
+            elif name not in f"{problem.message} {problem.details} {problem.remediation}":
+                self.sweep.report.fail(self.name, probe, "validation", f"nothing names {name}: {problem.message}")
+
+    async def _marked_fault(self, arguments: Mapping[str, Any]) -> None:
+        reply = await self.ask("marked fault", arguments)
+        if reply.problem is None:
+            self.sweep.report.fail(self.name, "marked fault", "mark", f"{arguments} should fail, and did not")
+
+    async def _burst(self, most: int) -> None:
+        for number in range(1, most + 1):
+            problem = (await self.ask("burst", self.arguments)).problem
+            if problem is not None and problem.kind == "rate_limit":
+                if problem.retry_after is None:
+                    self.sweep.report.fail(self.name, "burst", "rate-limit", f"call {number} is refused without a time")
+                return
+        if most:
+            self.sweep.report.fail(self.name, "burst", "rate-limit", f"{most} calls at once met no limit")
+
+
+class _Answer:
+    """A tool result, and what is wrong with it."""
+
+    def __init__(self, result: Any, tool: Any, dialect: Any) -> None:
+        self.result, self.tool = result, tool
+        self.seen: Observation = observe(result)
+        self.schema = getattr(tool, "output_schema", None)
+        self.is_content = not self.seen.failed and result.structured_content is None and self.schema is None
+        self.dialect = dialect
+        self.found: list[Complaint] = []
+        reply: Reply[Any] | None
+        if self.is_content and not _is_spoken(self.seen.body):
+            reply = Reply(self.seen.body)
+        else:
+            self.is_content = False
+            reply, self.found = heard(result, self.seen, dialect)
+        self.is_read = reply is not None
+        self.reply = reply or _leniently(result)
+
+    def complaints(self, request_id: str, limit: Budget | None, settings: Settings) -> Iterator[Complaint]:
+        """Every promise that the answer breaks."""
+        yield from self.found
+        yield from self._about_schema()
+        if self.is_read and not self.is_content:
+            yield from self._about_request_id(request_id)
+            yield from self._about_channels()
+            yield from self._about_size(limit)
+        if self.seen.failed:
+            yield from (("leak", leak) for leak in leaks_in(self._words, settings.secrets))
+        else:
+            yield from (("leak", f"it says {one!r}") for one in settings.secrets if one in self._words)
+
+    @property
+    def _words(self) -> str:
+        return f"{self.seen.text} {self.result.structured_content} {self.seen.meta}"
+
+    def _about_schema(self) -> Iterator[Complaint]:
+        structured = self.result.structured_content
+        if self.schema is None or (structured is None and self.seen.failed):
+            return
+        wrong = "there is no structured content" if structured is None else explain_mismatch(self.schema, structured)
+        if wrong is not None:
+            yield "schema", wrong
+
+    def _about_request_id(self, sent: str) -> Iterator[Complaint]:
+        places = {"the body": self.reply.request_id}
+        if self.result.structured_content is not None and _is_spoken(_json_of(self.seen.text)):
+            places["the text"] = read(self.seen.text, dialect=self.dialect).request_id
+        named = self.seen.meta.get(PREFIX + "request_id")
+        if named is not None:
+            places["_meta"] = named
+        wrong = {place: found for place, found in places.items() if found != sent}
+        if wrong:
+            yield "request-id", f"{sent} was sent, and " + ", ".join(f"{place} has {id}" for place, id in wrong.items())
+
+    def _about_channels(self) -> Iterator[Complaint]:
+        """What must be said in the text, for clients that show nothing else."""
+        reply = self.reply
+        needed = {"the error code": reply.problem.code} if reply.problem else {}
+        if reply.problem and self.seen.body is not None and self.dialect is not None:
+            needed = {"the error code": TABLE.spell(reply.problem.code, dialect_named(self.dialect).name)}
+        if reply.page is not None and reply.page.cursor:
+            needed["the cursor"] = reply.page.cursor
+        for action in reply.actions:
+            if action.tool and "hash" in (action.args or {}):
+                needed |= {"the retrieval tool": action.tool, "its hash": str((action.args or {})["hash"])}
+        for what, word in needed.items():
+            if word not in self.seen.text and (reply.problem is None or reply.problem.code not in self.seen.text):
+                yield "channels", f"{what} ({word[:60]}) is not in the text"
+
+    def _about_size(self, limit: Budget | None) -> Iterator[Complaint]:
+        if limit is None or is_refusal(self.reply):
+            return
+        size = Sizer(counter=limit.counter).of(Channels(self.seen.text, self.result.structured_content))
+        if size > limit.limit:
+            yield "budget", f"it has {size} {limit.counter.unit}, and the budget is {limit.limit}"
+
+
+def _is_spoken(body: Any) -> bool:
+    """Whether a body is in one of the dialects."""
+    try:
+        observe(body if isinstance(body, dict) else {}).speaker()
+    except ContractError:
+        return False
+    return True
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return observe(text).body
+    except ContractError:
+        return None
+
+
+def _leniently(result: Any) -> Reply[Any]:
+    try:
+        return read(result)
+    except AerogramError:
+        return Reply.failed("INTERNAL_ERROR", _UNREADABLE)
+
+
+def _budget(offer: Mapping[str, Any]) -> Budget | None:
+    said = offer.get("budget")
+    return None if not said else Budget.of(f"{said['limit']} {said['unit']}")
+
+
+async def _raised(awaitable: Any) -> Any:
+    try:
+        await awaitable
+    except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
+        return error
+    return None
+
+
+def _told(error: BaseException | None) -> str:
+    if error is None:
+        return "ok"
+    held = getattr(error, "error", None)
+    return f"protocol error {held.code}: {held.message}" if held is not None else f"{type(error).__name__}: {error}"
+
+
+def _blame(error: Exception) -> Complaint:
+    """Which promise an exception of a client breaks."""
+    if hasattr(error, "error"):
+        return "plane", _told(error)
+    is_about_schema = isinstance(error, RuntimeError) and "structured content" in str(error)
+    return "schema" if is_about_schema else "answer", _told(error)
+
+
+# faults
+
+
+async def _faults(server: Any, settings: Settings, report: Report, offer: Mapping[str, Any]) -> None:
+    """A tool that raises what no caller should see, for as long as this takes."""
+    remove = _inject(server)
+    if remove is None:
+        return
+    try:
+        for era, mode in ERAS.items():
+            async with _session(server, mode, settings) as session:
+                sweep = _Sweep(session, settings, report, era, offer)
+                sweep.tools = {tool.name: tool for tool in await session.listed("tools")}
+                reply = await sweep.call(FAULTY, "injected fault", {})
+                if reply.problem is not None and reply.problem.kind != "internal":
+                    report.fail(FAULTY, "injected fault", "mark", f"a crash is {reply.problem.code}")
+    finally:
+        remove()
+
+
+def _inject(server: Any) -> Any:
+    def raise_fault() -> str:
+        raise InjectedFault
+
+    if is_fastmcp(server):
+        from fastmcp.tools import Tool
+
+        server.add_tool(Tool.from_function(raise_fault, name=FAULTY))
+        return lambda: server.local_provider.remove_tool(FAULTY)
+    if not hasattr(server, "remove_tool"):
+        return None
+    server.add_tool(raise_fault, FAULTY)
+    return lambda: server.remove_tool(FAULTY)

@@ -1,0 +1,250 @@
+"""Trails: where the replies of a tool or a route lead to, followed to their ends with Aerogram's own client.
+
+The next page and the one after it, what was left out, a cursor that is not what it was, a budget that is too small.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from aerogram.client import AsyncClient, Retries
+from aerogram.cursor import Cursors, Position
+from aerogram.errors import AerogramError
+from aerogram.identity import identify
+from aerogram.reading import items_of
+from aerogram.reply import Reply
+from aerogram.testing.report import Report
+
+__all__ = ["Target", "Trail"]
+
+MOST_PAGES: Final = 200
+PARTS: Final = 3
+"""Into how many pages a list is cut, about; enough for a first, a middle and a last one."""
+HUGE: Final = 1_000_000_000
+_ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
+_TOO_SMALL: Final = "TOKEN_LIMIT_EXCEEDED"
+
+
+class Target(Protocol):
+    """A tool or a route that can be asked; every answer is checked before it is given back."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    controls: frozenset[str]
+
+    async def ask(self, probe: str, arguments: Mapping[str, Any]) -> Reply[Any]:
+        """The reply to a call; what could not be read is a failed one."""
+
+
+@dataclass
+class Trail:
+    """The trails of one target. `send` carries calls to whatever a reply names, `cursors` are the server's own."""
+
+    target: Target
+    report: Report
+    send: Callable[[str, Mapping[str, Any]], Awaitable[Reply[Any]]]
+    retrieve: str | None = None
+    cursors: Cursors | None = None
+    foreign: str | None = None
+    _seen: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._client = AsyncClient(
+            self._carry, retries=Retries(most=0), on_notice=lambda *_: None, retrieve=self.retrieve
+        )
+
+    @property
+    def cursor(self) -> str | None:
+        """A cursor that the target has issued."""
+        return self._seen[0] if self._seen else None
+
+    async def follow(self, first: Reply[Any]) -> None:
+        """Everything that a successful reply leads to."""
+        await self.left_out("example", first)
+        await self.pages(first)
+        await self.wrong_cursors()
+        await self.budgets()
+
+    async def _carry(self, target: str, arguments: Mapping[str, Any]) -> Reply[Any]:
+        if target == self.target.name:
+            return await self.target.ask("next page" if "cursor" in arguments else "first page", arguments)
+        return await self.send(target, arguments)
+
+    def _fail(self, probe: str, promise: str, evidence: str) -> None:
+        self.report.fail(self.target.name, probe, promise, evidence)
+
+    # pages
+
+    async def pages(self, first: Reply[Any]) -> None:
+        """All pages: they end, and have each item once."""
+        size = self._page_size(first)
+        if size is None and (first.page is None or not first.page.has_more):
+            self._check_page("example", first, None)
+            return
+        arguments = {**self.target.arguments, **({} if size is None else {"page_size": size})}
+        found: list[Any] = []
+        is_whole, total, count = True, None, 0
+        try:
+            async for page in self._client.pages(self.target.name, arguments):
+                count += 1
+                whole = await self._whole(page)
+                is_whole = is_whole and whole is not None
+                found += items_of(whole or page)
+                total = page.page.total if page.page else None
+                self._check_page(f"page {count}", page, size)
+                if count == MOST_PAGES:
+                    self._fail(f"page {count}", "pages", f"after {count} pages there is still more")
+                    return
+        except AerogramError as error:
+            self._fail(f"page {count + 1}", "pages", f"{error}")
+            return
+        self._check_items(found, total if is_whole else None, await self._reference(first) if is_whole else None)
+
+    def _page_size(self, first: Reply[Any]) -> int | None:
+        items = items_of(first)
+        if "page_size" not in self.target.controls or len(items) <= 1 or not isinstance(first.data, list | dict):
+            return None
+        return math.ceil(len(items) / PARTS)
+
+    def _check_page(self, probe: str, reply: Reply[Any], size: int | None) -> None:
+        page = reply.page
+        if page is None:
+            if size is not None:
+                self._fail(probe, "pages", f"page_size={size} is asked for, and the reply says nothing of a page")
+            return
+        if page.cursor:
+            self._seen.append(page.cursor)
+        if page.has_more and not page.cursor and not page.extra:
+            self._fail(probe, "pages", "has_more is true, and there is no cursor")
+        if size is not None and len(items_of(reply)) > size:
+            self._fail(probe, "pages", f"page_size={size} is asked for, and the page has {len(items_of(reply))} items")
+        held = len(items_of(reply))
+        if size is None and page.total is not None and not page.has_more and not page.cursor and probe == "example":
+            if held < page.total and _is_full(reply):
+                self._fail(probe, "pages", f"{held} items of {page.total} are shown, and has_more is {page.has_more}")
+
+    def _check_items(self, found: list[Any], total: int | None, reference: list[Any] | None) -> None:
+        names = [identify(item) for item in found]
+        repeated = sorted({name for name in names if name is not None and names.count(name) > 1})
+        if repeated and not (reference and len(reference) == len(found)):
+            self._fail("all pages", "pages", f"these came more than once: {', '.join(repeated[:10])}")
+        if total is not None and total != len(found):
+            self._fail("all pages", "pages", f"the pages have {len(found)} items, and the total is {total}")
+        elif reference is not None and [identify(one) for one in reference] != names and not repeated:
+            self._fail("all pages", "pages", f"the pages have {len(found)} items, all at once it is {len(reference)}")
+
+    async def _reference(self, first: Reply[Any]) -> list[Any] | None:
+        """What comes when it is all asked for at once, if it does come at once."""
+        if first.page is not None and first.page.has_more:
+            return None
+        whole = await self._whole(first)
+        return None if whole is None else items_of(whole)
+
+    async def _whole(self, reply: Reply[Any]) -> Reply[Any] | None:
+        """The reply with what was left out; None when that was not kept."""
+        if _is_full(reply):
+            return reply
+        try:
+            return await self._client.whole(reply)
+        except AerogramError:
+            return None
+
+    # what was left out
+
+    async def left_out(self, probe: str, reply: Reply[Any]) -> None:
+        """Whatever a reply says that it left out is there, or the reply says that it is lost."""
+        fidelity = reply.fidelity
+        if fidelity is None or _is_full(reply):
+            return
+        if not fidelity.archive_hashes:
+            if fidelity.dropped_ids and not any(one.code in _ABOUT_SIZE for one in reply.notices):
+                named = ", ".join(fidelity.dropped_ids[:5])
+                self._fail(
+                    probe, "archive", f"{named} … were dropped; no hash leads to them, no warning says they are lost"
+                )
+            return
+        try:
+            found = await self._client.recover(reply)
+        except AerogramError as error:
+            self._fail(probe, "archive", f"{dict(fidelity.archive_hashes)} cannot be fetched: {error}")
+            return
+        missing = sorted(set(fidelity.dropped_ids) - set(_names(list(found.values()))))
+        if missing:
+            self._fail(probe, "archive", f"the archive does not have {', '.join(missing[:10])}")
+
+    # cursors
+
+    async def wrong_cursors(self) -> None:
+        """A cursor that is not one, or not for this query, or too old, is refused."""
+        if self.cursor is None:
+            return
+        for what, cursor in self._wrong(self.cursor):
+            reply = await self.target.ask(f"{what} cursor", {**self.target.arguments, "cursor": cursor})
+            if reply.problem is None:
+                self._fail(f"{what} cursor", "cursor", f"it was taken: {len(items_of(reply))} items came")
+            elif reply.problem.kind not in ("validation", "not_found", "conflict"):
+                self._fail(f"{what} cursor", "cursor", f"the refusal is {reply.problem.code}, not about the cursor")
+
+    def _wrong(self, good: str) -> Iterator[tuple[str, str]]:
+        yield "garbled", "this-is-no-cursor"
+        position = _position(good)
+        if position is None:  # not one of ours: whoever made it knows what else is wrong
+            return
+        yield "foreign", Cursors().seal(position)
+        if self.foreign is not None:
+            yield "another query's", self.foreign
+        if self.cursors is not None:
+            yield (
+                "expired",
+                self.cursors.seal(
+                    Position(position.query_hash, position.offset, position.response_mode, position.after, 1.0)
+                ),
+            )
+
+    # budgets
+
+    async def budgets(self) -> None:
+        """Budgets that a caller sets: far too large, too small, and absurd."""
+        if "max_tokens" not in self.target.controls:
+            return
+        whole = await self.target.ask("huge budget", {**self.target.arguments, "max_tokens": HUGE})
+        half = max(len(json.dumps(whole.data, default=str)) // 6, 1)
+        for probe, size in (("half the budget", half), ("budget of 1", 1)):
+            reply = await self.target.ask(probe, {**self.target.arguments, "max_tokens": size})
+            await self.left_out(probe, reply)
+
+
+def is_refusal(reply: Reply[Any]) -> bool:
+    """Whether a reply says that nothing fits into the budget, which may itself be larger than that."""
+    return reply.problem is not None and reply.problem.code == _TOO_SMALL
+
+
+def _is_full(reply: Reply[Any]) -> bool:
+    return reply.fidelity is None or reply.fidelity.level == "full"
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Every identifier inside a value, and the positions of items that have none."""
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            yield identify(item) or f"#{position}"
+            yield from _names(item)
+            if isinstance(item, str):
+                yield item
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _names(inner)
+
+
+def _position(cursor: str) -> Position | None:
+    """Where a cursor of ours points to; anybody can read that, only the server can sign it."""
+    try:
+        body = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4)))
+        return Position(body["query_hash"], body["offset"], body["response_mode"], body.get("pos"))
+    except (ValueError, KeyError, TypeError):
+        return None
