@@ -1,6 +1,7 @@
 """Kinds: what the value of a setting may be, and how it is read.
 
-A flag and a variable give text, a file gives TOML values; each kind reads both, and raises `ValueError` or `TypeError` otherwise.
+A flag and a variable give text, a file gives TOML values; each kind reads both. What it cannot read is a `ValueError`
+or a `TypeError`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -71,7 +71,14 @@ class Option(NamedTuple):
             return self.kind.read(value)
         except (ValueError, TypeError, OverflowError):
             given = repr(value) if isinstance(value, str) else str(value)
-            raise BadSetting(self.name, origin, f"{given[:80]} is not allowed; {self.kind.allowed}") from None
+            raise BadSetting(self.name, origin, f"{given[:80]} is not allowed; allowed: {self.kind.allowed}") from None
+
+    def said(self, value: Any) -> list[str]:
+        """The flag with a value; a path is said in full."""
+        if self.kind.is_switch:
+            return [self.flag if value else f"--no-{self.flag[2:]}"]
+        values = value if self.kind.is_list else (value,)
+        return [word for one in values for word in (self.flag, str(one.absolute() if self.kind.is_path else one))]
 
 
 class Shown(NamedTuple):
@@ -175,6 +182,14 @@ class Settings:
     def shown(self) -> list[Shown]:
         """Every setting with its value in plain JSON and its origin."""
         return [Shown(one.name, _plain(getattr(self, one.name)), self.origin(one.name)) for one in self.options()]
+
+    def arguments(self, names: Collection[str]) -> list[str]:
+        """The flags that say again, from any folder, what these settings say other than the default."""
+        found: list[str] = []
+        for option in self.options():
+            if option.name in names and self.origin(option.name) != DEFAULT:
+                found += option.said(getattr(self, option.name))
+        return found
 
     @property
     def plan(self) -> Plan:
