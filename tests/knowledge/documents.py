@@ -30,7 +30,9 @@ Apples are picked in October. The press starts on the first dry morning.
 Crates stay in the cellar at four degrees. Bruised fruit is used within a week.
 """
 JAPANESE = "# 認証の手引き\n\nアクセストークンの有効期限は十五分です。期限が切れたら更新してください。\n"
-GERMAN = "# Kündigung\n\nDie Verträge werden schriftlich gekündigt. Die Fristen betragen drei Monate zum Quartalsende.\n"
+GERMAN = (
+    "# Kündigung\n\nDie Verträge werden schriftlich gekündigt. Die Fristen betragen drei Monate zum Quartalsende.\n"
+)
 GRAPH = {
     "entities": [
         {"id": "v1", "name": "Acme Corporation", "type": "COMPANY", "aliases": ["Acme"], "updated": "2026-04-01"},

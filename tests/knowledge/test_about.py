@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from knowledge.documents import GUIDE
 
 from aerogram.dialects.knowledge_v1 import ConfidenceScore, DeduplicationInfo, RankingContext
+from knowledge.documents import GUIDE
 
 QUERY = "How long is an access token valid?"
 
@@ -30,7 +30,9 @@ def test_the_three_parts_are_those_of_the_contract(small):
 
 def test_they_come_in_every_mode_but_ids_only_when_asked_for(small):
     for mode in ("metadata", "preview", "full"):
-        assert {"confidence", "ranking", "deduplication"} <= set(small.search("token", response_mode=mode, about=True).data[0])
+        assert {"confidence", "ranking", "deduplication"} <= set(
+            small.search("token", response_mode=mode, about=True).data[0]
+        )
     assert "confidence" not in small.search("token", response_mode="metadata").data[0]
     assert "confidence" not in small.search("token", response_mode="ids_only", about=True).data[0]
 
@@ -105,7 +107,11 @@ def test_a_duplicate_knows_the_better_one(index, write):
 def test_citations_name_the_source_and_the_results_it_stands_for(small):
     reply = small.search("token credential desk", response_mode="preview", filters={"path": "guides"})
     (citation,) = reply.citations
-    assert (citation.source_id, citation.title, citation.publisher) == ("guides/token.md", "Token Guide", "Platform Group")
+    assert (citation.source_id, citation.title, citation.publisher) == (
+        "guides/token.md",
+        "Token Guide",
+        "Platform Group",
+    )
     assert (citation.license, citation.source_url) == ("CC-BY-4.0", "https://docs.example.test/tokens")
     assert citation.field_paths == tuple(f"/results/{place}" for place in range(len(reply.data)))
     assert citation.checksum.startswith("sha256:")

@@ -10,11 +10,11 @@ import sys
 import threading
 
 import pytest
-from knowledge.documents import GUIDE, HARVEST
 
 from aerogram.digest.limits import Limits
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.knowledge import Knowledge, NoEmbedder
+from knowledge.documents import GUIDE, HARVEST
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
@@ -58,7 +58,14 @@ def test_only_small_words_are_looked_for_when_there_are_no_others(small):
 
 @pytest.mark.parametrize(
     "filters",
-    [{"colour": "red"}, {"path": "../secret"}, {"path": "/etc"}, {"after": "yesterday"}, {"category": 7}, {"path": ["\0"]}],
+    [
+        {"colour": "red"},
+        {"path": "../secret"},
+        {"path": "/etc"},
+        {"after": "yesterday"},
+        {"category": 7},
+        {"path": ["\0"]},
+    ],
     ids=str,
 )
 def test_wrong_filters_are_refused(small, filters):
@@ -213,7 +220,10 @@ def test_a_file_that_changes_while_it_is_read_is_never_half_read(write, index):
         for _ in range(5):
             index.ingest(folder)
             stored = " ".join(chunk.text for chunk in index.store.chunks_of("a.txt"))
-            assert stored in ("", *versions) or set(stored.split()) in ({"Alpha", "ends", "well."}, {"Omega", "ends", "well."})
+            assert stored in ("", *versions) or set(stored.split()) in (
+                {"Alpha", "ends", "well."},
+                {"Omega", "ends", "well."},
+            )
     finally:
         stop.set()
         writer.join()
@@ -240,7 +250,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(write, index, tmp_path):
 
     done = subprocess.run(
         [sys.executable, "-m", "aerogram", "ingest", str(folder), "--index", str(tmp_path / "index")],
-        preexec_fn=limited,  # noqa: PLW1509  # it only sets a limit
+        preexec_fn=limited,  # it only sets a limit
         capture_output=True,
         text=True,
         check=False,

@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from knowledge.documents import GRAPH, GUIDE, HARVEST
 
 from aerogram import dialects
+from knowledge.documents import GRAPH, GUIDE, HARVEST
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,9 @@ def test_a_budget_holds_and_the_cursor_goes_on_inside_the_page(place):
 
 
 def test_filters_and_fields_are_options(place):
-    done = run(place, "search", "token", "--category", "security", "--field", "source_file", "--json", "--mode", "metadata")
+    done = run(
+        place, "search", "token", "--category", "security", "--field", "source_file", "--json", "--mode", "metadata"
+    )
     assert {row["source_file"] for row in json.loads(done.stdout)["results"]} == {"token.md"}
     nothing = run(place, "search", "token", "--license", "MIT")
     assert nothing.returncode == 0

@@ -6,11 +6,11 @@ import os
 import threading
 
 import pytest
-from knowledge.documents import GUIDE, HARVEST
 
 from aerogram.knowledge import Knowledge
 from aerogram.knowledge.watch import watch
 from aerogram.tokens import best_counter
+from knowledge.documents import GUIDE, HARVEST
 
 
 def headers(index, path):
@@ -31,7 +31,7 @@ def test_every_kind_of_document_is_read(write, index):
     folder = write(
         {
             "a.md": "# Alpha\n\nMarkdown about walnuts.\n",
-            "b.html": "<html><head><title>Beta</title></head><body><h1>Beta</h1><h2>Nuts</h2><p>About hazel.</p></body>",
+            "b.html": "<html><head><title>Beta</title></head><body><h1>Beta</h1><h2>Nuts</h2><p>On hazel.</p></body>",
             "c.txt": "Plain text about almonds.\n",
             "d.rst": "Delta\n=====\n\nNuts\n----\n\nAbout pecans.\n",
             "e.pdf": write_pdf(["About cashews on the first page.", "About pistachios on the second page."]),
@@ -159,7 +159,9 @@ def test_one_file_can_be_read_alone_and_others_stay(write, index):
 
 def test_progress_is_told_to_the_end(write, index):
     seen = []
-    index.ingest(write({f"{n}.md": f"# Note {n}\n\nText {n}.\n" for n in range(5)}), progress=lambda *at: seen.append(at))
+    index.ingest(
+        write({f"{n}.md": f"# Note {n}\n\nText {n}.\n" for n in range(5)}), progress=lambda *at: seen.append(at)
+    )
     assert seen[-1] == (5, 5)
 
 

@@ -13,12 +13,12 @@ import threading
 import time
 
 import pytest
-from knowledge.documents import GUIDE, HARVEST
 
 from aerogram.errors import Conflict, IntegrityError, Unavailable
 from aerogram.knowledge import Knowledge
 from aerogram.knowledge.repair import repair
 from aerogram.knowledge.store.schema import VERSION
+from knowledge.documents import GUIDE, HARVEST
 
 INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
 

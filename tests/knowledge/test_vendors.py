@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from knowledge.documents import GRAPH
 
 from aerogram.dialects import dialect
 from aerogram.dialects.knowledge_v1 import VendorInfoFull, VendorInfoIDs, VendorInfoMetadata, VendorInfoPreview
 from aerogram.errors import Conflict, NotFound, ValidationFailed
+from knowledge.documents import GRAPH
 
 
 @pytest.mark.parametrize(

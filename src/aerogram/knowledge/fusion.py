@@ -1,8 +1,8 @@
 """Fusion: one score from words and meaning, each trusted as far as the evidence goes.
 
-Both numbers are on scales of their own. Words are the share of what a query asks for that a chunk has. Closeness in
-meaning is measured against all other chunks: being as close as most are says nothing, so it counts by how far it stands
-out. Meaning is trusted less when the embedder hardly knows the words of the query; words that the index does not have
+Words are the share of what a query asks for that a chunk has, meaning is the cosine between the two; both are from 0
+to 1, and so is what becomes of them. Meaning is trusted as far as the embedder knows the words of the query: one that
+falls to pieces in its vocabulary (a code, a name, another language) is left to the keywords. Words that no chunk has
 count against every chunk alike.
 """
 
@@ -21,13 +21,11 @@ __all__ = ["Method", "Ranked", "fuse"]
 Method: TypeAlias = Literal["hybrid", "vector", "bm25"]
 
 # tuned on the first half of the questions in bench/data/knowledge
-MEANING_SHARE: Final = 0.45
+MEANING_SHARE: Final = 0.85
 """How much meaning counts at most, against words."""
-STANDS_OUT: Final = 5.0
-"""So many standard deviations above the mean are as close as it gets."""
 FLOOR: Final = 0.25
 """Below this closeness in meaning, a chunk without any of the words is no result."""
-STRANGE_FLOOR: Final = 0.55
+STRANGE_FLOOR: Final = 0.7
 """The same for a query of which the embedder knows no word."""
 FAINT: Final = 0.1
 """The same when only meaning is asked for."""
@@ -94,9 +92,6 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
 
 def hybrid(found: Candidates, known: float) -> Numbers:
     """Words and meaning, weighed by the evidence for each."""
-    import numpy as np
-
-    trust = MEANING_SHARE * known**2
-    outstanding = (found.meaning - found.background) / (STANDS_OUT * max(found.spread, 1e-6))
-    fused: Numbers = (1 - trust) * found.words + trust * np.clip(outstanding, 0, 1)
+    trust = MEANING_SHARE * known
+    fused: Numbers = (1 - trust) * found.words + trust * found.meaning
     return fused

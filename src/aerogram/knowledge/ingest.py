@@ -19,11 +19,12 @@ from typing import Final
 from aerogram.digest.limits import Limits, UnreadableSource
 from aerogram.knowledge.chunks import MOST_TOKENS, Chunk, chunks_of
 from aerogram.knowledge.documents import Document, File, read_file
-from aerogram.knowledge.embed import Embedder, quantise
+from aerogram.knowledge.embed import Embedder
 from aerogram.knowledge.folder import Changing, Listing, list_files, read_bytes
 from aerogram.knowledge.graph import SUFFIXES as GRAPHS
 from aerogram.knowledge.graph import graph_of_documents, graph_of_file
 from aerogram.knowledge.lexicon import index_terms
+from aerogram.knowledge.meaning import vectors_of
 from aerogram.knowledge.store import Entry, FileState, Graph, Store
 from aerogram.tokens import Counter, best_counter
 
@@ -161,21 +162,14 @@ class Ingester:
         return parts, graph if graph.entities or graph.relationships else None
 
     def _store(self, batch: _Batch, done: Ingested) -> None:
-        vectors = iter(self._vectors([chunk for _, chunks in batch.parts for chunk in chunks]))
-        entries = [_entry(document, chunks, [next(vectors) for _ in chunks]) for document, chunks in batch.parts]
+        vectors = vectors_of(self.embedder, [chunks for _, chunks in batch.parts])
+        entries = [_entry(*part, found) for part, found in zip(batch.parts, vectors, strict=True)]
         if batch.touched:
             self.store.touch(batch.touched)
         if batch.states:
             self.store.put(batch.states, entries, batch.graphs)
         done.chunks += batch.chunks
         done.notes |= {document.path: "; ".join(document.notes) for document, _ in batch.parts if document.notes}
-
-    def _vectors(self, chunks: Sequence[Chunk]) -> list[bytes]:
-        """A chunk is embedded with the headings above it, which often name what it is about."""
-        if not chunks:
-            return []
-        rows = self.embedder.embed([f"{chunk.header}\n{chunk.text}" for chunk in chunks])
-        return [row.tobytes() for row in quantise(rows)]
 
     def _forget(self, listing: Listing, ours: Sequence[str], done: Ingested) -> None:
         """Forget the files of this root that are no longer there."""

@@ -44,7 +44,7 @@ VENDOR_TOOL: Final = "find_vendor_info"
 CHUNKS_TOOL: Final = "get_chunks"
 DIGEST_TOOL: Final = "digest_document"
 MOST_CHUNKS: Final = 50
-WEAK: Final = 0.3
+WEAK: Final = 0.4
 """A best result below this score comes with a warning."""
 SPARSE: Final = 5
 FOLLOWED: Final = 3

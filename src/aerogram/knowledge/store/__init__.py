@@ -58,8 +58,9 @@ class Graph:
 class Candidates:
     """The chunks that may answer a query, in no order: how much of its words each has, and how close it is in meaning.
 
-    Both are numbers from 0 to 1 that depend on the query and the chunk alone. `unknown` are the terms that no chunk
-    has; `background` is the mean closeness of all chunks, and `spread` its standard deviation.
+    Both are numbers from 0 to 1 that depend on the query and the chunk alone: `words` is 1 - exp(-x) for a BM25 that is
+    x times what finding every term once would earn, `meaning` is the cosine. `unknown` are the terms that no chunk has,
+    `coverage` is the share of the query that the others make up.
     """
 
     ids: Ids
@@ -67,8 +68,6 @@ class Candidates:
     meaning: Numbers
     unknown: tuple[str, ...] = ()
     coverage: float = 0.0
-    background: float = 0.0
-    spread: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

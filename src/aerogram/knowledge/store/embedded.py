@@ -118,15 +118,14 @@ class EmbeddedStore:
         places, there = matrix.places(scores.ids)
         places = places[there]
         close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
-        background, spread = (float(close.mean()), float(close.std())) if len(close) else (0.0, 0.0)
         wanted = close if filters.is_open else np.where(self._allowed(matrix, filters), close, 0)
-        near = _largest(wanted, by_meaning, background + 2 * spread)
+        near = _largest(wanted, by_meaning)
         seen = np.zeros(len(matrix.ids), np.bool_)
         seen[places] = True
         near = near[~seen[near]]
         chosen = np.concatenate([places, near])
         words = np.concatenate([scores.words[there], np.zeros(len(near), np.float32)])
-        return Candidates(matrix.ids[chosen], words, close[chosen], scores.unknown, scores.coverage, background, spread)
+        return Candidates(matrix.ids[chosen], words, close[chosen], scores.unknown, scores.coverage)
 
     def chunks(self, ids: Iterable[int]) -> list[Found]:
         """The chunks of these ids that exist."""
@@ -281,10 +280,11 @@ class EmbeddedStore:
         return sum(one.stat().st_size for one in self.folder.rglob("*") if one.is_file())
 
 
-def _largest(values: Numbers, count: int, guess: float) -> Ids:
+def _largest(values: Numbers, count: int) -> Ids:
     """The places of the largest values above nothing; looking above a good guess first saves most of the work."""
     import numpy as np
 
+    guess = values.mean() + 2 * values.std() if len(values) > count else 0.0
     places = np.flatnonzero(values > guess)
     if len(places) < count:
         places = np.flatnonzero(values > 0)

@@ -125,7 +125,8 @@ class Keywords:
         hits = searcher.search(self._query(terms, filters), limit, count=False).hits
         scores, places = zip(*hits, strict=True) if hits else ((), ())
         ids = np.fromiter(searcher.fast_field_values("id", list(places)), np.int64, len(hits))
-        return Scores(ids, np.tanh(np.fromiter(scores, np.float32, len(hits)) / earned), unknown, known / earned)
+        earnings = np.fromiter(scores, np.float32, len(hits)) / np.float32(earned)
+        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
 
     def _frequency(self, searcher: Any, term: Term) -> int:
         return int(sum(searcher.doc_freq("body", form) for form in term.forms))
