@@ -35,6 +35,11 @@ _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+def is_code(text: str) -> bool:
+    """Whether a text is SCREAMING_SNAKE_CASE."""
+    return _CODE.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class KindRule:
     """What holds for every error of one kind unless its code says otherwise."""
@@ -98,12 +103,15 @@ def _row(
     ja: str,
     *,
     parent: str | None = None,
+    status: int | None = None,
     retry: Retry | None = None,
     spellings: Mapping[str, str] = _NOTHING,
 ) -> ErrorCode:
     rule = KIND_RULES[kind]
     texts = MappingProxyType({"en": en, "ja": ja})
-    return ErrorCode(name, kind, rule.status, retry or rule.retry, title, remediation, parent, spellings, texts)
+    return ErrorCode(
+        name, kind, status or rule.status, retry or rule.retry, title, remediation, parent, spellings, texts
+    )
 
 
 _ERROR_ROWS = (
@@ -161,12 +169,62 @@ _ERROR_ROWS = (
         parent="VALIDATION_ERROR",
     ),
     _row(
+        "METHOD_NOT_ALLOWED",
+        "validation",
+        "Method not allowed",
+        "Use one of the methods in the Allow header.",
+        "This cannot be done here.",
+        "この操作はここでは行えません。",
+        parent="VALIDATION_ERROR",
+        status=405,
+    ),
+    _row(
+        "NOT_ACCEPTABLE",
+        "validation",
+        "No acceptable media type",
+        "Accept one of the media types in the list, or send no Accept header.",
+        "The answer is not available in the requested format.",
+        "要求された形式では応答できません。",
+        parent="VALIDATION_ERROR",
+        status=406,
+    ),
+    _row(
+        "CONTENT_TOO_LARGE",
+        "validation",
+        "Request too large",
+        "Send a smaller body, or several.",
+        "The request is too large.",
+        "リクエストが大きすぎます。",
+        parent="VALIDATION_ERROR",
+        status=413,
+    ),
+    _row(
+        "UNSUPPORTED_MEDIA_TYPE",
+        "validation",
+        "Unsupported media type",
+        "Send the body in a media type that the endpoint takes, such as application/json.",
+        "The request is in a format that is not supported.",
+        "この形式のリクエストには対応していません。",
+        parent="VALIDATION_ERROR",
+        status=415,
+    ),
+    _row(
         "NOT_FOUND",
         "not_found",
         "Not found",
         "Verify the identifier; do not retry the same one.",
         "What you asked for was not found.",
         "お探しの情報は見つかりませんでした。",
+    ),
+    _row(
+        "GONE",
+        "not_found",
+        "No longer available",
+        "Move to the successor that the Link header names.",
+        "This is no longer available.",
+        "この機能の提供は終了しました。",
+        parent="NOT_FOUND",
+        status=410,
     ),
     _row(
         "SPEC_NOT_FOUND",
@@ -345,6 +403,19 @@ _WARNING_ROWS = (
 WARNINGS: Mapping[str, WarningCode] = MappingProxyType({row.name: row for row in _WARNING_ROWS})
 
 
+_OTHER_STATUSES = {
+    402: "FORBIDDEN",
+    408: "UNAVAILABLE",
+    412: "CONFLICT",
+    423: "CONFLICT",
+    425: "UNAVAILABLE",
+    428: "CONFLICT",
+    451: "LICENSE_GATE_BLOCKED",
+    502: "UNAVAILABLE",
+    504: "UNAVAILABLE",
+}
+
+
 class ErrorTable(Mapping[str, ErrorCode]):
     """Error codes by name; `register` adds to it, nothing is ever removed or changed."""
 
@@ -383,8 +454,12 @@ class ErrorTable(Mapping[str, ErrorCode]):
         user_text: Mapping[str, str] | None = None,
     ) -> ErrorCode:
         """Add a code below `parent`; what is not given is the parent's."""
-        if not _CODE.fullmatch(name):
+        if not is_code(name):
             raise InvalidReply(f"error code {name!r} is not SCREAMING_SNAKE_CASE")
+        if retry not in (None, *get_args(Retry)):
+            raise InvalidReply(f"retry is one of {', '.join(get_args(Retry))}, not {retry!r}")
+        if status is not None and not 400 <= status <= 599:  # noqa: PLR2004 - what HTTP calls an error
+            raise InvalidReply(f"an error's HTTP status is from 400 to 599, not {status}")
         above = self[parent]
         row = ErrorCode(
             name,
@@ -412,6 +487,12 @@ class ErrorTable(Mapping[str, ErrorCode]):
         row = self._rows.get(name)
         return row.spellings.get(dialect, name) if row else name
 
+    def of_status(self, status: int) -> str:
+        """The code that stands for an HTTP status when nothing else is known."""
+        exact = next((row.name for row in self._rows.values() if row.status == status), None)
+        by_class = "VALIDATION_ERROR" if status < 500 else "INTERNAL_ERROR"  # noqa: PLR2004 - HTTP's own border
+        return exact or _OTHER_STATUSES.get(status, by_class)
+
     def user_text(self, name: str, kind: Kind, language: str) -> str:
         """What to tell the person behind the caller, in their language if the table has it."""
         row = self._rows.get(name) or self._rows[KIND_RULES[kind].code]
@@ -430,17 +511,5 @@ class ErrorTable(Mapping[str, ErrorCode]):
 TABLE = ErrorTable()
 
 
-def register_code(
-    name: str,
-    *,
-    parent: str,
-    title: str | None = None,
-    remediation: str | None = None,
-    status: int | None = None,
-    retry: Retry | None = None,
-    user_text: Mapping[str, str] | None = None,
-) -> ErrorCode:
-    """Add your own error code to the table, below the code a stranger may take it for."""
-    return TABLE.register(
-        name, parent=parent, title=title, remediation=remediation, status=status, retry=retry, user_text=user_text
-    )
+register_code = TABLE.register
+"""Add your own error code to the table, below the code a stranger may take it for."""

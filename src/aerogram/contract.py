@@ -35,6 +35,7 @@ from aerogram.cache import Cache
 from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.extension import plain, restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
@@ -185,18 +186,28 @@ class Contract:
         """The outcome as a reply whose data is JSON."""
         try:
             if isinstance(outcome, BaseException):
-                return Heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
+                return self.heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
             return self.heard(outcome if isinstance(outcome, Reply) else Reply(await settle(outcome, self.forms)))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return Heard(Reply.failed(problem_of(error, request_id=call.request_id)))
 
     def heard(self, said: Reply[Any]) -> Heard:
         """A reply over any value that need not be awaited, as one over JSON."""
+        said = self._spoken(said)
         if said.data is None or is_plain(said.data, self.forms.max_bytes):
             return Heard(said)
         encoded = encode(said.data, self.forms)
         reply = said.replace(data=read_json(encoded.body), notices=(*said.notices, *encoded.notices))
         return Heard(reply, encoded.media, encoded.is_content)
+
+    def _spoken(self, said: Reply[Any]) -> Reply[Any]:
+        """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
+        parts = {name: plain(value) for name, value in said.said().items() if name != "data"}
+        if is_plain(parts, self.forms.max_bytes):
+            return said
+        encoded = encode(parts, self.forms)
+        mended = restore({"data": said.data}, read_json(encoded.body), self.speaker.name, "")
+        return mended.replace(notices=(*mended.notices, *encoded.notices))
 
     async def conclude(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived."""

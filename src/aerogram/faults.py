@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aerogram.codes import TABLE
 from aerogram.errors import ReplyError
+from aerogram.jsontext import pointer_of
 from aerogram.reply import Problem, new_request_id
+from aerogram.secrecy import may_be_secret
 
 log = logging.getLogger("aerogram")
 
-SECRET = re.compile(
-    r"pass(word|wd|phrase)?|secret|(?<!max_)token|api_?key|auth|credential|cookie|session|private|signature",
-    re.IGNORECASE,
-)
 MASK = "***"
 _LONGEST_RECEIVED = 200
 
@@ -61,7 +58,7 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
                 _log(exception, request_id or new_request_id())
             return Problem.of(rule.code, str(exception) or None if rule.tell else None)
         if cls.__name__ == "ValidationError" and _is_pydantic(cls):
-            return _invalid_input(exception)
+            return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
     return _masked(exception, request_id or new_request_id())
 
 
@@ -89,9 +86,9 @@ def _is_pydantic(cls: type) -> bool:
     return core is not None and cls is core.ValidationError
 
 
-def _invalid_input(error: Any) -> Problem:
-    """A pydantic error as field, constraint and received value of each fault, never a secret."""
-    faults = [_fault(one) for one in error.errors(include_url=False)]
+def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
+    """Pydantic's errors as field, constraint and received value of each fault, never a secret."""
+    faults = [_fault(one) for one in errors]
     missing = all(fault["constraint"] == "required" for fault in faults)
     first = faults[0]
     others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -109,7 +106,7 @@ def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
     steps = [str(step) for step in error["loc"]]
     fault = {
         "field": ".".join(steps) or "input",
-        "pointer": "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps),
+        "pointer": pointer_of(steps),
         "constraint": _constraint(error["type"]),
         "detail": error["msg"].removeprefix("Value error, "),
         "received": None if error["type"] in _MISSING else _shown(error["input"], steps),
@@ -136,7 +133,7 @@ def _constraint(kind: str) -> str:
 
 def _shown(value: Any, path: list[str]) -> Any:
     """What was received, if showing it is safe and short."""
-    if any(SECRET.search(step) for step in path):
+    if any(may_be_secret(step) for step in path):
         return MASK
     if value is None or isinstance(value, (bool, int, float)):
         return value if not isinstance(value, float) or math.isfinite(value) else str(value)

@@ -1,13 +1,14 @@
 """JSON text: strict on the way in, fast on the way out.
 
 What is accepted here can always be written again: UTF-8, no duplicate keys, finite
-numbers, integers of 64 bits, whole characters, bounded depth. Anything else is a
-`ContractError` that says which rule it breaks.
+numbers, whole characters, bounded depth. Anything else is a `ContractError` that says
+which rule it breaks.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import orjson
@@ -22,7 +23,23 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
     try:
         return orjson.dumps(value, option=_PLAIN | orjson.OPT_INDENT_2 if indent else _PLAIN)
     except (TypeError, RecursionError) as error:
+        if "64-bit" in str(error):
+            return _with_large_integers(value, indent=indent)
         raise ContractError(_unwritable(str(error))) from None
+
+
+def _with_large_integers(value: Any, *, indent: bool) -> bytes:
+    """JSON has integers of any size; orjson stops at 64 bits."""
+    style: dict[str, Any] = {"indent": 2} if indent else {"separators": (",", ":")}
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, **style).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ContractError(_unwritable(str(error))) from None
+
+
+def pointer_of(steps: Iterable[object]) -> str:
+    """A JSON Pointer (RFC 6901) from its steps."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def loads(text: str | bytes | bytearray | memoryview) -> Any:
@@ -41,19 +58,19 @@ def loads(text: str | bytes | bytearray | memoryview) -> Any:
         raise
     except ValueError:
         raise ContractError(_TOO_LONG_NUMBER) from None
-    dumps(value)  # proves depth, integer range and whole characters at C speed
+    dumps(value)  # proves depth and whole characters at C speed
     return value
 
 
 _TOO_DEEP = "nested deeper than 254 levels"
-_TOO_LONG_NUMBER = "a number is too large: integers take 64 bits, other numbers a finite double"
+_TOO_LONG_NUMBER = "a number is too large: an integer has at most 4,300 digits, another number is a finite double"
 
 
 def _unwritable(reason: str) -> str:
     lowered = reason.lower()
     if "recursion" in lowered:
         return _TOO_DEEP
-    if "64-bit" in lowered or "integer" in lowered:
+    if "digits" in lowered:
         return _TOO_LONG_NUMBER
     if "surrogate" in lowered or "utf-8" in lowered:
         return "a string has a lone surrogate, which UTF-8 cannot carry"

@@ -11,10 +11,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
@@ -27,7 +29,10 @@ FidelityLevel = Literal["full", "partial", "summary", "reference_only"]
 
 _STAMPS = ("request_id", "operation", "timestamp")
 _METERS = ("duration_ms", "cache_hit", "tokens_estimated", "billable_units")
-_EMPTY_REASONS = frozenset(EmptyReason.__args__)  # type: ignore[attr-defined]  # typing's alias has them at run time
+_STATUSES = get_args(Status)
+_EMPTY_REASONS = frozenset(get_args(EmptyReason))
+_SEVERITIES = frozenset(get_args(Severity))
+_LEVELS = frozenset(get_args(FidelityLevel))
 
 
 def _set(part: object, name: str, value: object) -> None:
@@ -76,6 +81,8 @@ class Problem:
         row = TABLE.get(self.code)
         if self.kind is None:
             _set(self, "kind", row.kind if row else "internal")
+        elif self.kind not in KIND_RULES:
+            raise InvalidReply(f"a kind is one of {', '.join(KIND_RULES)}, not {self.kind!r}")
         if self.retry is None:
             _set(self, "retry", row.retry if row else KIND_RULES[self.kind].retry)
         _settle(self, mappings=("details",), counts=("retry_after",))
@@ -119,6 +126,8 @@ class Notice:
 
     def __post_init__(self) -> None:
         _settle(self, mappings=("context",))
+        if self.severity is not None and self.severity not in _SEVERITIES:
+            raise InvalidReply(f"a severity is info, warning or error, not {self.severity!r}")
 
     @classmethod
     def of(cls, code: str, message: str | None = None, *, suggestion: str | None = None, **context: Any) -> Notice:
@@ -188,6 +197,8 @@ class Fidelity:
 
     def __post_init__(self) -> None:
         _settle(self, mappings=("archive_hashes", "extra"), sequences=("dropped_ids",))
+        if self.level not in _LEVELS:
+            raise InvalidReply(f"a fidelity level is full, partial, summary or reference_only, not {self.level!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,12 +288,12 @@ class Reply(Generic[T]):
     @classmethod
     def partial(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
         """Part of it worked; the notices say what did not."""
-        return cls(data, status="partial", notices=_as_notices(notices), **said)
+        return cls(data, status="partial", notices=_said_why("partial", notices), **said)
 
     @classmethod
     def blocked(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
         """It cannot go on for now; the notices say what it waits for."""
-        return cls(data, status="blocked", notices=_as_notices(notices), **said)
+        return cls(data, status="blocked", notices=_said_why("blocked", notices), **said)
 
     @classmethod
     def failed(cls, problem: str | Problem, message: str | None = None, *, data: Any = None, **said: Any) -> Reply[Any]:
@@ -291,6 +302,8 @@ class Reply(Generic[T]):
         Words that belong to the problem (remediation, details, retry_after, …) go to it,
         the others to the reply.
         """
+        if isinstance(problem, Problem) and message is not None:
+            raise TypeError("a Problem has its own message")
         if isinstance(problem, str):
             known = {name: said.pop(name) for name in _PROBLEM_WORDS & said.keys()}
             problem = Problem.of(problem, message, **known)
@@ -302,7 +315,7 @@ class Reply(Generic[T]):
 
     def said(self) -> Mapping[str, Any]:
         """The fields that say something, by name; `data` is always among them."""
-        return self.__dict__
+        return MappingProxyType(self.__dict__)
 
     def missing(self, needs: frozenset[str]) -> frozenset[str]:
         """Which of the things that some contract requires this reply does not say."""
@@ -346,6 +359,13 @@ class Reply(Generic[T]):
         return self.replace(**said) if said else self
 
 
+def _said_why(status: str, given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
+    notices = _as_notices(given)
+    if not notices:
+        raise InvalidReply(f"a {status} reply needs a notice that says what is missing")
+    return notices
+
+
 def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
     several = (given,) if isinstance(given, (str, Notice)) else given
     return tuple(Notice(one) if isinstance(one, str) else one for one in several)
@@ -354,10 +374,10 @@ def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, .
 def _check_status(reply: Reply[Any]) -> None:
     """A status and what goes with it must not contradict each other."""
     status = reply.status
+    if status not in _STATUSES:
+        raise InvalidReply(f"a status is one of {', '.join(_STATUSES)}, not {status!r}")
     if (status == "error") != (reply.problem is not None):
         raise InvalidReply("a reply has a problem exactly when its status is 'error'")
-    if status in ("partial", "blocked") and not reply.notices:
-        raise InvalidReply(f"a {status} reply needs a notice that says what is missing")
     if (status == "empty") != (reply.empty_reason is not None):
         raise InvalidReply("a reply has an empty_reason exactly when its status is 'empty'")
     if reply.empty_reason is not None and reply.empty_reason not in _EMPTY_REASONS:
@@ -366,13 +386,12 @@ def _check_status(reply: Reply[Any]) -> None:
         raise InvalidReply("a failed reply speaks through its problem's message")
 
 
-def _check_timestamp(text: str) -> None:
+def is_zoned(text: object) -> bool:
+    """Whether a text is a moment in ISO 8601 with its time zone."""
     try:
-        zoned = dt.datetime.fromisoformat(text).tzinfo is not None
+        return dt.datetime.fromisoformat(text).tzinfo is not None  # type: ignore[arg-type]  # what is no text raises
     except (TypeError, ValueError):
-        zoned = False
-    if not zoned:
-        raise InvalidReply(f"a timestamp is ISO 8601 with a time zone, not {text!r}")
+        return False
 
 
 def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
@@ -382,15 +401,17 @@ def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
     for name, given in said.items():
         if name not in _DEFAULTS:
             raise TypeError(f"Reply has no field {name!r}")
-        value = tuple(given) if name in _SEQUENCES and type(given) is not tuple else given
+        value = _as_notices(given) if name == "notices" else given
+        if name in _SEQUENCES and type(value) is not tuple:
+            value = tuple(value)
         # parts have slow comparisons, so only plain values are compared with their default
         if value is None or (type(value) in _PLAIN and (not value or value == _DEFAULTS[name]) and value != ""):
             continue
         held[name] = value
     if not held.keys().isdisjoint(_STATUS_WORDS):
         _check_status(self)
-    if "timestamp" in held:
-        _check_timestamp(held["timestamp"])
+    if "timestamp" in held and not is_zoned(held["timestamp"]):
+        raise InvalidReply(f"a timestamp is ISO 8601 with a time zone, not {held['timestamp']!r}")
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Reply) if f.name != "data"}
@@ -408,8 +429,20 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?")
 
 def new_request_id() -> str:
     """A new request id: `req_` and a ULID, so that ids sort by the time they were minted."""
-    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    number = _following((time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10)))
     return "req_" + "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
+
+
+def _following(number: int) -> int:
+    """The number, or one more than the last when the clock stands still or goes back: ids of a process only rise."""
+    global _last_id  # noqa: PLW0603 - the order is the process's
+    with _minting:
+        _last_id = max(number, _last_id + 1)
+        return _last_id
+
+
+_minting = threading.Lock()
+_last_id = 0
 
 
 def accept_request_id(candidate: object) -> str | None:

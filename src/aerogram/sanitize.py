@@ -14,18 +14,17 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import lru_cache
 from hashlib import blake2s
 from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Reply
+from aerogram.secrecy import SECRET_NAMES, is_secret_name
 
 __all__ = ["SECRET_KINDS", "Fence", "Redaction", "SecretKind", "sanitize"]
 
 MOST_PLACES: Final = 20
-LONGEST_NAME: Final = 100
 NAMED: Final = "by_name"
 WORD: Final = "A-Za-z0-9_-"
 SPEAKING: Final = frozenset(
@@ -102,43 +101,9 @@ SECRET_KINDS: Final = (
     SecretKind("json_web_token", "eyJ", 10, segments=3),
 )
 
-_NAMES: Final = (
-    "passwd",
-    "password",
-    "passphrase",
-    "secret",
-    "secrets",
-    "credential",
-    "credentials",
-    "authorization",
-    "cookie",
-    "apikey",
-    "api_key",
-    "secret_key",
-    "private_key",
-    "signing_key",
-    "encryption_key",
-    "access_token",
-    "refresh_token",
-    "auth_token",
-    "id_token",
-    "bearer_token",
-    "session_token",
-    "csrf_token",
-    "client_secret",
-    "connection_string",
-)
-_SECRET_NAME: Final = re.compile(rf"(?:.*_)?(?:{'|'.join(_NAMES)})")
-_WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 _CLUES: Final = (_PEM_BEGIN, "bearer ", "basic ")
 _URL_CLUE: Final = re.compile(rb"://[^/?#@]*+@")
-_NAME_CLUES: Final = frozenset(name.rpartition("_")[2] for name in _NAMES)
-
-
-@lru_cache(maxsize=4096)
-def _is_secret_name(name: str) -> bool:
-    spelled = _WORD_ENDS.sub("_", name).lower()
-    return len(name) <= LONGEST_NAME and name.isascii() and _SECRET_NAME.fullmatch(spelled) is not None
+_NAME_CLUES: Final = frozenset(name.rpartition("_")[2] for name in SECRET_NAMES)
 
 
 def _clue(text: str) -> bytes:
@@ -191,7 +156,7 @@ class Redaction:
 
     def holds_back(self, name: str) -> bool:
         """Whether the value of a member is secret by the member's name."""
-        return name in self.names or (name not in self.shown and _is_secret_name(name))
+        return name in self.names or (name not in self.shown and is_secret_name(name))
 
     def clean(self, text: str, told: Callable[[str], None]) -> str:
         """The text with its secrets masked; `told` hears the kind of each."""

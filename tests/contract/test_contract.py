@@ -1,6 +1,9 @@
 """The one call that adapters make: any outcome in, one finished reply out."""
 
+import datetime as dt
+
 import orjson
+import pytest
 
 from aerogram import Reply, read
 from aerogram.archive import Archive
@@ -206,3 +209,22 @@ async def test_a_secret_is_neither_sent_nor_archived():
     assert "hunter2" not in repr(reply) and any(notice.code == "CONTENT_REDACTED" for notice in reply.notices)
     content = await archive.get(reply.fidelity.archive_hashes["data"])
     assert b"hunter2" not in content.body
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"n": 2**70},
+        NotFound("lone \ud800"),
+        NotFound("odd", details={"a": object(), "n": 2**70}),
+        Reply.ok(1, extra={"odd": {1, 2}}),
+        Reply.ok({"a": 1}, notices=["lone \ud800"]),
+        Reply.failed("CONFLICT", "x", details={"when": dt.date(2026, 1, 1)}),
+    ],
+)
+@pytest.mark.parametrize("name", ["response-v2", "standard-v2", "knowledge-1.0"])
+async def test_whatever_a_reply_carries_it_can_be_sent(outcome, name):
+    contract = Contract(dialect=name)
+    reply = await contract.answer(outcome, Call(operation="odd"))
+    channels = contract.render(reply)
+    assert read(channels.text).said().keys() == reply.said().keys()

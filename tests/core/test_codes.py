@@ -130,3 +130,9 @@ def test_every_standard_warning_has_a_level_a_meaning_and_a_suggestion():
     for row in WARNINGS.values():
         assert row.severity in ("info", "warning", "error")
         assert row.description and row.suggestion
+
+
+@pytest.mark.parametrize("wrong", [{"retry": "sometimes"}, {"status": 99}, {"status": 200}])
+def test_a_column_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InvalidReply):
+        ErrorTable().register("MINE", parent="CONFLICT", **wrong)

@@ -5,7 +5,8 @@ import logging
 import pydantic
 import pytest
 
-from aerogram import problem_of, register_code, register_exception
+import aerogram.faults
+from aerogram import TABLE, problem_of, register_code, register_exception
 from aerogram.errors import NotFound, RateLimited, ReplyError
 
 
@@ -13,6 +14,13 @@ class Login(pydantic.BaseModel):
     user: str = pydantic.Field(min_length=2, pattern="^[a-z]+$")
     password: str = pydantic.Field(min_length=8)
     age: int = 0
+
+
+@pytest.fixture(autouse=True)
+def table_as_it_was(monkeypatch):
+    """Codes and exceptions that a test registers end with it."""
+    monkeypatch.setattr(TABLE, "_rows", dict(TABLE._rows))
+    monkeypatch.setattr(aerogram.faults, "_RULES", dict(aerogram.faults._RULES))
 
 
 def refused(**given):
@@ -118,3 +126,19 @@ def test_an_object_is_named_by_its_type_because_it_may_hold_secrets():
 def test_a_long_value_is_shown_by_its_beginning():
     problem = refused(user="x" * 10_000 + "!", password="long enough")
     assert len(problem.details["received"]) < 250
+
+
+@pytest.mark.parametrize("name", ["password", "user_pwd", "jwt", "accessKey", "pin", "api-key", "sessionToken"])
+def test_values_of_members_that_may_hold_secrets_are_not_repeated(name):
+    model = pydantic.create_model("Given", **{name: (int, ...)})
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        model(**{name: "hunter2"})
+    assert "hunter2" not in repr(problem_of(refusal.value))
+
+
+@pytest.mark.parametrize("name", ["author", "passenger", "compass", "max_tokens", "spinner"])
+def test_values_of_members_that_only_contain_such_a_word_are_shown(name):
+    model = pydantic.create_model("Given", **{name: (int, ...)})
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        model(**{name: "Ann"})
+    assert problem_of(refusal.value).details["received"] == "Ann"

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from aerogram import Action, Notice, Page, Problem, Reply, Telemetry, new_request_id
+from aerogram import Action, Fidelity, Notice, Page, Problem, Reply, Telemetry, new_request_id
 from aerogram.errors import InvalidReply, UnknownCode
 from aerogram.reply import accept_request_id, utc_timestamp
 
@@ -53,7 +53,11 @@ def test_replies_can_be_copied_and_pickled():
         lambda: Reply(1, status="error"),
         lambda: Reply(1, problem=Problem("NOT_FOUND", "x")),
         lambda: Reply.partial([1], ()),
-        lambda: Reply([1], status="blocked"),
+        lambda: Reply.blocked([1], ()),
+        lambda: Reply(1, status="banana"),
+        lambda: Notice("x", severity="fatal"),
+        lambda: Fidelity("most"),
+        lambda: Problem("X", "x", kind="banana"),
         lambda: Reply([], status="empty"),
         lambda: Reply([], empty_reason="no_match"),
         lambda: Reply.empty("bored"),
@@ -71,6 +75,26 @@ def test_a_reply_that_contradicts_itself_is_refused_with_the_rule(contradiction)
     with pytest.raises(InvalidReply) as refusal:
         contradiction()
     assert str(refusal.value)
+
+
+def test_what_a_reply_says_cannot_be_changed_from_outside():
+    reply = Reply.ok(1, request_id="req_1")
+    with pytest.raises(TypeError):
+        reply.said()["request_id"] = "req_2"
+
+
+def test_a_problem_and_a_message_are_one_too_many():
+    with pytest.raises(TypeError, match="its own message"):
+        Reply.failed(Problem("NOT_FOUND", "x"), "y")
+
+
+def test_plain_texts_are_notices():
+    assert Reply.ok(1, notices=["careful"]).notices == (Notice("careful"),)
+
+
+def test_ids_minted_in_the_same_moment_sort_in_their_order():
+    ids = [new_request_id() for _ in range(5000)]
+    assert ids == sorted(ids)
 
 
 def test_a_word_that_no_field_has_is_refused():

@@ -133,7 +133,7 @@ async def created(request):
 
 
 async def unwritable(request):
-    return Reply.ok(ROWS[:1], extra={"odd": object()})
+    return Reply.ok(ROWS[:1], extra={"odd": "x" * 2**25})
 
 
 def routes():
@@ -266,7 +266,7 @@ def fastapi_app(**settings):
 
     @app.get("/unwritable")
     def unwritable():
-        return Reply.ok(ROWS[:1], extra={"odd": object()})
+        return Reply.ok(ROWS[:1], extra={"odd": "x" * 2**25})
 
     return app
 

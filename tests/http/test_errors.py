@@ -42,7 +42,7 @@ FAILURES = {
     "a crash in middleware": ("GET", "/rows", {"X-Break": "1"}, 500, "INTERNAL_ERROR", None),
     "a crash": ("GET", "/crash", {}, 500, "INTERNAL_ERROR", None),
     "a timeout": ("GET", "/timeout", {}, 503, "UNAVAILABLE", None),
-    "a reply that cannot be written": ("GET", "/unwritable", {}, 500, "INTERNAL_ERROR", None),
+    "a reply that is too large to send": ("GET", "/unwritable", {}, 400, None, None),
 }
 every_failure = pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 

@@ -10,12 +10,14 @@ A dialect's module, with the contract's own models and helpers, is loaded when i
 from __future__ import annotations
 
 import importlib
+import json
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aerogram.errors import ContractError, UnknownDialect
 from aerogram.jsontext import dumps, loads
+from aerogram.tokens import Estimate
 
 if TYPE_CHECKING:
     from aerogram.dialects.protocol import Dialect
@@ -43,12 +45,11 @@ def dialect(name: str | Dialect) -> Dialect:
 
 
 def recognise(body: Any) -> Dialect:
-    """The dialect that a body speaks."""
+    """The dialect that a body speaks: of those that know it by its looks, the one that names most of its members."""
     if isinstance(body, dict):
-        for name in NAMES:
-            candidate = dialect(name)
-            if candidate.recognises(body):
-                return candidate
+        candidates = [one for one in map(dialect, NAMES) if one.recognises(body)]
+        if candidates:
+            return max(candidates, key=lambda one: len(one.members & body.keys()))
     known = ", ".join(name for name in NAMES if name != "bare")
     raise ContractError(f"the body is in none of the known dialects ({known})")
 
@@ -77,15 +78,25 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     parsed = parse(body)
     reply = _chosen(parsed, dialect).decode(parsed)
     target = _named(to)
-    return target.encode(target.complete(reply, duration_ms=(time.perf_counter() - started) * 1000))
+    tokens = Estimate().count(dumps(parsed).decode())
+    elapsed = (time.perf_counter() - started) * 1000
+    return target.encode(target.complete(reply, duration_ms=elapsed, tokens_estimated=tokens))
 
 
 def parse(body: Any) -> Any:
     """JSON text parsed strictly; parsed JSON proven to be JSON."""
     if isinstance(body, (str, bytes, bytearray, memoryview)):
         return loads(body)
-    dumps(body)
+    if b"null" in dumps(body):  # where a number that JSON has no word for may hide
+        _prove_finite(body)
     return body
+
+
+def _prove_finite(body: Any) -> None:
+    try:
+        json.dumps(body, allow_nan=False)
+    except ValueError:
+        raise ContractError("NaN and infinity are not JSON numbers") from None
 
 
 def _chosen(body: Any, wanted: str | Dialect | None) -> Dialect:

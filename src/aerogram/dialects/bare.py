@@ -28,6 +28,7 @@ class BareDialect(Dialect):
 
     name = NAME
     body: ClassVar[type[BaseModel]] = Payload
+    members: ClassVar[frozenset[str]] = frozenset()
     slim: ClassVar[Mapping[str, Any]] = {}
 
     def recognises(self, body: Mapping[str, Any]) -> bool:

@@ -7,18 +7,16 @@ that reads any one of them knows.
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from aerogram.codes import Severity
+from aerogram.codes import Kind, Severity, is_code
 from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
-from aerogram.reply import Notice, Page, Problem, Reply, Telemetry
+from aerogram.reply import Notice, Page, Problem, Reply, Telemetry, is_zoned
 
 T = TypeVar("T")
 NAME = "knowledge-1.0"
@@ -31,21 +29,14 @@ WarningLevel = Severity
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-_CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
-
-
 def _zoned(text: str) -> str:
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError("timestamp is ISO 8601") from None
-    if moment.tzinfo is None:
+    if not is_zoned(text):
         raise ValueError("timestamp is ISO 8601 with a time zone")
     return text
 
 
 def _screaming(code: str) -> str:
-    if not _CODE.fullmatch(code):
+    if not is_code(code):
         raise ValueError("code is SCREAMING_SNAKE_CASE")
     return code
 
@@ -133,6 +124,9 @@ class ResponseError(BaseModel):
     model_config = ConfigDict(extra="allow")
     code: str
     message: str
+    kind: Kind | None = None
+    retryable: bool | None = None
+    retry_after: int | float | None = Field(None, ge=0)
 
 
 class MCPResponseEnvelope(BaseModel, Generic[T]):
@@ -294,6 +288,7 @@ class KnowledgeV1Dialect(Dialect):
 
     name = NAME
     body = MCPResponseEnvelope[Any]
+    members = _TOP
     needs = frozenset({"request_id", "operation", "timestamp", "duration_ms", "cache_hit", "tokens_estimated"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
@@ -386,13 +381,13 @@ def _write_cost(reply: Reply[Any]) -> dict[str, Any]:
 
 
 def _write_notice(notice: Notice) -> dict[str, Any]:
-    code = notice.code if notice.code and _CODE.fullmatch(notice.code) else "NOTICE"
+    code = notice.code if notice.code and is_code(notice.code) else "NOTICE"
     said = {"level": notice.severity or "warning", "code": code, "message": notice.message}
     return {**said, **without_nothing(suggestion=notice.suggestion, context=notice.context)}
 
 
 def _problem_warning(problem: Problem) -> dict[str, Any]:
-    code = problem.code if _CODE.fullmatch(problem.code) else "ERROR"
+    code = problem.code if is_code(problem.code) else "ERROR"
     said = {"level": "error", "code": code, "message": problem.message}
     return {**said, **without_nothing(suggestion=problem.remediation)}
 
@@ -447,12 +442,13 @@ def _hear_metadata(metadata: Mapping[str, Any], heard: dict[str, Any]) -> None:
 
 
 def _hear_notice(warning: Mapping[str, Any]) -> Notice:
+    context = warning.get("context")
     return Notice(
         warning.get("message", ""),
         warning.get("code"),
         warning.get("level"),
         warning.get("suggestion"),
-        warning.get("context"),
+        context if isinstance(context, dict) else None,
     )
 
 

@@ -44,7 +44,7 @@ class ProblemDetails(BaseModel):
     code: str | None = None
     kind: Kind | None = None
     retryable: bool | None = None
-    retry_after: int | float | None = None
+    retry_after: int | float | None = Field(None, ge=0)
     remediation: str | None = None
     user_message: str | None = None
     documentation: str | None = None
@@ -55,6 +55,8 @@ class ProblemDetails(BaseModel):
 
 
 _MEMBERS = frozenset(ProblemDetails.model_fields) - {"instance"}
+_FOREIGN = frozenset({"type", "status"})
+"""What another server's problem may say in its own words; it is kept among the reply's extra members."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class ProblemDialect(Dialect):
     name: ClassVar[str] = NAME
     media_type: ClassVar[str] = "application/problem+json"
     body: ClassVar[type[BaseModel]] = ProblemDetails
+    members: ClassVar[frozenset[str]] = frozenset({"type", "title", "status", "detail", "code", "kind"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -79,8 +82,9 @@ class ProblemDialect(Dialect):
     }
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
-        status = body.get("status")
-        return isinstance(body.get("title"), str) and (isinstance(status, int) or isinstance(body.get("type"), str))
+        kind = body.get("type")
+        has_type = isinstance(kind, str) and ":" in kind
+        return isinstance(body.get("title"), str) and (has_type or _is_error_status(body.get("status")))
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"title": "", "status": 500}
@@ -90,7 +94,7 @@ class ProblemDialect(Dialect):
         if problem is None:
             raise InvalidReply("problem details say failures only; this reply did not fail")
         body = without_nothing(
-            type=REGISTERED.get(problem.code) or self.types + problem.code.lower().replace("_", "-"),
+            type=self._type(problem),
             title=problem.heading,
             status=problem.status,
             detail=problem.message,
@@ -104,21 +108,27 @@ class ProblemDialect(Dialect):
             **_write_details(problem.details),
             request_id=reply.request_id,
         )
-        return {**body, **reply.extra} if reply.extra and _MEMBERS.isdisjoint(reply.extra) else body
+        return {**body, **reply.extra} if reply.extra and _can_join(reply.extra) else body
 
     def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        heard: dict[str, Any] = {"data": None, "status": "error", "problem": self._hear_problem(body)}
+        problem = self._hear_problem(body)
+        heard: dict[str, Any] = {"data": None, "status": "error", "problem": problem}
         if body.get("request_id") is not None:
             heard["request_id"] = body["request_id"]
-        extra = strangers(body, _MEMBERS)
+        ours = {"type": self._type(problem), "status": problem.status}
+        foreign = {name: body[name] for name in ours if name in body and body[name] != ours[name]}
+        extra = {**foreign, **(strangers(body, _MEMBERS) or {})}
         if extra:
             heard["extra"] = extra
         return heard
 
+    def _type(self, problem: Problem) -> str:
+        return REGISTERED.get(problem.code) or self.types + problem.code.lower().replace("_", "-")
+
     def _hear_problem(self, body: Mapping[str, Any]) -> Problem:
         problem = Problem(
             body.get("code") or self._code(body),
-            body.get("detail", body.get("title", "")),
+            _first(body.get("detail"), body.get("title"), ""),
             kind=body.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
             retry=hear_retry(body),
             user_message=body.get("user_message"),
@@ -135,7 +145,25 @@ class ProblemDialect(Dialect):
         named = body.get("type", "").removeprefix(self.types).replace("-", "_").upper()
         if named in TABLE:
             return str(named)
-        return next((row.name for row in TABLE.values() if row.status == body.get("status")), "INTERNAL_ERROR")
+        return TABLE.of_status(body.get("status") or 500)
+
+
+def _is_error_status(status: Any) -> bool:
+    return type(status) is int and 400 <= status <= 599  # noqa: PLR2004 - what HTTP calls an error
+
+
+def _first(*candidates: str | None) -> str:
+    return next(one for one in candidates if one is not None)
+
+
+def _can_join(extra: Mapping[str, Any]) -> bool:
+    """Whether extra members may stand in a body: none takes the place of ours, and what replaces a word is one."""
+    return (
+        (_MEMBERS - _FOREIGN).isdisjoint(extra)
+        and isinstance(extra.get("instance", ""), str)
+        and isinstance(extra.get("type", ""), str)
+        and ("status" not in extra or _is_error_status(extra["status"]))
+    )
 
 
 def _write_details(details: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from aerogram.dialects.extension import KEY, leftover, restore
 from aerogram.errors import ContractError, InvalidReply
+from aerogram.jsontext import pointer_of
 from aerogram.reply import Reply
 
 _MISSING = "missing"
@@ -28,6 +29,10 @@ class Dialect(ABC):
     media_type: ClassVar[str] = "application/json"
     body: ClassVar[type[BaseModel]]
     slim: ClassVar[Mapping[str, Any]]
+    members: ClassVar[frozenset[str]]
+    """The members that the contract names at the top of a body."""
+    extension: ClassVar[str] = f"/{KEY}"
+    """Where the extension stands."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
 
@@ -68,8 +73,12 @@ class Dialect(ABC):
         contradictions.
         """
         self.check(body, lenient=lenient)
-        left = self.place(body).get(KEY) or {} if self.place(body) else {}
-        return restore(self.hear(body), left, self.name, self._extension_pointer(body))
+        place = self.place(body) or {}
+        left = place.get(KEY) or {}
+        try:
+            return restore(self.hear(body), left, self.name, self.extension if left else "")
+        except InvalidReply as error:
+            raise ContractError(str(error), "", self.name) from None
 
     def validate(self, body: Any) -> None:
         """Raise `ContractError` unless the body keeps every rule of the contract."""
@@ -80,12 +89,20 @@ class Dialect(ABC):
         if not isinstance(body, dict):
             raise ContractError("the body is a JSON object", "", self.name)
         try:
-            self.body.model_validate({**self.skeleton(body), **body} if lenient else body, strict=True)
+            assumed = {**self.skeleton(body), **body} if lenient else body
+            self.body.model_validate(assumed, strict=True, by_alias=True, by_name=False)
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_input=False, include_context=False):
                 if not (lenient and fault["type"] == _MISSING):
                     pointer = _pointer(fault["loc"], body, missing=fault["type"] == _MISSING)
                     raise ContractError(_rule(fault["msg"]), pointer, self.name) from None
+        broken = self.contradiction(body)
+        if broken is not None:
+            raise ContractError(broken, "", self.name)
+
+    def contradiction(self, body: Mapping[str, Any]) -> str | None:
+        """The rule between members that a body breaks, whatever else is missing from it."""
+        return None
 
     def schema(self, *, slim: bool = False) -> dict[str, Any]:
         """The JSON Schema (2020-12) of the body: full, or slim for tool listings."""
@@ -106,9 +123,6 @@ class Dialect(ABC):
         if missing:
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
-
-    def _extension_pointer(self, body: Mapping[str, Any]) -> str:
-        return f"/{KEY}" if self.place(body) is body else f"/meta/{KEY}"
 
 
 def without_nothing(**members: Any) -> dict[str, Any]:
@@ -152,15 +166,15 @@ def hear_retry(error: Mapping[str, Any]) -> Any:
 
 def _pointer(location: tuple[int | str, ...], body: Any, *, missing: bool) -> str:
     """The JSON Pointer of a fault; steps that name a branch of a union are not in the body and are skipped."""
-    steps = []
+    steps: list[int | str] = []
     for depth, step in enumerate(location, 1):
         inside = body if isinstance(body, dict) else dict(enumerate(body)) if isinstance(body, list) else {}
         if step in inside:
             body = inside[step]
         elif not missing or depth < len(location):
             continue
-        steps.append(str(step).replace("~", "~0").replace("/", "~1"))
-    return "".join("/" + step for step in steps)
+        steps.append(step)
+    return pointer_of(steps)
 
 
 def _rule(message: str) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import TABLE, Kind
-from aerogram.dialects.extension import Extension
+from aerogram.dialects.extension import KEY, Extension
 from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
@@ -29,6 +29,7 @@ class WarningDetail(BaseModel):
     code: str | None = None
     severity: Literal["info", "warning", "error"] | None = None
     message: str
+    suggestion: str | None = None
     context: dict[str, Any] | None = None
 
 
@@ -38,29 +39,29 @@ class Pagination(BaseModel):
     model_config = ConfigDict(extra="allow")
     cursor: str | None = None
     has_more: bool | None = None
-    total_count: int | None = None
-    page_size: int | None = None
+    total_count: int | None = Field(None, ge=0)
+    page_size: int | None = Field(None, ge=0)
 
 
 class RateLimitState(BaseModel):
     """What is left of the caller's allowance and when it resets."""
 
     model_config = ConfigDict(extra="allow")
-    limit: int | None = None
-    remaining: int | None = None
-    reset_at: str | float | None = None
-    retry_after: float | None = None
+    limit: int | None = Field(None, ge=0)
+    remaining: int | None = Field(None, ge=0)
+    reset_at: str | int | float | None = None
+    retry_after: int | float | None = Field(None, ge=0)
 
 
 class TelemetryReadings(BaseModel):
     """Timing and cost of the operation."""
 
     model_config = ConfigDict(extra="allow")
-    duration_ms: float | None = None
+    duration_ms: int | float | None = Field(None, ge=0)
     cache_hit: bool | None = None
-    tokens_estimated: int | None = None
-    tokens_used: int | None = None
-    billable_units: int | None = None
+    tokens_estimated: int | None = Field(None, ge=0)
+    tokens_used: int | None = Field(None, ge=0)
+    billable_units: int | None = Field(None, ge=0)
 
 
 class Meta(BaseModel):
@@ -89,7 +90,7 @@ class ErrorData(BaseModel):
     error_type: Kind | None = None
     remediation: str | None = None
     details: dict[str, Any] | None = None
-    retry_after_seconds: float | None = None
+    retry_after_seconds: int | float | None = Field(None, ge=0)
 
 
 class Success(BaseModel):
@@ -123,6 +124,8 @@ class ResponseV2Dialect(Dialect):
 
     name = VERSION
     body = ResponseV2
+    members = frozenset({"success", "data", "error", "meta"})
+    extension = f"/meta/{KEY}"
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -231,7 +234,7 @@ def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
         elif member in _OPEN_PARTS and value is not None:
             name, part, words = _OPEN_PARTS[member]
             heard[name] = unflat(part, value, words)
-        elif member == "content_fidelity" and value is not None:
+        elif member in _FIDELITY and value:
             heard["fidelity"] = _hear_fidelity(meta)
         elif member in _WARNINGS and value:
             heard["notices"] = _hear_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
@@ -250,14 +253,21 @@ def _warning_detail(notice: Notice) -> dict[str, Any]:
 
 
 def _hear_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[Notice, ...]:
-    """Details say more than plain warnings; a plain one without its detail is kept as well."""
+    """The warnings in their order, each with its detail if it has one, then details that no warning tells of."""
     detailed = [
         Notice(one["message"], one.get("code"), one.get("severity"), one.get("suggestion"), one.get("context"))
         for one in details
         if "message" in one
     ]
-    told = [notice.message for notice in detailed]
-    return (*detailed, *(Notice(message) for message in warnings if message not in told))
+    if [notice.message for notice in detailed] == warnings:
+        return tuple(detailed)
+    told = []
+    for message in warnings:
+        found = next((notice for notice in detailed if notice.message == message), None)
+        if found is not None:
+            detailed.remove(found)
+        told.append(found or Notice(message))
+    return (*told, *detailed)
 
 
 def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
@@ -271,7 +281,8 @@ def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
 
 def _hear_fidelity(meta: Mapping[str, Any]) -> Fidelity:
     return Fidelity(
-        meta["content_fidelity"],
+        # whoever says what was dropped says that something was
+        meta.get("content_fidelity") or "partial",
         meta.get("dropped_content_ids") or (),
         meta.get("content_archive_hashes"),
         meta.get("content_fidelity_schema_version"),
@@ -286,6 +297,7 @@ _OPEN_PARTS: Mapping[str, tuple[str, type[Any], dict[str, str]]] = {
     "rate_limit": ("rate_limit", RateLimit, _RATE_WORDS),
     "telemetry": ("telemetry", Telemetry, _TELEMETRY_WORDS),
 }
+_FIDELITY = frozenset({"content_fidelity", "dropped_content_ids", "content_archive_hashes"})
 _WARNINGS = frozenset({"warnings", "warning_details"})
 
 

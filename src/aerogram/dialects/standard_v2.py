@@ -35,6 +35,8 @@ ErrorCode = Literal[
 NAME = "standard-v2"
 ERROR_CODES = frozenset(get_args(ErrorCode))
 RICH_ROWS = 5
+UNSAID = "Something is missing, and nobody said what"
+"""The warning of a partial reply without one, because the contract wants one."""
 
 
 class _Member(BaseModel):
@@ -110,7 +112,7 @@ class StandardError(_Member):
     user_message: str
     developer_message: str
     retryable: bool
-    retry_after: int | float | None = None
+    retry_after: int | float | None = Field(None, ge=0)
     documentation: str | None = None
 
     @classmethod
@@ -198,7 +200,8 @@ class StandardResponse(_Member, Generic[T]):
 
     @model_validator(mode="after")
     def _status_fits_the_rows(self) -> Self:
-        broken = _broken_rule(self.status, len(self.results), self)
+        said = {name: getattr(self, name) for name in ("status", "results", "empty_reason", "warnings")}
+        broken = _broken_rule({**said, "error": self.problem, "meta": {"billable_units": self.meta.billable_units}})
         if broken:
             raise ValueError(broken)
         return self
@@ -232,6 +235,9 @@ class StandardResponse(_Member, Generic[T]):
     def _built(cls, status: Status, results: Iterable[T], members: dict[str, Any]) -> Self:
         known = {name: members.pop(name) for name in Meta.model_fields if name in members}
         known.setdefault("request_id", new_request_id())
+        unknown = members.keys() - cls.model_fields.keys()
+        if unknown:
+            raise TypeError(f"a response has no member {', '.join(sorted(unknown))}")
         members.setdefault("query_echo", {})
         members.setdefault("citations", [])
         members.setdefault("warnings", [])
@@ -246,29 +252,29 @@ class StandardResponse(_Member, Generic[T]):
         return DIALECT.decode(self.to_wire())
 
 
-def _broken_rule(status: Status, rows: int, response: StandardResponse[Any]) -> str | None:
+def _broken_rule(body: Mapping[str, Any]) -> str | None:
     """The first rule of the status table that a body breaks."""
+    status, rows = body.get("status"), len(body.get("results") or ())
+    error, meta = body.get("error"), body.get("meta") or {}
     rules = {
         "rich": (rows >= RICH_ROWS or rows == 1, f"rich has {RICH_ROWS} rows or more, or is a single record"),
         "sparse": (1 <= rows < RICH_ROWS, f"sparse has 1 to {RICH_ROWS - 1} rows"),
-        "empty": (rows == 0 and response.empty_reason is not None, "empty has no rows and an empty_reason"),
-        "partial": (bool(response.warnings), "partial has warnings that are not empty"),
+        "empty": (rows == 0 and bool(body.get("empty_reason")), "empty has no rows and an empty_reason"),
+        "partial": (bool(body.get("warnings")), "partial has warnings that are not empty"),
         "error": (rows == 0, "error has no rows"),
     }
-    kept, rule = rules[status]
+    kept, rule = rules.get(status or "", (True, ""))
     if not kept:
         return rule
-    if (status == "error") != (response.problem is not None):
+    if (status == "error") != (error is not None):
         return "a body has an error object exactly when its status is error"
-    if status == "error" and response.meta.billable_units:
-        return "an error has 0 billable_units"
-    return None
+    return "an error has 0 billable_units" if error is not None and meta.get("billable_units") else None
 
 
 def wrap_for_mcp(response: StandardResponse[Any] | Reply[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """The MCP tool result of an answer: the body as structured content, a line of summary as text."""
     if isinstance(response, Reply):
-        body: Mapping[str, Any] = DIALECT.encode(response)
+        body: Mapping[str, Any] = DIALECT.encode(DIALECT.complete(response))
     else:
         body = response.to_wire() if isinstance(response, StandardResponse) else response
     problem = body.get("error")
@@ -302,6 +308,7 @@ class StandardV2Dialect(Dialect):
 
     name: ClassVar[str] = NAME
     body: ClassVar[type[BaseModel]] = StandardResponse
+    members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
@@ -320,6 +327,9 @@ class StandardV2Dialect(Dialect):
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"query_echo": {}, "results": [], "citations": [], "warnings": [], "meta": {"request_id": ""}}
 
+    def contradiction(self, body: Mapping[str, Any]) -> str | None:
+        return _broken_rule(body)
+
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
         rows = _rows(reply)
         status = _status(reply, rows)
@@ -330,6 +340,8 @@ class StandardV2Dialect(Dialect):
             "citations": [flat(one, _CITATION_WORDS) for one in reply.citations],
             "warnings": [plain(notice) for notice in reply.notices],
         }
+        if status == "partial" and not reply.notices:
+            body["warnings"] = [{"message": UNSAID}]
         if reply.problem is None or reply.actions:
             body["suggested_actions"] = [{**flat(one, _ACTION_WORDS), "args": one.args or {}} for one in reply.actions]
         if status == "empty":

@@ -10,29 +10,16 @@ from aerogram.codes import TABLE
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.faults import _invalid_input
+from aerogram.faults import invalid_input
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Problem, Reply
 
-__all__ = ["LONGEST_ERROR", "Body", "code_of_status", "read_problem", "render"]
+__all__ = ["LONGEST_ERROR", "Body", "read_problem", "render"]
 
 LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
 
 _SERVER_ERROR: Final = 500
-_NO_ROW: Final[Mapping[int, str]] = {
-    402: "FORBIDDEN",
-    408: "UNAVAILABLE",
-    410: "NOT_FOUND",
-    412: "CONFLICT",
-    423: "CONFLICT",
-    425: "UNAVAILABLE",
-    428: "CONFLICT",
-    451: "LICENSE_GATE_BLOCKED",
-    502: "UNAVAILABLE",
-    504: "UNAVAILABLE",
-    507: "UNAVAILABLE",
-}
 _SAID: Final = ("detail", "message", "error_description", "title")
 _CODES: Final = ("error", "code", "error_code")
 
@@ -57,12 +44,6 @@ def render(reply: Reply[Any], dialect: Dialect, media_type: str, status: int | N
     return Body(status or 200, media_type, dumps(said))
 
 
-def code_of_status(status: int) -> str:
-    """The code that stands for a status when nothing else is known."""
-    exact = next((row.name for row in TABLE.values() if row.status == status), None)
-    return exact or _NO_ROW.get(status) or ("VALIDATION_ERROR" if status < _SERVER_ERROR else "INTERNAL_ERROR")
-
-
 def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:
     """What an error response says: in one of the dialects, as `{"detail": …}`, as text, or by its status alone."""
     text = _uncompressed(content, headers.get(b"content-encoding", b"").strip().lower())
@@ -72,9 +53,9 @@ def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) ->
         return _spoken(status, text, delay)
     if kind == b"text/plain" and status < _SERVER_ERROR:
         message = text.decode("utf-8", "replace").strip()
-        return Problem.of(code_of_status(status), message or None, retry_after=delay)
+        return Problem.of(TABLE.of_status(status), message or None, retry_after=delay)
     # a page for people, or a trace: not for the caller
-    return Problem.of(code_of_status(status), retry_after=delay)
+    return Problem.of(TABLE.of_status(status), retry_after=delay)
 
 
 def _uncompressed(content: bytes, encoding: bytes) -> bytes:
@@ -95,14 +76,14 @@ def _spoken(status: int, text: bytes, delay: float | None) -> Problem:
     try:
         said = loads(text)
     except ContractError:
-        return Problem.of(code_of_status(status), retry_after=delay)
+        return Problem.of(TABLE.of_status(status), retry_after=delay)
     if isinstance(said, dict):
         try:
             known = recognise(said).decode(said).problem
         except ContractError:
             known = None
         return known or _legacy(status, said, delay)
-    return Problem.of(code_of_status(status), said if isinstance(said, str) else None, retry_after=delay)
+    return Problem.of(TABLE.of_status(status), said if isinstance(said, str) else None, retry_after=delay)
 
 
 def _legacy(status: int, said: dict[str, Any], delay: float | None) -> Problem:
@@ -111,13 +92,13 @@ def _legacy(status: int, said: dict[str, Any], delay: float | None) -> Problem:
     if isinstance(detail, dict):
         return _legacy(status, {**said, "detail": None, **detail}, delay)
     if isinstance(detail, list) and detail and all(map(_is_fault, detail)):
-        return _invalid_input(_Faults(detail))
+        return invalid_input({"input": None, **one} for one in detail)
     code = next((said[name] for name in _CODES if isinstance(said.get(name), str) and said[name] in TABLE), None)
     named = next((name for name in _SAID if isinstance(said.get(name), str) and said[name]), None)
     waits = said.get("retry_after")
     is_delay = isinstance(waits, (int, float)) and waits >= 0
     return Problem.of(
-        code or code_of_status(status),
+        code or TABLE.of_status(status),
         said[named] if named else None,
         details={name: value for name, value in said.items() if name != named and value not in (code, None)},
         retry_after=waits if is_delay else delay,
@@ -127,13 +108,3 @@ def _legacy(status: int, said: dict[str, Any], delay: float | None) -> Problem:
 def _is_fault(one: Any) -> bool:
     """Whether this is a validation error as pydantic and FastAPI write it."""
     return isinstance(one, dict) and isinstance(one.get("loc"), list) and {"type", "msg"} <= one.keys()
-
-
-class _Faults:
-    """Validation errors that were read from a response, in the form in which pydantic's exception has them."""
-
-    def __init__(self, found: list[dict[str, Any]]) -> None:
-        self._found = [{"input": None, **one} for one in found]
-
-    def errors(self, **_: bool) -> list[dict[str, Any]]:
-        return self._found

@@ -177,7 +177,7 @@ def _unclear(asked: Sequence[str]) -> Refused:
 def _gone() -> Refused:
     return Refused(
         410,
-        "NOT_FOUND",
+        "GONE",
         f"The envelope {LEGACY} is no longer served",
         f"Ask for envelope={CURRENT}, or leave the choice out",
         field=PARAMETER,

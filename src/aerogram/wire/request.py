@@ -12,7 +12,6 @@ from aerogram.errors import ValidationFailed
 from aerogram.reply import accept_request_id, new_request_id
 from aerogram.wire import headers as fields
 from aerogram.wire.accept import parse
-from aerogram.wire.http import code_of_status
 from aerogram.wire.negotiation import PARAMETER, Choice, Refused, Versions
 from aerogram.wire.routes import Terms
 
@@ -159,7 +158,7 @@ class Request:
         available = [*self.versions.media_types(), *(terms.shapes.formats if terms else ())]
         return Refused(
             406,
-            code_of_status(406),
+            "NOT_ACCEPTABLE",
             f"Nothing in Accept is available here; there are {', '.join(available)}",
             "Ask for one of the available types, or leave Accept out",
             available=available,

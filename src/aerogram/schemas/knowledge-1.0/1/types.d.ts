@@ -138,6 +138,9 @@ export interface RateLimitPart {
 export interface ResponseError {
   code: string;
   message: string;
+  kind?: ErrorKind | null;
+  retryable?: boolean | null;
+  retry_after?: number | null;
   [key: string]: unknown;
 }
 

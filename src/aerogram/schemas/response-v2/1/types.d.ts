@@ -116,7 +116,9 @@ export interface PagePart {
 export interface Pagination {
   cursor?: string | null;
   has_more?: boolean | null;
+  /** @minimum 0 */
   total_count?: number | null;
+  /** @minimum 0 */
   page_size?: number | null;
   [key: string]: unknown;
 }
@@ -151,7 +153,9 @@ export interface RateLimitPart {
 
 /** What is left of the caller's allowance and when it resets. */
 export interface RateLimitState {
+  /** @minimum 0 */
   limit?: number | null;
+  /** @minimum 0 */
   remaining?: number | null;
   reset_at?: string | number | null;
   retry_after?: number | null;
@@ -179,8 +183,11 @@ export interface TelemetryPart {
 export interface TelemetryReadings {
   duration_ms?: number | null;
   cache_hit?: boolean | null;
+  /** @minimum 0 */
   tokens_estimated?: number | null;
+  /** @minimum 0 */
   tokens_used?: number | null;
+  /** @minimum 0 */
   billable_units?: number | null;
   [key: string]: unknown;
 }
@@ -190,6 +197,7 @@ export interface WarningDetail {
   code?: string | null;
   severity?: Severity | null;
   message: string;
+  suggestion?: string | null;
   context?: Record<string, unknown> | null;
   [key: string]: unknown;
 }
