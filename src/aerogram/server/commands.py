@@ -1,12 +1,68 @@
-"""Commands: the server on the command line."""
+"""Commands: the server on the command line; each verb calls the library function of its name."""
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+from typing import Annotated, Any
+
 import typer
 
+from aerogram.knowledge.commands import _progress, _tell
 from aerogram.server.operation_commands import register_operation
+from aerogram.server.options import with_settings
+from aerogram.server.settings import Settings
+from aerogram.terminal import note, write_text
+
+_SERVE_EXAMPLES = """\b
+Examples:
+  aerogram serve ./docs
+  aerogram serve ./docs ./wiki --port 9000 --watch
+  aerogram serve ./docs --stdio
+  aerogram serve --index ~/notes.index --dialect response-v2 --budget 4000
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
+    app.command("serve", epilog=_SERVE_EXAMPLES)(serve)
     register_operation(app)
+
+
+@with_settings(without=("documents", "transport"))
+def serve(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="FOLDER...", help="Folders and files to serve; none: the index.")
+    ] = None,
+    stdio: Annotated[bool, typer.Option("--stdio", help="Talk to one MCP client on standard streams.")] = False,
+    **flags: Any,
+) -> None:
+    """Serve documents to agents: search, passages, digests and vendors, over MCP and HTTP."""
+    file = flags.pop("config")
+    given = {"documents": folders, "transport": "stdio" if stdio else None, **flags}
+    settings = Settings.load(given, file=file)
+    from aerogram.server.serve import serve as run
+    from aerogram.server.serve import welcome
+
+    if settings.transport == "stdio":
+        run(settings, told=lambda done: note(f"{done.files + done.unchanged} files are ready"))
+        return
+    write_text(_introduction(settings))
+    with contextlib.ExitStack() as bar:
+
+        def told(done: Any) -> None:
+            bar.close()
+            _tell(done, as_json=False)
+
+        def ready(address: str, question: str) -> None:
+            write_text(welcome(address, question))
+
+        run(settings, progress=bar.enter_context(_progress()), told=told, ready=ready)
+
+
+def _introduction(settings: Settings) -> str:
+    what = ", ".join(map(str, settings.documents)) or f"the index {settings.index}"
+    return (
+        f"Serving {what} to agents: they can search it, page through it, read digests and look up vendors.\n"
+        f"What is read is kept in {settings.index}, so the next start is quick."
+    )

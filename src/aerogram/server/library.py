@@ -69,19 +69,25 @@ class Library:
         """Bring the index up to date with folders, or with those that it knows."""
         return self.knowledge.ingest(*paths, progress=progress)
 
+    def suggestion(self) -> str:
+        """A question that has an answer: the title of a document."""
+        known = self.knowledge
+        first = next(iter(known.store.texts()), None)
+        return known.store.chunks([first[0]])[0].title if first else "hello"
+
     # the questions
 
     async def search(self, query: str, **asked: Any) -> Reply[Any]:
         """A page of passages."""
-        return await self._ask(lambda known: known.search(query, **asked))
+        return await self.ask(lambda known: known.search(query, **asked))
 
     async def chunks(self, ids: list[int], **asked: Any) -> Reply[Any]:
         """Passages by their ids."""
-        return await self._ask(lambda known: known.chunks(ids, **asked))
+        return await self.ask(lambda known: known.chunks(ids, **asked))
 
     async def vendor(self, name: str, **asked: Any) -> Reply[Any]:
         """Who somebody is."""
-        return await self._ask(lambda known: known.vendor(name, **asked))
+        return await self.ask(lambda known: known.vendor(name, **asked))
 
     async def digest(
         self, source_file: str, query: str, archive: Archive | None = None, principal: str | None = None
@@ -102,13 +108,15 @@ class Library:
             found: str = known._text(chunks[0]).text
             return found
 
-        return await self._ask(read)
+        return await self.ask(read)
 
     async def contents(self) -> dict[str, Any]:
         """What there is to find: documents, categories, languages, licences and vendors."""
-        return await self._ask(_contents)
+        return await self.ask(_contents)
 
-    async def _ask(self, question: Callable[[Knowledge], T]) -> T:
+    async def ask(self, question: Callable[[Knowledge], T]) -> T:
+        """What a function of the index gives, from a worker thread."""
+
         def ask() -> T:
             with self._present():
                 return question(self.knowledge)

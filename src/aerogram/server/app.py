@@ -1,0 +1,79 @@
+"""The app: everything that a server answers over HTTP, in one ASGI application.
+
+    /mcp               the tools, over streamable HTTP, in both eras of the protocol
+    everything else    the routes, and the page at /
+
+Both parts stand behind a guard of their own, because each says its refusals in its own way. They share the library,
+the contract, the archive and the limits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aerogram.archive import Archive
+from aerogram.contract import Contract
+from aerogram.errors import MissingExtra
+from aerogram.knowledge.results import KINDS
+from aerogram.limits import Limits
+from aerogram.server.gate import needs_keys
+from aerogram.server.guard import mcp_principal, principal_of, protect
+from aerogram.server.keys import Keys
+from aerogram.server.library import Library
+from aerogram.server.settings import Settings
+from aerogram.telemetry import Observer
+from aerogram.wire.exchange import App, Receive, Send
+from aerogram.wire.request import Scope
+
+__all__ = ["MCP_PATH", "build_app", "build_contract"]
+
+MCP_PATH: Final = "/mcp"
+
+
+def build_contract(library: Library, settings: Settings, keys: Keys) -> Contract:
+    """What the server promises about its replies, by its settings; what it leaves out is kept beside the index."""
+    return Contract(
+        dialect=settings.dialect,
+        budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
+        archive=Archive.at(library.folder / "archive"),
+        cursors=library.cursors,
+        kinds=KINDS,
+        limits=_limits(settings, keys),
+        observer=Observer(),
+    )
+
+
+def build_app(library: Library, contract: Contract, settings: Settings, keys: Keys) -> App:
+    """The whole application, guarded."""
+    try:
+        from aerogram.server.routes import build_routes
+        from aerogram.server.tools import build_tools
+    except ImportError as error:
+        raise MissingExtra("server", error.name or "fastapi") from error
+    tools = build_tools(library, contract, principal=mcp_principal)
+    # each request stands for itself, so that any of several servers can answer it
+    mcp = tools.http_app(path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False)
+    routes = build_routes(library, contract, principal=principal_of, lifespan=mcp.lifespan)
+    for part in (mcp, routes):
+        protect(part, settings, keys)
+    return _Fork(mcp, routes)
+
+
+class _Fork:
+    """Sends the requests of MCP clients one way and all others the other."""
+
+    def __init__(self, mcp: App, routes: Any) -> None:
+        self._mcp = mcp
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
+        await (self._mcp if is_mcp else self._routes)(scope, receive, send)
+
+
+def _limits(settings: Settings, keys: Keys) -> Limits | None:
+    """The limits of each caller: those of its key, or else those of the settings."""
+    if not settings.limits and not needs_keys(settings):
+        return None
+    usual = settings.plan
+    return Limits.in_memory(lambda principal: keys.plan_of(principal) or usual)

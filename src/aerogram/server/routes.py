@@ -1,0 +1,264 @@
+"""Routes: the library over HTTP, in the two envelopes of the standard response contract.
+
+    GET  /v1/search             {total, limit, offset, results}, or CSV with format=csv
+    GET  /v1/vendors/{name}     one record
+    GET  /v1/chunks/{id}        one record
+    POST /v1/digests            a document condensed for a question
+    GET  /v1/content/{hash}     what a reply left out, or the text that a digest quotes
+    GET  /v1/health             {status, version, checks, timestamp_utc}; /v1/health/deep tries every part
+
+Handlers return a `Reply`; its legacy shape is what the table shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, FastAPI, Path, Query, Request
+from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from aerogram.contract import Call, Contract
+from aerogram.cursor import _decode
+from aerogram.fastapi import Versions, from_health, install, shapes
+from aerogram.knowledge.filters import Filters
+from aerogram.reply import Action, Page, Reply
+from aerogram.retrieval import Retrieval
+from aerogram.server.examples import illustrate
+from aerogram.server.health import Health
+from aerogram.server.home import home_page
+from aerogram.server.library import Library
+from aerogram.server.table import CSV, search_table
+from aerogram.shape.modes import Mode
+from aerogram.wire.request import Scope
+
+__all__ = ["build_routes"]
+
+Principal = Callable[[Scope], str | None]
+
+VERSIONS: Final = Versions(vendor="aerogram")
+MOST_TOKENS: Final = 1_000_000
+
+Detail = Annotated[Mode, Query(description="How much of each record to show")]
+Fields = Annotated[str | None, Query(description="Only these fields, separated by commas", max_length=1_000)]
+Cursor = Annotated[str | None, Query(description="Where to go on, as the last page said")]
+Several = Annotated[list[str] | None, Query(max_length=50)]
+Day = Annotated[str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10)]
+PageSize = Annotated[int, Query(ge=1, le=50, description="Records on a page")]
+
+
+class DigestRequest(BaseModel):
+    """Which document to condense, and for which question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source_file: str = Field(min_length=1, max_length=1_000, examples=["security/jwt-guide.md"])
+    query: str = Field(min_length=1, max_length=500, examples=["How long is a token valid?"])
+
+
+def build_routes(library: Library, contract: Contract, *, principal: Principal, lifespan: Any = None) -> FastAPI:
+    """The HTTP application over the library; every answer keeps the contract."""
+    app = FastAPI(
+        title="Aerogram",
+        version=version("aerogram"),
+        summary="Search, read and digest a folder of documents.",
+        lifespan=lifespan,
+        redoc_url=None,
+    )
+    # over HTTP the rest of a reply is fetched from an address, not by a tool
+    held = replace(contract, dialect="standard-v2", channels="text", retrieve=None)
+    app.include_router(_Desk(library, held, principal).router())
+    app.add_api_route("/", home_page, include_in_schema=False, response_class=HTMLResponse)
+    install(app, held, VERSIONS, principal=principal)
+    illustrate(app)
+    return app
+
+
+class _Desk:
+    """Where callers ask the library."""
+
+    def __init__(self, library: Library, contract: Contract, principal: Principal) -> None:
+        self._library = library
+        self._contract = contract
+        self._principal = principal
+        self._health = Health(library, contract.archive)
+
+    def router(self) -> APIRouter:
+        """The routes; each is named as the tool that does the same."""
+        found = APIRouter(prefix="/v1")
+        add = found.add_api_route
+        add("/search", self.search(), name="semantic_search", tags=["search"], responses=_CSV_TOO)
+        add("/vendors/{name}", self.vendor(), name="find_vendor_info", tags=["vendors"])
+        add("/chunks/{id}", self.chunk(), name="get_chunks", tags=["search"])
+        add("/digests", self.digest(), methods=["POST"], name="digest_document", tags=["digests"])
+        add("/content/{hash}", self.content(), name="retrieve", tags=["content"])
+        add("/health", self.health(), name="health", tags=["health"])
+        add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
+        return found
+
+    def search(self) -> Any:
+        """Find passages."""
+
+        @shapes(legacy=_offset_page, formats=(CSV,), controls=True)
+        async def search(
+            request: Request,
+            q: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
+            page_size: PageSize = 10,
+            cursor: Cursor = None,
+            response_mode: Detail = "metadata",
+            fields: Fields = None,
+            category: Several = None,
+            path: Several = None,
+            license: Several = None,
+            after: Day = None,
+            before: Day = None,
+            format: Annotated[Literal["json", "csv"], Query(description="CSV has every result")] = "json",
+        ) -> Any:
+            """Find passages that answer a question."""
+            where = {"category": category, "path": path, "license": license, "after": after, "before": before}
+            asked = {
+                "response_mode": response_mode,
+                "fields": _names(fields),
+                "filters": Filters.of(where),
+                "principal": self._principal(request.scope),
+            }
+            if format == "csv" or _wants_csv(request):
+                return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
+            reply = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
+            return _placed(_addressed(reply), cursor, page_size)
+
+        return search
+
+    def vendor(self) -> Any:
+        """Look up a vendor."""
+
+        @shapes(controls=True)
+        async def vendor(
+            name: Annotated[str, Path(min_length=1, max_length=200)],
+            response_mode: Detail = "metadata",
+            fields: Fields = None,
+        ) -> Reply[Any]:
+            """Say who a vendor is, and whom it has to do with."""
+            return _addressed(await self._library.vendor(name, response_mode=response_mode, fields=_names(fields)))
+
+        return vendor
+
+    def chunk(self) -> Any:
+        """Read a passage."""
+
+        @shapes(legacy=_only_record, controls=True)
+        async def chunk(
+            id: Annotated[int, Path(ge=0, lt=2**63)], response_mode: Detail = "full", fields: Fields = None
+        ) -> Reply[Any]:
+            """Read a passage by its id."""
+            return await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
+
+        return chunk
+
+    def digest(self) -> Any:
+        """Digest a document."""
+
+        @shapes(controls=True)
+        async def digest(asked: DigestRequest, request: Request) -> Reply[Any]:
+            """Condense a document for a question, with quotations that can be checked."""
+            who = self._principal(request.scope)
+            return await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
+
+        return digest
+
+    def content(self) -> Any:
+        """Give back what was left out."""
+
+        async def content(
+            request: Request,
+            hash: Annotated[str, Path(min_length=12, max_length=100)],
+            path: Annotated[str, Query(description="A JSON Pointer into it", max_length=1_000)] = "",
+            response_mode: Detail = "full",
+            fields: Fields = None,
+            as_text: Annotated[bool, Query(description="As the text that was hashed")] = False,
+            cursor: Cursor = None,
+            page_size: Annotated[int | None, Query(ge=1, le=50, description="Records on a page")] = None,
+            max_tokens: Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The largest reply")] = None,
+        ) -> Reply[Any]:
+            """Give back what a reply left out, or the text that a digest quotes, by its hash."""
+            asked = Retrieval(hash, (), path, response_mode, _names(fields) or (), as_text, cursor, page_size)
+            who = self._principal(request.scope)
+            return await self._contract.retrieved(
+                asked, Call(operation="retrieve", principal=who, max_tokens=max_tokens)
+            )
+
+        return content
+
+    def health(self) -> Any:
+        """Tell whether the server is up."""
+
+        @shapes(reply=from_health)
+        async def health() -> dict[str, Any]:
+            """Whether the server is up and its index in its place."""
+            return await self._health.brief()
+
+        return health
+
+    def deep_health(self) -> Any:
+        """Try every part."""
+
+        @shapes(reply=from_health)
+        async def deep_health() -> dict[str, Any]:
+            """Whether store, embedder, archive and disk work: each is used once."""
+            return await self._health.deep()
+
+        return deep_health
+
+
+_CSV_TOO: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {CSV: {"schema": {"type": "string"}}}}}
+_ADDRESSES: Final = {
+    "semantic_search": ("/v1/search", {"query": "q"}),
+    "get_chunks": ("/v1/chunks/{id}", {"chunk_ids": "id"}),
+    "digest_document": ("/v1/digests", {}),
+    "find_vendor_info": ("/v1/vendors/{name}", {"vendor_name": "name"}),
+}
+"""The address and the renamed arguments of what a tool does."""
+
+
+def _names(fields: str | None) -> list[str] | None:
+    return [one.strip() for one in fields.split(",") if one.strip()] if fields else None
+
+
+def _wants_csv(request: Request) -> bool:
+    return request.headers.get("accept", "").partition(";")[0].strip().lower() == CSV
+
+
+def _placed(reply: Reply[Any], cursor: str | None, page_size: int) -> Reply[Any]:
+    """The page with the place at which it begins, which the legacy shape tells."""
+    offset = _decode(cursor)["offset"] if cursor else 0
+    page = reply.page or Page(total=0, page_size=page_size)
+    return reply.replace(page=replace(page, extra={**(page.extra or {}), "offset": offset}))
+
+
+def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
+    page = reply.page or Page()
+    offset = (page.extra or {}).get("offset", 0)
+    return {"total": page.total, "limit": page.page_size, "offset": offset, "results": reply.data}
+
+
+def _only_record(reply: Reply[Any]) -> Any:
+    return reply.data[0] if isinstance(reply.data, list) and len(reply.data) == 1 else reply.data
+
+
+def _addressed(reply: Reply[Any]) -> Reply[Any]:
+    """The reply with follow-up calls as addresses; several chunks are as many calls."""
+    return reply.replace(actions=tuple(one for action in reply.actions for one in _calls(action)))
+
+
+def _calls(action: Action) -> list[Action]:
+    endpoint, renamed = _ADDRESSES.get(action.tool or "", (None, {}))
+    if endpoint is None:
+        return [action]
+    given = {renamed.get(name, name): value for name, value in (action.args or {}).items()}
+    filters = given.pop("filters", {})
+    if isinstance(given.get("id"), list):
+        return [Action(endpoint=endpoint, args={"id": one}) for one in given["id"]]
+    return [Action(endpoint=endpoint, args={**given, **filters})]

@@ -1,0 +1,255 @@
+"""Serve: a folder of documents behind MCP and HTTP, from its first reading to its last reply.
+
+read the documents ──▶ listen ──▶ answer ──▶ on Ctrl-C or SIGTERM: finish what is running, and end
+      │                              │
+      └── on standard streams: at the latest after a while, reading goes on beside answering
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from aerogram.errors import AerogramError, MissingExtra, NotFound
+from aerogram.knowledge.ingest import Ingested, Progress
+from aerogram.server.app import MCP_PATH, build_app, build_contract
+from aerogram.server.gate import refuse_exposure
+from aerogram.server.keys import Keys
+from aerogram.server.library import Library
+from aerogram.server.logs import configure_logs
+from aerogram.server.settings import Settings
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["PortTaken", "serve", "welcome"]
+
+log = logging.getLogger("aerogram.server")
+
+PATIENCE: Final = 20.0
+"""Seconds that a client on standard streams waits for the first reading, before it is answered from what there is."""
+PAUSE: Final = 5.0
+_WAITING: Final = 2048
+
+Told = Callable[[Ingested], None]
+Ready = Callable[[str, str], None]
+
+
+class PortTaken(AerogramError):
+    """Somebody else listens there."""
+
+
+def serve(
+    settings: Settings, *, progress: Progress | None = None, told: Told | None = None, ready: Ready | None = None
+) -> None:
+    """Serve until the process is told to end.
+
+    `told` hears what reading the documents came to, `ready` the address and a question that has an answer.
+    """
+    _require_documents(settings)
+    _set_up_logs(settings)
+    keys = Keys(settings.keys)
+    if settings.transport == "stdio":
+        with Library(settings.index, embedder=settings.embedder) as library:
+            _serve_stdio(library, settings, keys, told)
+        return
+    refuse_exposure(settings, keys)
+    with (
+        listening(settings.host, settings.port) as listener,
+        Library(settings.index, embedder=settings.embedder) as library,
+    ):
+        done = library.update(*settings.documents, progress=progress)
+        if told is not None:
+            told(done)
+        _serve_http(library, settings, keys, listener, ready)
+
+
+def _set_up_logs(settings: Settings) -> None:
+    """One log for all; FastMCP would write its own beside it, with a trace for every mistake of a caller."""
+    import fastmcp  # noqa: F401 - loading it sets up its log
+
+    theirs = logging.getLogger("fastmcp")
+    theirs.handlers.clear()
+    theirs.propagate = True
+    configure_logs(settings)
+    theirs.setLevel(logging.CRITICAL)
+
+
+def _require_documents(settings: Settings) -> None:
+    for one in settings.documents:
+        if not one.exists():
+            raise NotFound(f"there is no {one}")
+    if not settings.documents and not (settings.index / "rows.sqlite").exists():
+        raise NotFound("there is nothing to serve: name a folder of documents, as in `aerogram serve ./docs`")
+
+
+# HTTP
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens, taken before any work is done."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        found = socket.create_server((host.strip("[]"), port), family=family, backlog=_WAITING)
+    except OSError as error:
+        raise _not_listening(error, host, port) from error
+    with found:
+        yield found
+
+
+def _not_listening(error: OSError, host: str, port: int) -> AerogramError:
+    if error.errno == errno.EADDRINUSE:
+        return PortTaken(f"port {port} is taken: end the other server, or choose another with --port {port + 1}")
+    if error.errno == errno.EACCES:
+        return PortTaken(f"port {port} needs more rights: choose one above 1023, as in --port 8000")
+    return AerogramError(f"cannot listen on {host}: {error.strerror or error}")
+
+
+def _serve_http(library: Library, settings: Settings, keys: Keys, listener: socket.socket, ready: Ready | None) -> None:
+    app = build_app(library, build_contract(library, settings, keys), settings, keys)
+    server = _server(app, settings)
+    address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
+    if ready is not None:
+        ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
+    with _following(library, settings.watch):
+        asyncio.run(_answer(server, listener))
+    log.info("the server has ended")
+
+
+def _shown(host: str) -> str:
+    """The host as it stands in an address; whoever listens everywhere is also on this machine."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host.strip("[]"), host.strip("[]"))  # noqa: S104 - not bound here
+    return f"[{name}]" if ":" in name else name
+
+
+def _server(app: Any, settings: Settings) -> uvicorn.Server:
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtra("server", "uvicorn") from None
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            limit_concurrency=settings.max_connections,
+            timeout_graceful_shutdown=max(1, round(settings.grace)),
+        )
+    )
+
+
+async def _answer(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Answer until a signal comes; a second one does not wait for what is running."""
+
+    def end() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    with _signals(end):
+        await server._serve([listener])  # `serve` would raise the signal again when all is done
+
+
+@contextlib.contextmanager
+def _signals(end: Callable[[], object]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM as a wish to end; the process then ends as one that has done its work."""
+    loop = asyncio.get_running_loop()
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    try:
+        for one in wanted:
+            loop.add_signal_handler(one, end)
+    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        for one in wanted:
+            loop.remove_signal_handler(one)
+
+
+# standard streams
+
+
+def _serve_stdio(library: Library, settings: Settings, keys: Keys, told: Told | None) -> None:
+    from aerogram.server.tools import build_tools
+
+    tools = build_tools(library, build_contract(library, settings, keys))
+    reading = threading.Thread(target=_read, args=(library, settings.documents, told), daemon=True)
+    reading.start()
+    reading.join(PATIENCE)
+    with _following(library, settings.watch):
+        asyncio.run(_talk(tools))
+
+
+def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> None:
+    try:
+        done = library.update(*documents)
+    except Exception:
+        log.exception("the documents could not be read")
+    else:
+        if told is not None:
+            told(done)
+
+
+async def _talk(tools: Any) -> None:
+    """Answer on the standard streams until the client closes them, or a signal comes."""
+    talking = asyncio.create_task(tools.run_stdio_async(show_banner=False))
+    with _signals(talking.cancel), contextlib.suppress(asyncio.CancelledError):
+        await talking
+
+
+# documents that change
+
+
+@contextlib.contextmanager
+def _following(library: Library, wanted: bool) -> Iterator[None]:
+    """Keep the index up to date beside everything else, if that is wanted."""
+    if not wanted:
+        yield
+        return
+    stop = threading.Event()
+    thread = threading.Thread(target=_follow, args=(library, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(PAUSE)
+
+
+def _follow(library: Library, stop: threading.Event) -> None:
+    from aerogram.knowledge.watch import watch
+
+    while not stop.is_set():
+        try:
+            watch(library.knowledge, lambda done: log.info("the documents have changed: %s", done), stop)
+        except MissingExtra as error:
+            log.warning("changes are not followed: %s", error)
+            return
+        except Exception as error:  # noqa: BLE001 - the index may be gone, and may come back
+            log.warning("changes cannot be followed at the moment: %s", error)
+            stop.wait(PAUSE)
+
+
+def welcome(address: str, question: str) -> str:
+    """What a person reads when the server is ready."""
+    query = urlencode({"q": question, "envelope": "v2"})
+    return (
+        f"\nReady at {address} (Ctrl-C ends it)\n\n"
+        f"  try       curl '{address}/v1/search?{query}'\n"
+        f'  clients   {{"mcpServers": {{"aerogram": {{"type": "http", "url": "{address}{MCP_PATH}"}}}}}}\n'
+        f"  docs      {address}/docs"
+    )
