@@ -33,7 +33,7 @@ import pydantic
 import pydantic_core
 from pydantic.dataclasses import is_pydantic_dataclass
 
-from aerogram.normalize.survey import extent
+from aerogram.normalize.models import dumper
 
 __all__ = ["RAISED", "Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
 
@@ -238,7 +238,7 @@ def _live(kind: type) -> Form | None:
 
 def _record(kind: Any) -> Form | None:
     if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
-        return Form("json", _model(kind), copies=True)
+        return Form("json", dumper(kind), copies=True)
     convert = _declared(kind)
     if convert is not None:
         return Form("json", convert)
@@ -294,26 +294,3 @@ def stored_fields(kind: Any) -> int | None:
     fields = dataclasses.fields(kind)
     hidden = [f for f in fields if not f.init or hasattr(inspect.getattr_static(kind, f.name, None), "__set__")]
     return None if hidden or not fields else len(fields)
-
-
-def _model(kind: Any) -> Callable[[Any], Any]:
-    serializer = kind.__pydantic_serializer__
-    is_open_ended = getattr(kind, "model_config", {}).get("extra") == "allow"
-
-    def convert(value: Any) -> Any:
-        if is_open_ended and extent((value.__pydantic_extra__,), _ENDLESS) > _ENDLESS:
-            raise OverflowError("its extra fields are too large")
-        return serializer.to_python(value, mode="json", by_alias=True, polymorphic_serialization=True, warnings=False)
-
-    return convert
-
-
-def model_fields(value: Any) -> Any:
-    """The fields of a model that its own serialiser cannot write, each for its own form."""
-    kind = type(value)
-    if issubclass(kind, pydantic.RootModel):
-        return value.root
-    declared = {info.serialization_alias or info.alias or name: name for name, info in kind.__pydantic_fields__.items()}
-    computed = {info.alias or name: name for name, info in getattr(kind, "model_computed_fields", {}).items()}
-    named = _attributes({**declared, **computed})(value)
-    return {**named, **(getattr(value, "model_extra", None) or {})}

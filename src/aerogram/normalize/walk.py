@@ -15,7 +15,8 @@ import orjson
 from aerogram.errors import ReplyError, TokenLimitExceeded
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block
-from aerogram.normalize.forms import RAISED, Form, encode_text, model_fields, qualified_name
+from aerogram.normalize.forms import RAISED, Form, encode_text, qualified_name
+from aerogram.normalize.models import Withheld, shown_fields
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.survey import extent
 from aerogram.reply import Notice
@@ -115,12 +116,13 @@ class Walk:
         """One step; a model that its own serialiser cannot write, or would not stop writing, goes field by field."""
         if not form.copies:
             return form.convert(value)
+        error: BaseException = OverflowError("it is too large")
         try:
             if extent(value, self._room) <= self._room:
                 return form.convert(value)
-        except RAISED:  # whatever its serialiser raised, its fields have their own forms
-            return model_fields(value)
-        return model_fields(value)
+        except RAISED as raised:
+            error = raised
+        return shown_fields(value, self._room, error)
 
     # Scalars
 
@@ -149,6 +151,9 @@ class Walk:
 
     def _same(self, value: Any) -> Any:
         return value
+
+    def _withheld(self, value: Withheld) -> Any:
+        return self._unreadable(value.value, value.error)
 
     # Containers
 
@@ -272,6 +277,7 @@ _SCALARS: dict[type, Callable[[Walk, Any], Any]] = {
     float: Walk._number,
     bool: Walk._same,
     type(None): Walk._same,
+    Withheld: Walk._withheld,
 }
 _CONTAINERS: dict[type, Callable[[Walk, Any], Any]] = {
     dict: Walk._mapping,
