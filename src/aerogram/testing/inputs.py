@@ -110,4 +110,4 @@ def explain_mismatch(schema: Schema, value: Any) -> str | None:
         error = next(jsonschema_rs.iter_errors(dict(schema), value), None)
     except (jsonschema_rs.ValidationError, ValueError) as broken:  # not a schema at all
         return f"the schema itself is broken: {broken}"
-    return None if error is None else f"{error.message} at /{'/'.join(map(str, error.instance_path))}"
+    return None if error is None else f"at /{'/'.join(map(str, error.instance_path))}: {error.message}"

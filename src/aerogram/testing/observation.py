@@ -84,4 +84,4 @@ def _complaints(reply: Reply[Any], seen: Observation) -> Iterator[Complaint]:
 
 
 def _shown(seen: Observation) -> str:
-    return (seen.text if seen.text else repr(seen.body))[:160]
+    return (seen.text or repr(seen.body))[:160]

@@ -34,6 +34,8 @@ PROMISES: Final[Mapping[str, str]] = {
 }
 """The promises that a sweep checks, by their names."""
 
+NOT_THERE: Final = frozenset({"unknown tool", "unknown resource", "unknown route", "aerogram_sweep_fault"})
+"""Targets that are visited because they fail."""
 _SHOWN: Final = 300
 
 
@@ -94,7 +96,7 @@ class Report:
     @property
     def never_succeeded(self) -> list[str]:
         """What only ever failed: an example of its arguments would let the sweep see more of it."""
-        return [target for target in self.targets if target not in self._succeeded]
+        return [target for target in self.targets if target not in self._succeeded and target not in NOT_THERE]
 
     @property
     def broken(self) -> list[str]:

@@ -28,11 +28,9 @@ def sweep(target: Any, **settings: Any) -> Report:
     `headers`    header fields for every request, such as those that authenticate
     `patience`   how many seconds an answer may take
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(sweep_async(target, **settings))
-    raise RuntimeError("an event loop is running: await sweep_async(...) instead")
+    if asyncio._get_running_loop() is not None:
+        raise RuntimeError("an event loop is running: await sweep_async(...) instead")
+    return asyncio.run(sweep_async(target, **settings))
 
 
 async def sweep_async(target: Any, **settings: Any) -> Report:

@@ -31,6 +31,7 @@ __all__ = ["sweep_server"]
 
 ERAS: Final = {"2026-07-28": "auto", "2025-11-25": "legacy"}
 UNKNOWN: Final = "aerogram_sweep_unknown"
+NOWHERE: Final = "aerogram-sweep://nowhere"
 FAULTY: Final = "aerogram_sweep_fault"
 _UNREADABLE: Final = "The answer could not be read"
 
@@ -106,7 +107,7 @@ def _client(server: Any, mode: str) -> Any:
         if is_fastmcp(server):
             import fastmcp
 
-            return fastmcp.Client(server, mode=mode, cache=False)  # type: ignore[arg-type]  # a word is enough
+            return fastmcp.Client(server, mode=mode, cache=False)
         import mcp
     except ImportError:
         raise MissingExtra("mcp", "mcp") from None
@@ -156,7 +157,7 @@ class _Sweep:
     async def _unknown(self) -> None:
         for what, ask in (
             ("unknown tool", self.session.call(UNKNOWN, {}, {})),
-            ("unknown resource", self.session.read(f"{UNKNOWN}://nowhere")),
+            ("unknown resource", self.session.read(NOWHERE)),
         ):
             error = await _raised(ask)
             self.report.visit(what, self.era, _told(error), succeeded=True)
@@ -250,7 +251,7 @@ class _Tool:
             first = await self.ask("example", example)
             if first.problem is None:
                 await trail.follow(first)
-            elif self.given:
+            elif self.given and first.problem.kind != "rate_limit":
                 report.fail(self.name, "example", "example", f"{first.problem.code}: {first.problem.message}")
         for dialect in self.sweep.dialects[1:]:
             await self.sweep.call(self.name, f"in {dialect}", self.arguments, dialect)
@@ -340,7 +341,10 @@ class _Answer:
             places["_meta"] = named
         wrong = {place: found for place, found in places.items() if found != sent}
         if wrong:
-            yield "request-id", f"{sent} was sent, and " + ", ".join(f"{place} has {id}" for place, id in wrong.items())
+            yield (
+                "request-id",
+                f"{sent} was sent, and " + ", ".join(f"{place} has {found}" for place, found in wrong.items()),
+            )
 
     def _about_channels(self) -> Iterator[Complaint]:
         """What must be said in the text, for clients that show nothing else."""

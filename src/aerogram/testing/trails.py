@@ -123,10 +123,9 @@ class Trail:
             self._fail(probe, "pages", "has_more is true, and there is no cursor")
         if size is not None and len(items_of(reply)) > size:
             self._fail(probe, "pages", f"page_size={size} is asked for, and the page has {len(items_of(reply))} items")
-        held = len(items_of(reply))
-        if size is None and page.total is not None and not page.has_more and not page.cursor and probe == "example":
-            if held < page.total and _is_full(reply):
-                self._fail(probe, "pages", f"{held} items of {page.total} are shown, and has_more is {page.has_more}")
+        held, is_last = len(items_of(reply)), not page.has_more and not page.cursor
+        if probe == "example" and is_last and _is_full(reply) and held < (page.total or 0):
+            self._fail(probe, "pages", f"{held} items of {page.total} are shown, and has_more is {page.has_more}")
 
     def _check_items(self, found: list[Any], total: int | None, reference: list[Any] | None) -> None:
         names = [identify(item) for item in found]
