@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import gc
 import logging
@@ -115,6 +116,28 @@ class Leaving:
         raise SystemExit(1)
 
 
+class Panic(BaseException):
+    """What libraries written in other languages raise: no `Exception`."""
+
+
+class Panicking:
+    def __str__(self) -> str:
+        raise Panic
+
+    def __iter__(self) -> Iterator[int]:
+        raise Panic
+
+
+class PanickingMeta(type):
+    def __getattribute__(cls, name: str) -> Any:
+        raise Panic
+
+
+class PanickingError(Exception):
+    def __str__(self) -> str:
+        raise Panic
+
+
 class FalseBlock:
     def __block__(self) -> Any:
         return {"type": "text"}
@@ -138,6 +161,9 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "exception that raises": HostileError,
     "text that is none": NotText,
     "leaves the program": Leaving,
+    "panics": Panicking,
+    "panics in its class": PanickingMeta("Made", (), {}),
+    "exception that panics": PanickingError,
     "block that is none": FalseBlock,
 }
 
@@ -161,6 +187,19 @@ def test_hostile_object_is_answered(name: str, place: str):
     assert "0x" not in str(sent)
     if place == "in a dict" and not result.isError:
         assert sent["structuredContent"]["ok"] == 1
+
+
+@pytest.mark.parametrize("signal", [KeyboardInterrupt, asyncio.CancelledError])
+def test_interrupts_and_cancellations_are_not_taken_for_failures(signal: type[BaseException]):
+    """They are about the server, not about the value."""
+
+    class Interrupted:
+        def __str__(self) -> str:
+            raise signal
+
+    for value in (Interrupted(), {"a": Interrupted()}):
+        with pytest.raises(signal):
+            normalize_tool_result(value)
 
 
 def test_error_at_the_top_names_the_type():

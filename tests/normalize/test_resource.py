@@ -13,7 +13,7 @@ from mcp.types import BlobResourceContents, ReadResourceResult, TextResourceCont
 from PIL import Image
 from pydantic import AnyUrl, BaseModel
 
-from aerogram.errors import ContractError, NotFound, TokenLimitExceeded
+from aerogram.errors import ContractError, NotFound, ReplyError, TokenLimitExceeded
 from aerogram.normalize import Block, Policy, ResourceResult, normalize_resource_payload
 
 URI = "data://thing"
@@ -156,3 +156,16 @@ def test_modern_results_say_how_long_they_hold():
     assert modern == {"jsonrpc": "2.0", "id": 1, "result": result.to_wire("2026-07-28")}
     assert modern["result"]["ttlMs"] == 5 and modern["result"]["cacheScope"] == "public"
     assert isinstance(result.to_mcp(), ReadResourceResult) and result.to_mcp().ttl_ms == 5
+
+
+def test_payload_that_raises_no_exception_at_all_is_refused_with_one():
+    """A reader of bytes from another language may panic, which must not end the server."""
+
+    class Panic(BaseException): ...
+
+    class Panicking(io.RawIOBase):
+        def read(self, _: int = -1) -> bytes:
+            raise Panic
+
+    with pytest.raises(ReplyError, match=URI):
+        read(Panicking())

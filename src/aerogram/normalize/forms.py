@@ -35,7 +35,7 @@ from pydantic.dataclasses import is_pydantic_dataclass
 
 from aerogram.normalize.models import dumper
 
-__all__ = ["RAISED", "Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
+__all__ = ["Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
 
 Kind = Literal["json", "iterator", "awaitable", "block", "exception", "odd"]
 
@@ -54,7 +54,6 @@ class Form(NamedTuple):
 
 
 TEMPORAL = orjson.OPT_UTC_Z
-RAISED = (Exception, SystemExit, GeneratorExit)  # what a value's own methods may raise, and must not end a server with
 _ENDLESS = 1_000_000
 
 

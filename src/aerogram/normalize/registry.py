@@ -11,6 +11,7 @@ from typing import Any
 
 from aerogram.normalize.forms import Form, form_of, qualified_name
 from aerogram.normalize.libraries import library_form, mapped_form
+from aerogram.normalize.signals import SIGNALS
 
 __all__ = ["DEFAULT", "Refused", "Registry", "register"]
 
@@ -69,7 +70,9 @@ class Registry:
             return found[0]
         try:
             return _block(kind) or library_form(kind) or mapped_form(kind) or form_of(kind) or _odd(kind)
-        except Exception:  # noqa: BLE001 - a metaclass may raise anything, and its instances must be answered
+        except SIGNALS:
+            raise
+        except BaseException:  # noqa: BLE001 - a metaclass may raise anything, and its instances must be answered
             return Form("odd", lambda value: f"{type.__getattribute__(type(value), '__name__')} object")
 
 

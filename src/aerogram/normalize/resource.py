@@ -17,7 +17,9 @@ from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.result import notices_meta, read_json, response_start
+from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.values import encode
+from aerogram.normalize.walk import Unreadable
 from aerogram.reply import Notice
 
 __all__ = ["ResourceResult", "normalize_resource_payload"]
@@ -113,7 +115,12 @@ def normalize_resource_payload(
     if isinstance(value, BaseException):
         raise value
     reading = _Reading(encode_text(str(uri)), mime_type, policy, infer)
-    contents = reading.contents(value)
+    try:
+        contents = reading.contents(value)
+    except (Exception, *SIGNALS):
+        raise
+    except BaseException as error:  # what is no `Exception` would end the server
+        raise Unreadable(f"the payload of {reading.uri} cannot be read") from error
     return ResourceResult(
         contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=_roomy(policy)
     )

@@ -19,11 +19,11 @@ import orjson
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
-from aerogram.normalize.forms import RAISED
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult, read_json, text_block, text_content
+from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import Drained, drain, settle
 from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
 from aerogram.reply import Notice, Problem
@@ -51,7 +51,9 @@ def normalize_tool_result(
         promise = returns if isinstance(returns, Output) else _promise(returns, policy.registry)
         result = _normalized(value, policy, promise, mime_type)
         return _kept(result, promise) if promise.schema is not None else result
-    except RAISED as error:  # a handler's value must not keep its request from being answered
+    except SIGNALS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a value must not keep its request from being answered
         return ToolResult.failed(_safe_problem(error))
 
 
@@ -238,7 +240,9 @@ def _passed(value: Any) -> Any:
         return value
     try:
         value.model_dump_json(by_alias=True)
-    except RAISED:  # a lone surrogate, a cycle: nothing its own server could send
+    except SIGNALS:
+        raise
+    except BaseException:  # noqa: BLE001 - a lone surrogate, a cycle: nothing its own server could send
         return ToolResult.copied(value)
     return value
 
@@ -265,7 +269,9 @@ def _safe_problem(error: BaseException) -> Problem:
         if isinstance(error, BaseExceptionGroup):
             return _group_problem(error)
         return problem_of(error)
-    except RAISED:  # an exception whose own methods raise
+    except SIGNALS:
+        raise
+    except BaseException:  # noqa: BLE001 - an exception whose own methods raise
         return Problem.of("INTERNAL_ERROR", f"{type(error).__name__} at the top cannot be read")
 
 

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aerogram.normalize.forms import RAISED, TEMPORAL, stored_fields
+from aerogram.normalize.forms import TEMPORAL, stored_fields
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Refused
+from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.survey import extent, has_non_finite, is_open
 from aerogram.normalize.walk import Walk
 from aerogram.reply import Notice
@@ -58,7 +59,9 @@ def encode_fast(value: Any, policy: Policy) -> bytes | None:
     """The JSON of a value that needs no notice; none for any other."""
     try:
         body = _scalar(value, policy) if type(value) in _SCALARS else _object(value, policy)
-    except RAISED:  # orjson refused, a rule did, or the value's own method raised: the walk finds out where
+    except SIGNALS:
+        raise
+    except BaseException:  # noqa: BLE001 - orjson refused, a rule did, or the value did: the walk finds out where
         return None
     return body if len(body) <= policy.max_bytes else None
 

@@ -15,9 +15,10 @@ import orjson
 from aerogram.errors import ReplyError, TokenLimitExceeded
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block
-from aerogram.normalize.forms import RAISED, Form, encode_text, qualified_name
+from aerogram.normalize.forms import Form, encode_text, qualified_name
 from aerogram.normalize.models import Withheld, shown_fields
 from aerogram.normalize.policy import Policy
+from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.survey import extent
 from aerogram.reply import Notice
 
@@ -88,9 +89,9 @@ class Walk:
                 if form.kind != "json":
                     return _FORMED[form.kind](self, value, form)
                 value = self._plainer(value, form)
-        except (TooLarge, Unreadable):
+        except (TooLarge, Unreadable, *SIGNALS):
             raise
-        except RAISED as error:
+        except BaseException as error:  # noqa: BLE001 - the rest of the data is written all the same
             del self._path[depth:]
             self._mappings = mappings
             return self._unreadable(value, error)
@@ -120,7 +121,9 @@ class Walk:
         try:
             if extent(value, self._room) <= self._room:
                 return form.convert(value)
-        except RAISED as raised:
+        except SIGNALS:
+            raise
+        except BaseException as raised:  # noqa: BLE001 - its fields are asked one by one
             error = raised
         return shown_fields(value, self._room, error)
 
@@ -306,7 +309,9 @@ def _pointer(path: Iterable[str]) -> str:
 def _type_name(value: Any) -> str:
     try:
         return encode_text(qualified_name(type(value)))[:200]
-    except RAISED:  # a metaclass may hide even its name
+    except SIGNALS:
+        raise
+    except BaseException:  # noqa: BLE001 - a metaclass may hide even its name
         return "object"
 
 
