@@ -202,6 +202,8 @@ class Contract:
 
     def _spoken(self, said: Reply[Any]) -> Reply[Any]:
         """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
+        if len(said.said()) == 1:
+            return said
         parts = {name: plain(value) for name, value in said.said().items() if name != "data"}
         if is_plain(parts, self.forms.max_bytes):
             return said
@@ -269,12 +271,10 @@ class Contract:
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with its request id, and what its dialect requires."""
-        if reply.request_id is None:
-            reply = reply.replace(request_id=call.request_id)
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
         elapsed = (self.clock() - call.started) * 1000
-        return self.speaker.complete(reply, operation=call.operation, duration_ms=elapsed)
+        return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
     def render(self, reply: Reply[Any]) -> Channels:
         """The two channels of a finished reply."""

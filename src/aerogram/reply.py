@@ -329,6 +329,7 @@ class Reply(Generic[T]):
         self,
         needs: frozenset[str] = frozenset(_STAMPS + _METERS),
         *,
+        request_id: str | None = None,
         operation: str = "unknown",
         duration_ms: float | None = None,
         tokens_estimated: int = 0,
@@ -340,8 +341,8 @@ class Reply(Generic[T]):
         """
         said: dict[str, Any] = {}
         missing = self.missing(needs)
-        if "request_id" in missing:
-            said["request_id"] = new_request_id()
+        if "request_id" in missing or (request_id is not None and self.request_id is None):
+            said["request_id"] = request_id or new_request_id()
         if "operation" in missing:
             said["operation"] = operation
         if "timestamp" in missing:
@@ -355,7 +356,7 @@ class Reply(Generic[T]):
         }
         metered = {name: value for name, value in readings.items() if name in missing}
         if metered:
-            said["telemetry"] = replace(self.telemetry or Telemetry(), **metered)
+            said["telemetry"] = replace(self.telemetry, **metered) if self.telemetry else Telemetry(**metered)
         return self.replace(**said) if said else self
 
 

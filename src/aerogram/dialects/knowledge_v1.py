@@ -279,6 +279,7 @@ _COST_WORDS = {
     "cache_hit": "cache_hit",
     "duration_ms": "execution_time_ms",
 }
+_PLAIN_WORDS = frozenset({"data", "request_id", "operation", "timestamp", "telemetry"})
 _STATUSES = {"ok": "success", "empty": "success", "partial": "partial", "blocked": "partial", "error": "error"}
 _ERROR_WORDS = frozenset({"code", "message", "kind", "retryable", "retry_after"})
 
@@ -303,6 +304,16 @@ class KnowledgeV1Dialect(Dialect):
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         return isinstance(body.get("_metadata"), dict)
+
+    def says_all(self, reply: Reply[Any]) -> bool:
+        cost = reply.telemetry
+        return (
+            type(reply.data) in (list, dict)
+            and reply.said().keys() <= _PLAIN_WORDS
+            and cost is not None
+            and (cost.billable_units is None and cost.tokens_used is None and cost.extra is None)
+            and (cost.duration_ms or 0) > 0.001  # noqa: PLR2004 - the least that is written
+        )
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"results": [], "execution_context": {}, "warnings": []}

@@ -116,6 +116,7 @@ class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="suc
 
 
 _META = frozenset(Meta.model_fields)
+_PLAIN_WORDS = frozenset({"data", "request_id"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
 
 
@@ -139,6 +140,9 @@ class ResponseV2Dialect(Dialect):
     def recognises(self, body: Mapping[str, Any]) -> bool:
         meta = body.get("meta")
         return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
+
+    def says_all(self, reply: Reply[Any]) -> bool:
+        return type(reply.data) is dict and reply.said().keys() <= _PLAIN_WORDS
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}

@@ -297,6 +297,7 @@ _ECHO_WORDS = {name: name for name in QueryEcho.model_fields}
 _WARNING_WORDS = tuple(ResponseWarning.model_fields)
 _TOP = frozenset(field.alias or name for name, field in StandardResponse.model_fields.items())
 _META = frozenset(Meta.model_fields)
+_PLAIN_WORDS = frozenset({"data", "request_id", "telemetry", "client_tag"})
 
 
 @dataclass(frozen=True)
@@ -323,6 +324,17 @@ class StandardV2Dialect(Dialect):
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         return body.get("status") in get_args(Status) and "results" in body
+
+    def says_all(self, reply: Reply[Any]) -> bool:
+        cost = reply.telemetry
+        return (
+            type(reply.data) is list
+            and len(reply.data) > 0
+            and reply.said().keys() <= _PLAIN_WORDS
+            and cost is not None
+            and (cost.cache_hit is None and cost.tokens_estimated is None)
+            and (cost.tokens_used is None and cost.extra is None)
+        )
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"query_echo": {}, "results": [], "citations": [], "warnings": [], "meta": {"request_id": ""}}
