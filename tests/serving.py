@@ -1,0 +1,66 @@
+"""A knowledge server of one's own, as a real process: started on a free port, ended when the test is done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+PROGRAM = [sys.executable, "-m", "aerogram"]
+
+
+@dataclass
+class Served:
+    """A server that is ready."""
+
+    address: str
+    process: subprocess.Popen
+    index: Path
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def mcp(self) -> str:
+        return f"{self.address}/mcp"
+
+
+def clean_environment(index: Path) -> dict[str, str]:
+    """The environment without settings of whoever runs the tests, and with a state directory of its own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AEROGRAM_")}
+    return {**kept, "AEROGRAM_STATE": str(index.parent / "state")}
+
+
+def command(index: Path, *arguments: str, documents: Path | None = SAMPLES) -> list[str]:
+    """The command line of a server."""
+    named = [str(documents)] if documents is not None else []
+    return [*PROGRAM, "serve", *named, "--index", str(index), *arguments]
+
+
+@contextmanager
+def serving(index: Path, *arguments: str, documents: Path | None = SAMPLES) -> Iterator[Served]:
+    """A server over HTTP, as soon as it says that it is ready."""
+    process = subprocess.Popen(
+        [*command(index, documents=documents), "--port", "0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=index.parent,
+        env=clean_environment(index),
+        text=True,
+    )
+    said: list[str] = []
+    try:
+        for line in process.stdout:
+            said.append(line.rstrip())
+            if line.startswith("  docs"):
+                break
+        address = next(line.split()[2] for line in said if line.startswith("Ready at "))
+        yield Served(address, process, index, said)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(20)
+        process.stdout.close()
