@@ -160,6 +160,48 @@ def test_failure_that_was_meant_for_the_caller_is_told(caplog):
     assert result._meta["dev.aerogram/problem"]["retryable"] is False
 
 
+class Login(pydantic.BaseModel):
+    user: str
+    password: int
+
+
+@dataclass
+class Failure(Exception):
+    password: str
+
+
+def _invalid() -> Exception:
+    try:
+        Login.model_validate({"user": ["hunter2"], "password": "hunter2"})
+    except pydantic.ValidationError as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize("make", [_invalid, lambda: Failure("hunter2"), lambda: ValueError("hunter2")])
+def test_returned_exception_is_a_failure_and_says_no_secret(make: Any, caplog):
+    """Whatever else its class is, and wherever it stands."""
+    caplog.set_level(logging.CRITICAL)
+    result = normalize_tool_result(make())
+    assert result.isError and result.structuredContent is None
+    inside = normalize_tool_result({"row": [make()]})
+    assert list(inside.structuredContent["row"][0]) == ["error"]
+    for one in (result, inside):
+        assert "hunter2" not in one.to_bytes(1).decode()
+
+
+def test_dataclasses_in_a_list_have_the_form_that_they_have_alone():
+    @dataclass
+    class Worded:
+        password: str
+
+        def __json__(self) -> str:
+            return "worded"
+
+    alone, listed = normalize_tool_result(Worded("a")), normalize_tool_result([Worded("a"), Worded("b")])
+    assert alone.data() == "worded" and listed.data() == ["worded", "worded"]
+
+
 def test_group_of_failures_names_each_of_them(caplog):
     caplog.set_level(logging.CRITICAL)
     group = ExceptionGroup("g", [NotFound("first"), ExceptionGroup("h", [NotFound("second"), KeyError("secret")])])

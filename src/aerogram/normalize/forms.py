@@ -190,6 +190,8 @@ def form_of(kind: type) -> Form | None:
     """The form of a type of the standard library, of a record, or of a class that says its own; else none."""
     if kind in _EXACT:
         return Form("json", _EXACT[kind])
+    if issubclass(kind, BaseException):  # before anything else that it may be: its text may say what is secret
+        return Form("exception", str)
     return (
         _own_words(kind) or _record(kind) or _by_base(kind, _BASES) or _container(kind) or _hooked(kind) or _live(kind)
     )
@@ -218,9 +220,7 @@ def _container(kind: type) -> Form | None:
 
 
 def _live(kind: type) -> Form | None:
-    """Things that run or fail, and things that are code."""
-    if issubclass(kind, BaseException):
-        return Form("exception", str)
+    """Things that run, and things that are code."""
     if issubclass(kind, (collections.abc.Awaitable, collections.abc.AsyncIterable)):
         return Form("awaitable", str)
     if issubclass(kind, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
@@ -248,8 +248,8 @@ def _record(kind: Any) -> Form | None:
 
 def _declared(kind: Any) -> Callable[[Any], Any] | None:
     """A reader of the fields that a class declares, in the way of one of the packages for it."""
-    if dataclasses.is_dataclass(kind):
-        return _dataclass(kind)
+    if hasattr(kind, "__dataclass_fields__"):
+        return dataclass_reader(kind)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return functools.partial(_named_tuple, kind._fields)
     if hasattr(kind, "__attrs_attrs__"):
@@ -272,7 +272,9 @@ def _attributes(names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
     return convert
 
 
-def _dataclass(kind: Any) -> Callable[[Any], dict[str, Any]]:
+@functools.lru_cache(maxsize=4096)
+def dataclass_reader(kind: Any) -> Callable[[Any], dict[str, Any]]:
+    """A reader of the fields of a dataclass; while it is remembered, the same one for the same class."""
     by_name = _attributes({field.name: field.name for field in dataclasses.fields(kind)})
     count = stored_fields(kind)
     if count is None:

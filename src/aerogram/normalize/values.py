@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aerogram.normalize.forms import TEMPORAL, stored_fields
+from aerogram.normalize.forms import TEMPORAL, dataclass_reader, stored_fields
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Refused
 from aerogram.normalize.signals import SIGNALS
@@ -127,7 +127,7 @@ def _scalar(value: Any, policy: Policy) -> bytes:
 
 
 def _compound(value: Any, policy: Policy) -> bytes:
-    value = value if policy.registry.has_own else _unfolded(value)
+    value = value if policy.registry.has_own else _unfolded(value, policy)
     size = extent(value, policy.max_bytes)
     if size > policy.max_bytes:
         raise Refused
@@ -137,22 +137,22 @@ def _compound(value: Any, policy: Policy) -> bytes:
     return body
 
 
-def _unfolded(value: Any) -> Any:
+def _unfolded(value: Any, policy: Policy) -> Any:
     """A list of dataclasses, here or one level down, as a list of their fields: cheaper than a call for each."""
     if type(value) is dict and len(value) <= _FEW:
-        found = {name: held for name, part in value.items() if (held := _fields(part))}
+        found = {name: held for name, part in value.items() if (held := _fields(part, policy))}
         return {**value, **found} if found else value
-    return _fields(value) or value
+    return _fields(value, policy) or value
 
 
-def _fields(value: Any) -> list[Any] | None:
+def _fields(value: Any, policy: Policy) -> list[Any] | None:
     if type(value) is not list or not value:
         return None
     kind: Any = type(value[0])
     count = stored_fields(kind)
-    if count is None:
+    if count is None or len(set(map(type, value))) > 1:
         return None
-    if len(set(map(type, value))) > 1:
+    if policy.registry.forms[kind].convert is not dataclass_reader(kind):  # it has words of its own, or is a failure
         return None
     held = list(map(_members, value))
     return held if set(map(len, held)) == {count} else None
