@@ -93,7 +93,7 @@ class Client:
 
     def path(self, machine: Machine, scope: Scope | None = None) -> Path:
         """The file of a scope, or of the usual one."""
-        chosen: Scope = scope or next(iter(self.files))
+        chosen = next(iter(self.files)) if scope is None else scope
         if chosen not in self.files:
             raise ClientFileError(f"{self.title} has no configuration per {chosen}; it has: {', '.join(self.files)}")
         start, _, rest = self.files[chosen].partition("/")

@@ -98,8 +98,8 @@ class Keys:
 
     @property
     def now(self) -> dt.datetime:
-        """The time by which keys expire."""
-        return dt.datetime.fromtimestamp(self._clock(), dt.UTC)
+        """The time by which keys expire, in whole seconds."""
+        return dt.datetime.fromtimestamp(int(self._clock()), dt.UTC)
 
     def all(self) -> tuple[Key, ...]:
         """Every key, in the order in which they were made."""
