@@ -37,8 +37,9 @@ from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.extension import plain, restore
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ReplyError
+from aerogram.errors import ContractError, ReplyError
 from aerogram.faults import problem_of
+from aerogram.jsontext import dumps
 from aerogram.limits import Allowance, Limits
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.policy import Policy as Forms
@@ -205,8 +206,11 @@ class Contract:
         if len(said.said()) == 1:
             return said
         parts = {name: plain(value) for name, value in said.said().items() if name != "data"}
-        if is_plain(parts, self.forms.max_bytes):
-            return said
+        try:
+            if len(dumps(parts)) <= self.forms.max_bytes:
+                return said
+        except ContractError:
+            log.debug("a reply says more than JSON can; it is mended")
         encoded = encode(parts, self.forms)
         mended = restore({"data": said.data}, read_json(encoded.body), self.speaker.name, "")
         return mended.replace(notices=(*mended.notices, *encoded.notices))
