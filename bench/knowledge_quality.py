@@ -93,12 +93,8 @@ def report(index, half):
         print(f"  {language}: {len(places)} questions, recall@5 {shown}")
 
 
-def main():
+def report_all():
     with tempfile.TemporaryDirectory() as folder, open_index(folder) as index:
         print(f"{index.check().facts['documents']} documents, {index.check().facts['chunks']} chunks")
         for half in ("tune", "report"):
             report(index, half)
-
-
-if __name__ == "__main__":
-    main()

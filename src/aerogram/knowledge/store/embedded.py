@@ -297,12 +297,12 @@ def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterato
     for numbers, entry in zip(ids, entries, strict=True):
         about = entry.document
         for one, terms, head in zip(numbers, entry.terms, entry.head_terms, strict=True):
-            yield Posting(one, terms, head, about.path, about.category, about.license, about.dated)
+            yield Posting(one, [*terms, *head], about.path, about.category, about.license, about.dated)
 
 
 def _posting(row: tuple[Any, ...]) -> Posting:
     one, text, header, language, *about = row
-    return Posting(one, index_terms(text, language), index_terms(header, language), *about)
+    return Posting(one, index_terms(text, language) + index_terms(header, language), *about)
 
 
 @contextlib.contextmanager

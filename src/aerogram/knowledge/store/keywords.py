@@ -27,8 +27,6 @@ __all__ = ["Keywords", "Posting", "Scores"]
 FORMAT: Final = 1
 """Changes whenever the fields, or the terms that the lexicon makes, do."""
 HEAP: Final = 64_000_000
-HEAD_WEIGHT: Final = 0.5
-"""What a word in the headings above a chunk counts, against one in its text."""
 REBUILD: Final = "Run `aerogram index rebuild`"
 
 
@@ -37,7 +35,6 @@ class Posting(NamedTuple):
 
     id: int
     terms: Sequence[str]
-    head_terms: Sequence[str]
     path: str
     category: str | None
     license: str | None
@@ -137,9 +134,8 @@ class Keywords:
         asked = []
         for term in terms:
             for form in term.forms:
-                for name, weight in (("body", term.weight), ("head", term.weight * HEAD_WEIGHT)):
-                    one = query.term_query(schema, name, form, "freq")
-                    asked.append((occur.Should, query.boost_query(one, weight)))
+                one = query.term_query(schema, "body", form, "freq")
+                asked.append((occur.Should, one if term.weight == 1 else query.boost_query(one, term.weight)))
         words = query.boolean_query(asked)
         held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._held(filters)]
         return query.boolean_query([(occur.Must, words), *held]) if held else words
@@ -162,7 +158,6 @@ class Keywords:
         document = self._tantivy.Document()
         document.add_integer("id", posting.id)
         document.add_text("body", " ".join(posting.terms))
-        document.add_text("head", " ".join(posting.head_terms))
         document.add_integer("dated", _day(posting.dated))
         for name, value in (("category", posting.category), ("license", posting.license)):
             if value:
@@ -175,8 +170,7 @@ class Keywords:
         builder = self._tantivy.SchemaBuilder()
         builder.add_integer_field("id", indexed=True, fast=True)
         builder.add_integer_field("dated", indexed=True, fast=True)
-        for name in ("body", "head"):
-            builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
+        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
         for name in ("category", "license", "path"):
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         return builder.build()
