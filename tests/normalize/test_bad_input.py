@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import collections
 import gc
 import logging
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pydantic
 import pytest
 
-from aerogram.normalize import Policy, normalize_tool_result
+from aerogram.errors import TokenLimitExceeded
+from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
 
 SMALL = Policy(max_bytes=100_000)
 
@@ -275,6 +282,49 @@ def test_value_that_would_be_endless_on_paper_is_refused_or_cut(name: str):
         assert problem["code"] == "TOKEN_LIMIT_EXCEEDED" and "of type" in problem["message"]
     else:
         assert result.notices
+
+
+BUFFERS: dict[str, Callable[[], Any]] = {
+    "bytes": lambda: bytes(20_000_000),
+    "bytearray": lambda: bytearray(20_000_000),
+    "memoryview": lambda: memoryview(bytes(20_000_000)),
+    "array": lambda: array.array("b", bytes(20_000_000)),
+    "numpy array": lambda: np.zeros(5_000_000, "int8"),
+    "pandas frame": lambda: pd.DataFrame({"a": np.zeros(5_000_000, "int8")}),
+    "pandas series": lambda: pd.Series(np.zeros(5_000_000, "int8")),
+    "polars frame": lambda: pl.DataFrame({"a": np.zeros(5_000_000, "int8")}),
+    "Arrow table": lambda: pa.table({"a": np.zeros(5_000_000, "int8")}),
+}
+
+
+def _peak(work: Callable[[], Any]) -> tuple[Any, int]:
+    """What a piece of work gives, and how much memory it took while it ran."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("place", [lambda value: value, lambda value: {"a": [value]}], ids=["top", "in data"])
+@pytest.mark.parametrize("name", BUFFERS)
+def test_buffer_over_the_limit_is_refused_before_it_is_copied(name: str, place: Callable[[Any], Any]):
+    value = place(BUFFERS[name]())
+    result, peak = _peak(lambda: normalize_tool_result(value, policy=SMALL))
+    assert result.isError and "larger than" in result.content[0]["text"]
+    assert peak < 2_000_000
+
+
+def test_bytes_over_the_limit_are_no_media_and_no_resource_either():
+    value = bytes(20_000_000)
+    result, peak = _peak(lambda: normalize_tool_result(value, policy=SMALL, mime_type="image/png"))
+    assert result.isError and peak < 2_000_000
+
+    def read() -> None:
+        with pytest.raises(TokenLimitExceeded):
+            normalize_resource_payload("a://b", None, memoryview(value), policy=SMALL)
+
+    assert _peak(read)[1] < 2_000_000
 
 
 def test_too_large_a_text_is_named_by_its_place():

@@ -29,11 +29,10 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Literal, NamedTuple
 
 import orjson
-import pydantic
 import pydantic_core
 from pydantic.dataclasses import is_pydantic_dataclass
 
-from aerogram.normalize.models import dumper
+from aerogram.normalize.models import dumper, is_model, weigher
 
 __all__ = ["Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
 
@@ -45,12 +44,13 @@ class Form(NamedTuple):
 
     Of the kinds only `json` is pure; an `iterator` can be read once, an `awaitable` not
     at all, a `block` is content, an `exception` a failure, and an `odd` value has only a name.
-    `copies`: converting writes out everything inside, so that its size has to be known before.
+    `weigh`: converting copies all that is inside, so that its size has to be known before;
+    it takes the value and the size at which to stop counting.
     """
 
     kind: Kind
     convert: Callable[[Any], Any]
-    copies: bool = False
+    weigh: Callable[[Any, int], int] | None = None
 
 
 TEMPORAL = orjson.OPT_UTC_Z
@@ -75,6 +75,11 @@ def encode_text(text: str) -> str:
 def base64_text(value: bytes | bytearray | memoryview) -> str:
     """Bytes as standard base64."""
     return base64.b64encode(value).decode("ascii")
+
+
+def base64_size(value: bytes | bytearray | memoryview, _: int = 0) -> int:
+    """How long the base64 of some bytes is."""
+    return (memoryview(value).nbytes + 2) // 3 * 4
 
 
 def _moment(value: Any) -> str:
@@ -144,6 +149,13 @@ _EXACT: dict[type, Callable[[Any], Any]] = {
     re.Match: operator.methodcaller("group"),
 }
 
+_WEIGHTS: dict[type, Callable[[Any, int], int]] = {
+    bytes: base64_size,
+    bytearray: base64_size,
+    memoryview: base64_size,
+    array.array: lambda value, _: 2 * len(value),
+}
+
 # In order: the first base that fits gives the form of a subclass.
 _BASES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (enum.Enum, operator.attrgetter("value")),
@@ -189,7 +201,7 @@ _HOOKS = ("to_dict", "as_dict", "_asdict", "asdict", "to_json_dict")
 def form_of(kind: type) -> Form | None:
     """The form of a type of the standard library, of a record, or of a class that says its own; else none."""
     if kind in _EXACT:
-        return Form("json", _EXACT[kind])
+        return Form("json", _EXACT[kind], _WEIGHTS.get(kind))
     if issubclass(kind, BaseException):  # before anything else that it may be: its text may say what is secret
         return Form("exception", str)
     return (
@@ -200,7 +212,7 @@ def form_of(kind: type) -> Form | None:
 def _by_base(kind: type, table: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]) -> Form | None:
     for bases, convert in table:
         if issubclass(kind, bases):
-            return Form("json", convert)
+            return Form("json", convert, base64_size if convert is base64_text else None)
     return None
 
 
@@ -236,8 +248,8 @@ def _live(kind: type) -> Form | None:
 
 
 def _record(kind: Any) -> Form | None:
-    if issubclass(kind, pydantic.BaseModel) or is_pydantic_dataclass(kind):
-        return Form("json", dumper(kind), copies=True)
+    if is_model(kind):
+        return Form("json", dumper(kind), weigher(kind))
     convert = _declared(kind)
     if convert is not None:
         return Form("json", convert)

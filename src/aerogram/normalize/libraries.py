@@ -31,8 +31,9 @@ def library_form(kind: type) -> Form | None:
     return None
 
 
-def _json(convert: Callable[[Any], Any]) -> Form:
-    return Form("json", convert)
+def _json(convert: Callable[[Any], Any], count: Callable[[Any], int] | None = None) -> Form:
+    """A form; `count` says how many items a value holds, each of which takes two bytes at the least."""
+    return Form("json", convert, None if count is None else lambda value, _: 2 * count(value))
 
 
 # numpy
@@ -40,7 +41,7 @@ def _json(convert: Callable[[Any], Any]) -> Form:
 
 def _numpy(numpy: Any, kind: type) -> Form | None:
     if issubclass(kind, numpy.ndarray):
-        return _json(lambda value: _array(numpy, value))
+        return _json(lambda value: _array(numpy, value), operator.attrgetter("size"))
     if issubclass(kind, (numpy.datetime64, numpy.timedelta64)):
         return _json(lambda value: _instant(numpy, value))
     if issubclass(kind, numpy.void):
@@ -79,11 +80,11 @@ def _instant(numpy: Any, value: Any) -> Any:
 
 def _pandas(pandas: Any, kind: type) -> Form | None:
     if issubclass(kind, pandas.DataFrame):
-        return _json(lambda value: _frame(pandas, value))
+        return _json(lambda value: _frame(pandas, value), operator.attrgetter("size"))
     if issubclass(kind, pandas.Series):
-        return _json(lambda value: _series(pandas, value))
+        return _json(lambda value: _series(pandas, value), len)
     if issubclass(kind, (pandas.Index, pandas.api.extensions.ExtensionArray)):
-        return _json(lambda value: _column(pandas, value))
+        return _json(lambda value: _column(pandas, value), len)
     if kind in (type(pandas.NaT), type(pandas.NA)):
         return _json(lambda _: None)
     return _json(str) if issubclass(kind, (pandas.Period, pandas.Interval)) else None
@@ -128,15 +129,17 @@ def _series(pandas: Any, value: Any) -> Any:
 
 def _polars(polars: Any, kind: type) -> Form | None:
     if issubclass(kind, polars.DataFrame):
-        return _json(operator.methodcaller("to_dicts"))
+        return _json(operator.methodcaller("to_dicts"), lambda value: value.height * value.width)
     if issubclass(kind, polars.LazyFrame):
         return _json(lambda value: value.collect().to_dicts())
-    return _json(operator.methodcaller("to_list")) if issubclass(kind, polars.Series) else None
+    return _json(operator.methodcaller("to_list"), len) if issubclass(kind, polars.Series) else None
 
 
 def _arrow(pyarrow: Any, kind: type) -> Form | None:
-    if issubclass(kind, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.Array, pyarrow.ChunkedArray)):
-        return _json(operator.methodcaller("to_pylist"))
+    if issubclass(kind, (pyarrow.Table, pyarrow.RecordBatch)):
+        return _json(operator.methodcaller("to_pylist"), lambda value: value.num_rows * value.num_columns)
+    if issubclass(kind, (pyarrow.Array, pyarrow.ChunkedArray)):
+        return _json(operator.methodcaller("to_pylist"), len)
     return _json(operator.methodcaller("as_py")) if issubclass(kind, pyarrow.Scalar) else None
 
 

@@ -7,16 +7,18 @@ cannot write, is given to the forms as it is.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
 from pydantic.dataclasses import is_pydantic_dataclass
 
 from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.survey import extent
 
-__all__ = ["Withheld", "dumper", "shown_fields"]
+__all__ = ["Withheld", "dumper", "is_model", "shown_fields", "weigher"]
 
 _MOST_EXTRA = 1_000_000
 _SETTINGS: dict[str, Any] = {"mode": "json", "by_alias": True, "polymorphic_serialization": True, "warnings": False}
@@ -50,6 +52,11 @@ class _Layout(NamedTuple):
     has_masked_extra: bool = False
 
 
+def is_model(kind: Any) -> bool:
+    """Whether a class is a pydantic model, or a dataclass of pydantic's."""
+    return issubclass(kind, BaseModel) or is_pydantic_dataclass(kind)
+
+
 def dumper(kind: Any) -> Callable[[Any], Any]:
     """The function that writes the models of a class as JSON data."""
     serializer = kind.__pydantic_serializer__
@@ -61,6 +68,18 @@ def dumper(kind: Any) -> Callable[[Any], Any]:
         return serializer.to_python(value, mode="json", by_alias=True, polymorphic_serialization=True, warnings=False)
 
     return dump
+
+
+def weigher(kind: Any) -> Callable[[Any, int], int]:
+    """The function that says how large a model of a class is, before it is written."""
+    if not kind.__dictoffset__:
+        return lambda value, limit: extent([getattr(value, name, None) for name in kind.__pydantic_fields__], limit)
+
+    def weigh(value: Any, limit: int) -> int:
+        # the garbage collector does not track a dictionary of nothing but texts and numbers
+        return extent(value, limit) if gc.is_tracked(value.__dict__) else 0
+
+    return weigh
 
 
 def shown_fields(value: Any, room: int, error: BaseException) -> Any:
@@ -152,11 +171,6 @@ def _is_masked(schema: Any, definitions: Mapping[str, Any]) -> bool:
             if part.get("type") == "definition-ref" and part["schema_ref"] not in followed:
                 followed.add(part["schema_ref"])
                 waiting.append(definitions.get(part["schema_ref"]))
-            if not _is_model(part):
+            if part.get("type") not in ("model", "dataclass") or not is_model(part["cls"]):
                 waiting += [held for name, held in part.items() if name not in _NOT_SCHEMAS]
     return False
-
-
-def _is_model(schema: Mapping[str, Any]) -> bool:
-    kind = schema.get("type")
-    return kind == "model" or (kind == "dataclass" and is_pydantic_dataclass(schema["cls"]))

@@ -149,6 +149,7 @@ class _Reading:
         if isinstance(value, str):
             return [self._text(str.__str__(value), "text/plain")]
         if isinstance(value, _BINARY):
+            self._within(memoryview(value).nbytes)
             return [self._blob(bytes(value))]
         if isinstance(value, Path):
             return [self._file(value)]

@@ -19,6 +19,7 @@ import orjson
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
+from aerogram.normalize.forms import base64_size
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Registry
@@ -190,9 +191,9 @@ def _flattened(value: Any, policy: Policy) -> list[bytes]:
 
 
 def _binary(value: bytes | bytearray | memoryview, mime_type: str | None, policy: Policy) -> ToolResult:
-    data = bytes(value)
-    body = encode(media(data, mime_type) if mime_type else data, policy).body
-    return ToolResult.of_bytes(_array([body if mime_type else text_block(body)]))
+    if not mime_type or base64_size(value) > policy.max_bytes:  # what is too large is refused before it is copied
+        return ToolResult.of_bytes(_array([text_block(encode(value, policy).body)]))
+    return ToolResult.of_bytes(_array([encode(media(bytes(value), mime_type), policy).body]))
 
 
 def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> ToolResult:

@@ -8,7 +8,6 @@ say, and notes each place it changed.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable
 from operator import attrgetter
@@ -96,11 +95,9 @@ def _object(value: Any, policy: Policy) -> bytes:
 
 
 def _opened(value: Any, policy: Policy) -> Any:
-    """One step into an object; a model is surveyed first, for its serialiser copies what it holds."""
-    form, convert, copies = policy.registry.forms[type(value)]
-    if form != "json":
-        raise Refused
-    if copies and gc.is_tracked(value.__dict__) and extent(value, policy.max_bytes) > policy.max_bytes:
+    """One step into an object; one that is copied by it is weighed first."""
+    form, convert, weigh = policy.registry.forms[type(value)]
+    if form != "json" or (weigh is not None and weigh(value, policy.max_bytes) > policy.max_bytes):
         raise Refused
     return convert(value)
 
@@ -170,6 +167,8 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
             return surveyed[kind](value)
         form = registry.forms[kind]
         if form.kind != "json":
+            raise Refused
+        if form.weigh is not None and not is_open(kind) and form.weigh(value, room) > room:
             raise Refused
         plain = form.convert(value)
         if is_open(kind) and not registry.has_own:

@@ -16,10 +16,9 @@ from aerogram.errors import ReplyError, TokenLimitExceeded
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
-from aerogram.normalize.models import Withheld, shown_fields
+from aerogram.normalize.models import Withheld, is_model, shown_fields
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.signals import SIGNALS
-from aerogram.normalize.survey import extent
 from aerogram.reply import Notice
 
 __all__ = ["TooLarge", "Unreadable", "Walk"]
@@ -114,12 +113,18 @@ class Walk:
         return None
 
     def _plainer(self, value: Any, form: Form) -> Any:
-        """One step; a model that its own serialiser cannot write, or would not stop writing, goes field by field."""
-        if not form.copies:
-            return form.convert(value)
+        """One step; what would be copied by it is weighed first."""
+        if form.weigh is not None and is_model(type(value)):
+            return self._model(value, form)
+        if form.weigh is not None and form.weigh(value, self._room) > self._room:
+            raise self._too_large(value)
+        return form.convert(value)
+
+    def _model(self, value: Any, form: Form) -> Any:
+        """A model that its own serialiser cannot write, or would not stop writing, goes field by field."""
         error: BaseException = OverflowError("it is too large")
         try:
-            if extent(value, self._room) <= self._room:
+            if form.weigh is None or form.weigh(value, self._room) <= self._room:
                 return form.convert(value)
         except SIGNALS:
             raise
