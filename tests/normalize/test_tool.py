@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from fastmcp.tools.base import ToolResult as FastMCPResult
 from mcp.types import CallToolResult, ImageContent, TextContent
 
 from aerogram.errors import ContractError, NotFound
-from aerogram.normalize import Block, Policy, ToolResult, normalize_tool_result, settle
+from aerogram.normalize import Block, Policy, ToolResult, normalize_resource_payload, normalize_tool_result, settle
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -116,6 +117,44 @@ def test_bytes_and_dictionary_of_a_result_are_equal(value: Any, version: str, ca
         "id": "id-1",
         "result": result.to_wire(version),
     }
+
+
+BIG = 2**70
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "result",
+    [
+        normalize_tool_result(NotFound("x", details={"n": BIG})),
+        ToolResult(meta={"n": BIG}),
+        ToolResult(["a\ud800"], BIG, meta={"n": [BIG, {"m": 10**4300}]}),
+        normalize_resource_payload("a://b", None, [{"uri": "a://c", "text": "t", "_meta": {"n": BIG}}]),
+        normalize_resource_payload("a://b", None, Block.link("a://c", "c", _meta={"n": BIG})),
+        normalize_resource_payload("a://b", None, {"n": BIG}, ttl_ms=BIG),
+    ],
+)
+def test_large_integers_can_be_sent_wherever_they_stand(result: Any, version: str):
+    """In data, in `_meta`, in the details of a failure, and as the id of the request."""
+    sent = json.loads(result.to_bytes(BIG, version))
+    assert sent == {"jsonrpc": "2.0", "id": BIG, "result": result.to_wire(version)}
+    assert str(BIG) in str(sent["result"])
+
+
+def test_notices_of_a_result_stand_once_in_its_meta():
+    """A result that is made from the words of another says what was changed in it, and nothing twice."""
+    first = normalize_tool_result({"a": float("nan")}).to_wire()
+    again = ToolResult.of_wire({**first, "content": [{"type": "text", "text": "\ud800"}]})
+    body = again.to_bytes(1)
+    assert body.count(b"dev.aerogram/notices") == 1
+    assert json.loads(body)["result"] == again.to_wire()
+
+
+@pytest.mark.parametrize("error", [NotFound("x" * 20_000_000), NotFound("x", details={"a": ["y"] * 20_000_000})])
+def test_failure_that_says_too_much_is_told_in_short(error: NotFound):
+    result = normalize_tool_result(error)
+    assert result.isError and len(result.to_bytes(1)) < 10_000
+    assert result._meta["dev.aerogram/problem"]["code"] == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("request_id", [0, 'a"b', None, "\ud800"])

@@ -10,13 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import orjson
-
 from aerogram.errors import ContractError, MissingExtra, NotFound, TokenLimitExceeded
 from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
-from aerogram.normalize.result import notices_meta, read_json, response_start
+from aerogram.normalize.result import notices_body, read_json, response_start
 from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.values import encode
 from aerogram.normalize.walk import Unreadable
@@ -66,13 +64,16 @@ class ResourceResult:
 
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""
-        return {"contents": self.contents, **self._rest(protocol_version)}
+        wire: dict[str, Any] = {"contents": self.contents}
+        if self.notices:
+            wire["_meta"] = read_json(notices_body(self.notices))
+        return {**wire, **self._caching()} if is_modern(protocol_version) else wire
 
     def to_bytes(self, request_id: str | int | None, protocol_version: str = LEGACY) -> bytes:
         """The finished JSON-RPC response."""
-        rest = self._rest(protocol_version)
-        end = b"," + orjson.dumps(rest)[1:] + b"}" if rest else b"}}"
-        return b"".join((response_start(request_id), b'"contents":', self._body, end))
+        said = b',"_meta":%b' % notices_body(self.notices) if self.notices else b""
+        caching = b"," + encode(self._caching(), _DEFAULT).body[1:-1] if is_modern(protocol_version) else b""
+        return b"".join((response_start(request_id), b'"contents":', self._body, said, caching, b"}}"))
 
     def to_mcp(self) -> Any:
         """The result as the mcp SDK's `ReadResourceResult`."""
@@ -80,14 +81,10 @@ class ResourceResult:
             from mcp.types import ReadResourceResult
         except ImportError:
             raise MissingExtra("mcp", "mcp") from None
-        caching = {"ttlMs": self.ttl_ms, "cacheScope": self.cache_scope}
-        return ReadResourceResult.model_validate({**self.to_wire(), **caching})
+        return ReadResourceResult.model_validate({**self.to_wire(), **self._caching()})
 
-    def _rest(self, protocol_version: str) -> dict[str, Any]:
-        rest = notices_meta(self.notices)
-        if is_modern(protocol_version):
-            rest |= {"resultType": "complete", "ttlMs": self.ttl_ms, "cacheScope": self.cache_scope}
-        return rest
+    def _caching(self) -> dict[str, Any]:
+        return {"resultType": "complete", "ttlMs": self.ttl_ms, "cacheScope": self.cache_scope}
 
     def __repr__(self) -> str:
         return f"ResourceResult({self.contents!r})"
@@ -246,7 +243,7 @@ class _Reading:
         if wire["type"] == "resource":
             resource: dict[str, Any] = wire["resource"]
             return resource
-        return self._text(wire.get("text") or orjson.dumps(wire).decode(), "text/plain")
+        return self._text(wire.get("text") or encode(wire, self.policy).body.decode(), "text/plain")
 
 
 def _wire(item: Any) -> Any:

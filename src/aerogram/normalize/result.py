@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from aerogram.errors import ContractError, MissingExtra
+from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
-from aerogram.normalize.policy import LEGACY, MODERN, Policy, is_modern
+from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.values import encode
 from aerogram.reply import Notice, Problem
 
@@ -24,7 +24,7 @@ __all__ = [
     "NOTICES",
     "PROBLEM",
     "ToolResult",
-    "notices_meta",
+    "notices_body",
     "read_json",
     "response_start",
     "text_block",
@@ -35,6 +35,8 @@ NOTICES = "dev.aerogram/notices"
 PROBLEM = "dev.aerogram/problem"
 
 _ABSENT: Any = object()
+_DEFAULT = Policy()
+_LONGEST_MESSAGE = 1000
 _LARGE = re.compile(rb"[0-9]{19}")  # orjson reads integers of more than 64 bits as floats
 
 
@@ -47,7 +49,7 @@ class ToolResult:
 
     body: bytes
     _structured: bytes | None = None
-    _more: dict[str, Any] | None = None
+    _more: bytes | None = None
     _foreign: Any = None
     isError: bool = False  # noqa: N815 - the protocol's own names, so that a result reads as it is sent
     is_boxed: bool = False
@@ -62,16 +64,17 @@ class ToolResult:
         meta: Mapping[str, Any] | None = None,
         policy: Policy | None = None,
     ) -> None:
-        rules = policy or Policy()
+        rules = policy or _DEFAULT
         blocks = [_explicit(item, rules) for item in ([content] if isinstance(content, str) else content)]
         written = None if structured_content is _ABSENT else encode(structured_content, rules)
         self.body = b"[" + b",".join(body for body, _ in blocks) + b"]"
         self._structured = written.body if written else None
-        self._more = read_json(encode(dict(meta), rules).body) if meta else None
         self.isError = is_error
         self.is_boxed = written is not None and not written.body.startswith(b"{")
         said = tuple(notice for _, notices in blocks for notice in notices)
         self.notices = said + written.notices if written else said
+        more = {name: part for name, part in (meta or {}).items() if name != NOTICES or not self.notices}
+        self._more = encode(more, rules).body if more else None
 
     @classmethod
     def of_bytes(
@@ -122,7 +125,10 @@ class ToolResult:
         """An error that the caller can read and act on: in words, and for programs under `_meta`."""
         words = f"{problem.code}: {problem.message}"
         text = f"{words}\n{problem.remediation}" if problem.remediation else words
-        return cls([encode_text(text)], is_error=True, meta={PROBLEM: _facts(problem)})
+        try:
+            return cls([encode_text(text)], is_error=True, meta={PROBLEM: _facts(problem)})
+        except TokenLimitExceeded:
+            return cls.failed(_in_short(problem))
 
     @property
     def content(self) -> list[dict[str, Any]]:
@@ -150,22 +156,37 @@ class ToolResult:
     @property
     def _meta(self) -> dict[str, Any] | None:
         """What goes along for programs: your own members, the problem of a failure, and the notices."""
-        return {**(self._more or {}), **notices_meta(self.notices).get("_meta", {})} or None
+        body = self._meta_body()
+        return read_json(body) if body else None
+
+    def _meta_body(self) -> bytes | None:
+        """It is joined from bytes: what was proven once, large integers included, is not written again."""
+        if not self.notices:
+            return self._more
+        said = notices_body(self.notices)
+        return said if self._more is None else b"".join((self._more[:-1], b",", said[1:]))
 
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""
         wire: dict[str, Any] = {"content": self.content}
         if self._structured is not None:
             wire["structuredContent"] = self.data() if is_modern(protocol_version) else self.structuredContent
-        return {**wire, **self._rest(protocol_version)}
+        if self.isError:
+            wire["isError"] = True
+        meta = self._meta
+        if meta:
+            wire["_meta"] = meta
+        if is_modern(protocol_version):
+            wire["resultType"] = "complete"
+        return wire
 
     def to_bytes(self, request_id: str | int | None, protocol_version: str = LEGACY) -> bytes:
         """The finished JSON-RPC response."""
-        modern = protocol_version >= MODERN
+        modern = is_modern(protocol_version)
         start = response_start(request_id)
         end = b"}}"
         if modern or self.isError or self.notices or self._more:
-            end = b"," + orjson.dumps(self._rest(protocol_version))[1:] + b"}"
+            end = self._end(modern)
         if self._structured is None:
             return b"".join((start, b'"content":', self.body, end))
         if modern or not self.is_boxed:
@@ -183,30 +204,29 @@ class ToolResult:
             raise MissingExtra("mcp", "mcp") from None
         return CallToolResult.model_validate(self.to_wire())
 
-    def _rest(self, protocol_version: str) -> dict[str, Any]:
-        rest: dict[str, Any] = {}
-        if self.isError:
-            rest["isError"] = True
-        meta = self._meta
-        if meta:
-            rest["_meta"] = meta
-        if is_modern(protocol_version):
-            rest["resultType"] = "complete"
-        return rest
+    def _end(self, modern: bool) -> bytes:
+        """The members after the structured content, and the end of the response."""
+        meta = self._meta_body()
+        failed = b',"isError":true' if self.isError else b""
+        said = b',"_meta":%b' % meta if meta else b""
+        return b"".join((failed, said, b',"resultType":"complete"}}' if modern else b"}}"))
 
     def __repr__(self) -> str:
         return f"ToolResult({self.to_wire()!r})"
 
 
-def notices_meta(notices: tuple[Notice, ...]) -> dict[str, Any]:
-    """The member of a result that carries its notices; nothing when there are none."""
-    return {"_meta": {NOTICES: [_said(notice) for notice in notices]}} if notices else {}
+def notices_body(notices: tuple[Notice, ...]) -> bytes:
+    """The `_meta` that carries some notices."""
+    return encode({NOTICES: [_said(notice) for notice in notices]}, _DEFAULT).body
 
 
 def response_start(request_id: str | int | None) -> bytes:
     """A JSON-RPC response up to the first member of its result."""
-    name = encode_text(request_id) if type(request_id) is str else request_id
-    return b'{"jsonrpc":"2.0","id":%b,"result":{' % orjson.dumps(name)
+    try:
+        name = orjson.dumps(request_id)
+    except TypeError:  # an integer beyond 64 bits, a lone surrogate
+        name = encode(request_id, _DEFAULT).body
+    return b'{"jsonrpc":"2.0","id":%b,"result":{' % name
 
 
 def text_block(body: bytes, form: bytes = b'{"type":"text","text":%b}') -> bytes:
@@ -240,6 +260,12 @@ def _explicit(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
 def _said(notice: Notice) -> dict[str, Any]:
     names = ("message", "code", "severity", "suggestion", "context")
     return {name: getattr(notice, name) for name in names if getattr(notice, name) is not None}
+
+
+def _in_short(problem: Problem) -> Problem:
+    """A failure must not fail because it says too much."""
+    message = f"{str(problem.message)[:_LONGEST_MESSAGE]}… (too much was said to send it all)"
+    return Problem(problem.code[:100], message, problem.kind, problem.retry, retry_after=problem.retry_after)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
