@@ -8,6 +8,8 @@ import sys
 from pathlib import Path, PurePosixPath
 
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
 
 from aerogram.server.clients import CLIENTS, ClientFileError, Entry, Machine, install
 
@@ -244,8 +246,7 @@ def test_install_writes_a_command_that_works_from_anywhere(aerogram, tmp_path):
     assert line[line.index("serve") :] == [
         "serve",
         str(tmp_path / "docs"),
-        "--transport",
-        "stdio",
+        "--stdio",
         "--index",
         str(tmp_path / ".aerogram"),
         "--embedder",
@@ -256,6 +257,20 @@ def test_install_writes_a_command_that_works_from_anywhere(aerogram, tmp_path):
     ]
     again = aerogram("install", "claude-code", "docs", "--budget", "4000", "--watch", AEROGRAM_EMBEDDER="none")
     assert again.stdout == f"already in {tmp_path / '.mcp.json'}\n"
+
+
+async def test_what_install_writes_starts_a_server_that_answers(aerogram, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tea.md").write_text("# Tea\n\nOolong is steeped for three minutes.\n")
+    assert aerogram("install", "claude-code", "docs", "--embedder", "none").returncode == 0
+    server = json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]["aerogram"]
+    elsewhere = tmp_path / "home"
+    state = {"AEROGRAM_STATE": str(tmp_path / "state")}
+    transport = StdioTransport(server["command"], server["args"], env=state, cwd=str(elsewhere))
+    async with Client(transport) as client:
+        found = await client.call_tool("semantic_search", {"query": "oolong"})
+    assert "tea.md" in str(found.structured_content)
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_install_prints_what_it_would_write_and_writes_nothing(aerogram, tmp_path):

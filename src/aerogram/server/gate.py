@@ -19,7 +19,7 @@ from aerogram.errors import AerogramError, Forbidden, ReplyError, Unauthenticate
 from aerogram.server.keys import Key, Keys
 from aerogram.server.settings import Settings
 
-__all__ = ["Caller", "Exposed", "Gate", "is_loopback", "refuse_exposure"]
+__all__ = ["Caller", "Exposed", "Gate", "is_loopback", "needs_keys", "refuse_exposure"]
 
 log = logging.getLogger("aerogram.server")
 

@@ -229,7 +229,7 @@ def _arguments(settings: Settings) -> list[str]:
     """`serve` as the client has to call it: from any folder, and with no environment of ours."""
     said = settings.arguments(_OF_STDIO)
     index = [] if "--index" in said else ["--index", str(settings.index.absolute())]
-    return ["serve", *(str(path.absolute()) for path in settings.documents), "--transport", "stdio", *index, *said]
+    return ["serve", *(str(path.absolute()) for path in settings.documents), "--stdio", *index, *said]
 
 
 def _program() -> list[str]:
