@@ -149,7 +149,11 @@ BAD = {
     "a page too large": ("semantic_search", {"query": "token", "page_size": 51}, "VALIDATION_ERROR"),
     "an unknown argument": ("semantic_search", {"query": "token", "limit": 5}, "VALIDATION_ERROR"),
     "an unknown filter": ("semantic_search", {"query": "token", "filters": {"author": "x"}}, "VALIDATION_ERROR"),
-    "a path out of the folder": ("semantic_search", {"query": "x", "filters": {"path": ["../etc"]}}, "VALIDATION_ERROR"),
+    "a path out of the folder": (
+        "semantic_search",
+        {"query": "x", "filters": {"path": ["../etc"]}},
+        "VALIDATION_ERROR",
+    ),
     "a day that is none": ("semantic_search", {"query": "x", "filters": {"after": "soon"}}, "VALIDATION_ERROR"),
     "a field that is none": ("semantic_search", {"query": "token", "fields": ["password"]}, "INVALID_FIELDS"),
     "a forged cursor": ("semantic_search", {"query": "token", "cursor": "eyJvZmZzZXQiOjB9"}, "INVALID_CURSOR"),
@@ -172,7 +176,9 @@ async def test_bad_input_is_a_result_that_says_what_to_do(served):
             assert body["warnings"][0]["suggestion"], case
 
 
-@pytest.mark.parametrize("query", ["AND OR NOT (", '"unbalanced', "'; DROP TABLE chunks; --", "a:b^2 [x TO *]", "the of"])
+@pytest.mark.parametrize(
+    "query", ["AND OR NOT (", '"unbalanced', "'; DROP TABLE chunks; --", "a:b^2 [x TO *]", "the of"]
+)
 async def test_a_query_is_words_and_never_syntax(served, query):
     async with fastmcp.Client(served.mcp) as client:
         result = await client.call_tool("semantic_search", {"query": query})
@@ -186,7 +192,9 @@ async def test_an_unknown_tool_is_a_protocol_error(served):
     assert refused.value.error.code == -32602
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b'"hello"', b'{"jsonrpc": "2.0"}', b'{"jsonrpc":"1.0","id":1,"method":7}'])
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'"hello"', b'{"jsonrpc": "2.0"}', b'{"jsonrpc":"1.0","id":1,"method":7}']
+)
 def test_malformed_requests_get_an_error_and_no_crash(served, http, body):
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     answer = http.post("/mcp", content=body, headers=headers)

@@ -56,21 +56,20 @@ def serve(
     `told` hears what reading the documents came to, `ready` the address and a question that has an answer.
     """
     _require_documents(settings)
-    _set_up_logs(settings)
     keys = Keys(settings.keys)
     if settings.transport == "stdio":
+        _set_up_logs(settings)
         with Library(settings.index, embedder=settings.embedder) as library:
             _serve_stdio(library, settings, keys, told)
         return
     refuse_exposure(settings, keys)
-    with (
-        listening(settings.host, settings.port) as listener,
-        Library(settings.index, embedder=settings.embedder) as library,
-    ):
-        done = library.update(*settings.documents, progress=progress)
-        if told is not None:
-            told(done)
-        _serve_http(library, settings, keys, listener, ready)
+    with listening(settings.host, settings.port) as listener:
+        _set_up_logs(settings)
+        with Library(settings.index, embedder=settings.embedder) as library:
+            done = library.update(*settings.documents, progress=progress)
+            if told is not None:
+                told(done)
+            _serve_http(library, settings, keys, listener, ready)
 
 
 def _set_up_logs(settings: Settings) -> None:

@@ -1,0 +1,183 @@
+"""The routes over HTTP: legacy shapes, the newer envelope, CSV, errors in every shape, and the OpenAPI document."""
+
+import csv
+import io
+
+import pytest
+
+from aerogram import dialects
+from aerogram.client import Client
+from aerogram.digest import payload_of, verify
+from aerogram.reading import read
+
+V2 = {"Accept": "application/vnd.aerogram.v2+json"}
+ROUTES = {
+    "/v1/search",
+    "/v1/vendors/{name}",
+    "/v1/chunks/{id}",
+    "/v1/digests",
+    "/v1/content/{hash}",
+    "/v1/health",
+    "/v1/health/deep",
+}
+
+
+def test_search_in_its_legacy_shape_tells_total_limit_and_offset(http):
+    first = http.get("/v1/search", params={"q": "token", "page_size": 5})
+    assert first.headers["X-Envelope-Version"] == "v1"
+    assert list(first.json()) == ["total", "limit", "offset", "results"]
+    assert (first.json()["limit"], first.json()["offset"], len(first.json()["results"])) == (5, 0, 5)
+    second = http.get(first.links["next"]["url"])
+    assert second.json()["offset"] == 5
+    assert second.json()["results"][0]["rank"] == 6
+
+
+@pytest.mark.parametrize("asked", [{"params": {"envelope": "v2"}}, {"headers": V2}])
+def test_search_in_the_newer_envelope_by_query_or_by_header(http, asked):
+    params = {"q": "token", **asked.get("params", {})}
+    answer = http.get("/v1/search", params=params, headers=asked.get("headers"))
+    body = answer.json()
+    assert answer.headers["X-Envelope-Version"] == "v2"
+    assert dialects.validate(body).name == "standard-v2"
+    assert (body["status"], len(body["results"])) == ("rich", 10)
+    assert body["query_echo"]["normalized_input"] == {"query": "token"}
+    endpoints = {action["endpoint"] for action in body["suggested_actions"]}
+    assert endpoints == {"/v1/chunks/{id}", "/v1/digests"}
+
+
+def test_a_search_without_results_says_why_and_what_to_try(http):
+    body = http.get("/v1/search", params={"q": "qqxxyyzz", "envelope": "v2"}).json()
+    assert (body["status"], body["empty_reason"], body["results"]) == ("empty", "no_match", [])
+    narrow = {"q": "token", "category": "security", "after": "2999-01-01", "envelope": "v2"}
+    body = http.get("/v1/search", params=narrow).json()
+    assert (body["empty_reason"], body["retry_with"]) == ("filters_too_narrow", {"query": "token"})
+    assert body["query_echo"]["applied_filters"] == {"category": ["security"], "after": "2999-01-01"}
+
+
+def test_a_client_pages_to_the_end_and_gets_each_result_once(http):
+    client = Client(http)
+    rows = list(client.items("/v1/search", {"q": "token", "page_size": 7, "envelope": "v2"}))
+    total = http.get("/v1/search", params={"q": "token"}).json()["total"]
+    assert [row["rank"] for row in rows] == list(range(1, total + 1))
+
+
+def test_what_a_budget_leaves_out_is_fetched_by_its_hash(http):
+    client = Client(http)
+    asked = {"q": "token", "response_mode": "full", "max_tokens": 700, "envelope": "v2"}
+    tight = client.call("/v1/search", asked)
+    assert tight.fidelity.level != "full"
+    whole = client.whole(tight)
+    free = client.call("/v1/search", {name: asked[name] for name in asked if name != "max_tokens"})
+    assert whole.data == free.data
+
+
+def test_results_come_as_csv_for_spreadsheets(http):
+    by_parameter = http.get("/v1/search", params={"q": "token", "format": "csv"})
+    by_header = http.get("/v1/search", params={"q": "token"}, headers={"Accept": "text/csv"})
+    assert by_parameter.headers["Content-Type"].startswith("text/csv")
+    assert by_parameter.text == by_header.text
+    rows = list(csv.DictReader(io.StringIO(by_parameter.text)))
+    assert len(rows) == http.get("/v1/search", params={"q": "token"}).json()["total"] > 10
+    assert rows[0]["source_file"].startswith("security/")
+    texts = http.get("/v1/search", params={"q": "token", "format": "csv", "response_mode": "full"}).text
+    cells = [row["chunk_text"] for row in csv.DictReader(io.StringIO(texts))]
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+
+
+def test_a_single_record_is_itself_or_one_result(http):
+    identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
+    legacy = http.get(f"/v1/chunks/{identity}").json()
+    assert legacy["chunk_id"] == identity
+    newer = http.get(f"/v1/chunks/{identity}", headers=V2).json()
+    assert newer["results"] == [legacy]
+    assert newer["citations"][0]["verification_status"] == "verified"
+    vendor = http.get("/v1/vendors/kestrelgate").json()
+    assert vendor["vendor_name"] == "Kestrelgate Inc."
+    assert http.get("/v1/vendors/kestrelgate", headers=V2).json()["results"] == [vendor]
+
+
+def test_a_digest_can_be_verified_against_the_text_it_was_made_from(http):
+    asked = {"source_file": "security/jwt-guide.md", "query": "Where may a token be stored?"}
+    body = http.post("/v1/digests", json=asked).json()
+    digest = payload_of(body["sources"][0])
+    text = http.get(f"/v1/content/{digest.source_text_hash}").json()
+    assert verify(digest, text)
+    assert read(http.post("/v1/digests", json=asked, headers=V2)).citations
+
+
+def test_health_in_both_shapes(http):
+    brief, deep = http.get("/v1/health").json(), http.get("/v1/health/deep").json()
+    for body in (brief, deep):
+        assert list(body) == ["status", "version", "checks", "timestamp_utc"]
+        assert body["status"] == "ok"
+    assert set(deep["checks"]) == {"store", "embedder", "archive", "disk"}
+    assert deep["checks"]["store"]["chunks"] > 200
+    newer = http.get("/v1/health/deep?envelope=v2").json()
+    assert (newer["status"], newer["results"][0]["status"]) == ("rich", "ok")
+
+
+BAD = [
+    ("/v1/search", 422, "MISSING_REQUIRED"),
+    ("/v1/search?q=", 422, "VALIDATION_ERROR"),
+    ("/v1/search?q=%00", 400, "VALIDATION_ERROR"),
+    ("/v1/search?q=" + "x" * 501, 422, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&page_size=0", 422, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&page_size=many", 422, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&response_mode=all", 422, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&cursor=nonsense", 400, "INVALID_CURSOR"),
+    ("/v1/search?q=token&fields=password", 400, "INVALID_FIELDS"),
+    ("/v1/search?q=x&path=../etc", 400, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&after=soon", 400, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&max_tokens=-1", 400, "VALIDATION_ERROR"),
+    ("/v1/vendors/zzyzx-qqfoo", 404, "NOT_FOUND"),
+    ("/v1/vendors/merrowdata", 409, "CONFLICT"),
+    ("/v1/chunks/999999999", 404, "NOT_FOUND"),
+    ("/v1/chunks/first", 422, "VALIDATION_ERROR"),
+    ("/v1/content/sha256:" + "0" * 64, 404, "NOT_FOUND"),
+    ("/v1/nothing", 404, "NOT_FOUND"),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "code"), BAD, ids=[path[:60] for path, _, _ in BAD])
+def test_bad_input_is_answered_in_the_shape_that_was_asked_for(http, path, status, code):
+    newer = http.get(path, headers=V2)
+    assert newer.status_code == status
+    assert dialects.validate(newer.json()).name == "standard-v2"
+    assert read(newer).problem.code == code
+    problem = http.get(path, headers={"Accept": "application/problem+json"})
+    assert (problem.status_code, problem.headers["Content-Type"]) == (status, "application/problem+json")
+    legacy = http.get(path)
+    assert (legacy.status_code, "detail" in legacy.json()) == (status, True)
+
+
+def test_bodies_that_are_not_what_they_claim_are_refused(http):
+    assert http.post("/v1/digests", content=b"{", headers={"Content-Type": "application/json"}).status_code == 422
+    assert http.post("/v1/digests", json={"source_file": "x"}).status_code == 422
+    assert http.post("/v1/digests", json={"source_file": "x", "query": "y", "z": 1}).status_code == 422
+    assert http.post("/v1/digests", json=["x"], headers=V2).json()["error"]["code"] == "VALIDATION_ERROR"
+    huge = http.post("/v1/digests", content=b"x" * (2**20 + 1), headers=V2)
+    assert (huge.status_code, huge.json()["status"]) == (413, "error")
+    assert http.delete("/v1/search", headers=V2).status_code == 405
+
+
+def test_the_openapi_document_shows_every_shape_and_every_error(http):
+    document = http.get("/openapi.json").json()
+    assert set(document["paths"]) == ROUTES
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            content = operation["responses"]["200"]["content"]
+            newer = content["application/vnd.aerogram.v2+json"]["example"]
+            assert dialects.validate(newer).name == "standard-v2", path
+            assert "example" in content["application/json"], path
+    refused = document["components"]["responses"]["aerogram.429"]["content"]
+    assert {"RATE_LIMITED", "QUOTA_EXCEEDED"} <= refused["application/problem+json"]["examples"].keys()
+    assert "text/csv" in document["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
+
+
+def test_the_page_at_the_root_says_what_this_is_and_runs_no_script(http, served):
+    page = http.get("/", headers={"Accept": "text/html"})
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert f"{served.address}/mcp" in page.text
+    assert "/docs" in page.text
+    assert "<script" not in page.text
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
