@@ -1,4 +1,4 @@
-"""Relevance on the judged questions of the benchmark; the figures themselves are printed by `python bench knowledge`."""
+"""Relevance on the judged questions; the figures themselves are printed by `python bench knowledge`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ being killed at any point leaves a usable index, and the next run goes on where 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -106,25 +106,21 @@ class Ingester:
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
         done.unchanged = len(listing.files) - len(pending)
         done.problems |= _old_problems(listing, known, pending)
-        for batch, finished in self._batches(root, label, pending, known, done):
-            self._store(batch, done)
+        paths = [
+            root if root.is_file() else root / file.path.removeprefix(f"{label}/" if label else "") for file in pending
+        ]
+        batch = _Batch()
+        for number, (path, file) in enumerate(zip(paths, pending, strict=True), 1):
+            self._read(path, file, known.get(file.path), batch, done)
+            if batch.is_full or number == len(pending):
+                self._store(batch, done)
+                batch = _Batch()
             if progress is not None:
-                progress(finished, len(pending))
+                progress(number, len(pending))
         if root.is_dir():
             self._forget(listing, [path for path in known if _is_below(path, label, others)], done)
         done.seconds = time.perf_counter() - started
         return done
-
-    def _batches(
-        self, root: Path, label: str, pending: Sequence[File], known: Mapping[str, FileState], done: Ingested
-    ) -> Iterator[tuple[_Batch, int]]:
-        batch = _Batch()
-        for number, file in enumerate(pending, 1):
-            path = root if root.is_file() else root / file.path.removeprefix(f"{label}/" if label else "")
-            self._read(path, file, known.get(file.path), batch, done)
-            if batch.is_full or number == len(pending):
-                yield batch, number
-                batch = _Batch()
 
     def _read(self, path: Path, file: File, before: FileState | None, batch: _Batch, done: Ingested) -> None:
         """Put a file into the batch; one that cannot be read is remembered as it is, until it changes."""

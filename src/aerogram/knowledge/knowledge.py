@@ -148,11 +148,11 @@ class Knowledge:
         kind = kind_for(mode, fields, about)
         similar = self.store.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
         known = statuses or ["verified"] * len(chunks)
-        records = search_records(chunks, searched.ranked, first, known, similar)
+        records = search_records(chunks, searched.ranked, known, similar)
         rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
         reply = Reply.ok(
             rows,
-            page=_page_of(pager, searched.ranked, first, len(chunks), window),
+            page=_page_of(pager, searched.ranked, first, window),
             citations=citations_of(chunks, known) if _cites(cite, mode) else (),
             **self._said(asked, narrowed, searched),
             **self._onward(asked, narrowed, mode, chunks, searched.ranked),
@@ -353,9 +353,10 @@ def _first(ranked: Ranked, window: Window) -> int:
     return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
 
 
-def _page_of(pager: Pager, ranked: Ranked, first: int, shown: int, window: Window) -> Page:
-    more = first + shown < len(ranked)
-    cursor = _seal(pager, ranked, first + shown) if more and shown else None
+def _page_of(pager: Pager, ranked: Ranked, first: int, window: Window) -> Page:
+    last = first + window.size
+    more = last < len(ranked)
+    cursor = _seal(pager, ranked, last) if more else None
     return Page(cursor=cursor, has_more=more, total=len(ranked), page_size=window.size)
 
 

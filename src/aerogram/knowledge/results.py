@@ -50,14 +50,14 @@ def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> Re
 def search_records(
     chunks: Sequence[Found],
     ranked: Ranked,
-    first: int,
     statuses: Sequence[Status],
     similar: Mapping[int, Sequence[tuple[int, float]]] | None,
 ) -> list[dict[str, Any]]:
-    """The records of a page that starts after `first` results; with `similar`, what they say about themselves."""
+    """The records of some results; with `similar`, what they say about themselves."""
     today = dt.datetime.now(dt.UTC).date()
     records = []
-    for place, (chunk, status) in enumerate(zip(chunks, statuses, strict=True), first):
+    for chunk, status in zip(chunks, statuses, strict=True):
+        place = (ranked.rank_of(chunk.id) or 1) - 1
         record = _search_record(chunk, ranked, place)
         if similar is not None:
             record["confidence"] = confidence(chunk, ranked, place, status == "verified", today)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from aerogram.errors import AerogramError
 from aerogram.jsontext import dumps
@@ -40,9 +40,6 @@ except ImportError:  # Windows has no flock; there one process writes at a time 
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["EmbeddedStore"]
-
-BATCH: Final = 5_000
-"""Chunks that the keyword index takes in one step when it catches up."""
 
 
 @dataclass(frozen=True)
@@ -193,10 +190,6 @@ class EmbeddedStore:
         with self._refreshing:
             self._snapshot = None
 
-    def release(self) -> None:
-        """Let another process write, after a run of changes."""
-        self._keywords.release()
-
     def close(self) -> None:
         """Let go of the files."""
         self._keywords.release()
@@ -207,16 +200,12 @@ class EmbeddedStore:
         with locked(self.folder / "write.lock"):
             if self._keywords.generation < 0:
                 self._keywords.clear()
-            elif not self._is_open:
+            elif not self._keywords.is_open:
                 self._keywords.open()
             try:
                 yield
             finally:
                 self._keywords.release()
-
-    @property
-    def _is_open(self) -> bool:
-        return self._keywords._index is not None
 
     def _catch_up(self) -> None:
         """Apply what the keyword index has not seen; the write lock is held."""
@@ -243,7 +232,7 @@ class EmbeddedStore:
                 if free or stamp < 0:
                     with contextlib.nullcontext() if free else locked(self.folder / "write.lock"):
                         self._mend()
-        if not self._is_open:
+        if not self._keywords.is_open:
             self._keywords.open()
         stamp = self._keywords.generation
         matrix, generation = self._matrix(now)
@@ -255,7 +244,7 @@ class EmbeddedStore:
     def _mend(self) -> None:
         if self._keywords.generation < 0 or self._keywords.generation > self._rows.generation:
             self._keywords.clear()
-        elif not self._is_open:
+        elif not self._keywords.is_open:
             self._keywords.open()
         if self._keywords.generation != self._rows.generation:
             self._catch_up()

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from aerogram.errors import IntegrityError, MissingExtra
+from aerogram.errors import IntegrityError, MissingExtra, Unavailable
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term
 
@@ -68,6 +68,11 @@ class Keywords:
         except (OSError, ValueError, KeyError, TypeError):
             return -1
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be searched and written."""
+        return self._index is not None
+
     def open(self) -> None:
         """Make it ready to be searched; a damaged one is told plainly."""
         try:
@@ -93,14 +98,21 @@ class Keywords:
 
     def apply(self, removed: Iterable[int], added: Iterable[Posting], generation: int) -> None:
         """Take what changed in the rows, and remember up to where."""
-        writer = self._held_writer()
-        for one in removed:
-            writer.delete_documents_by_term("id", one)
-        for posting in added:
-            writer.delete_documents_by_term("id", posting.id)
-            writer.add_document(self._document(posting))
-        writer.commit()
-        self._stamp(generation)
+        try:
+            writer = self._held_writer()
+            for one in removed:
+                writer.delete_documents_by_term("id", one)
+            for posting in added:
+                writer.delete_documents_by_term("id", posting.id)
+                writer.add_document(self._document(posting))
+            writer.commit()
+            self._stamp(generation)
+        except (ValueError, OSError) as error:
+            self._writer = None
+            raise Unavailable(
+                f"The keyword index could not be written, perhaps because the disk is full: {error}",
+                remediation="Free some space; what is missing is added at the next use",
+            ) from error
 
     def release(self) -> None:
         """Let others write."""

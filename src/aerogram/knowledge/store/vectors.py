@@ -29,7 +29,7 @@ class Matrix:
     ids: Ids
     documents: Ids
     rows: NDArray[np.int8]
-    lengths: Numbers
+    inverse: Numbers
 
     @classmethod
     def of(cls, ids: Sequence[int], documents: Sequence[int], vectors: Sequence[bytes], dimensions: int) -> Matrix:
@@ -38,8 +38,9 @@ class Matrix:
 
         rows = np.frombuffer(b"".join(vectors), np.int8).reshape(len(ids), dimensions)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.int32).astype(np.float32))
-        lengths[lengths == 0] = np.inf  # a text that says nothing is close to nothing
-        return cls(np.array(ids, np.int64), np.array(documents, np.int64), rows, lengths)
+        # a text that says nothing is close to nothing
+        inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return cls(np.array(ids, np.int64), np.array(documents, np.int64), rows, inverse)
 
     def mended(self, removed: Sequence[int], newer: Matrix) -> Matrix:
         """The matrix after a change: without what was removed or made anew, and with what is new."""
@@ -52,7 +53,7 @@ class Matrix:
             ids[order],
             np.concatenate([self.documents[kept], newer.documents])[order],
             np.concatenate([self.rows[kept], newer.rows])[order],
-            np.concatenate([self.lengths[kept], newer.lengths])[order],
+            np.concatenate([self.inverse[kept], newer.inverse])[order],
         )
 
     def places(self, ids: Ids) -> tuple[Ids, NDArray[np.bool_]]:
@@ -72,9 +73,10 @@ class Matrix:
         length = float(np.linalg.norm(asked.astype(np.float32)))
         if not length or not len(self.ids):
             return np.zeros(len(self.ids), np.float32)
-        products = np.asarray(_simd().cdist(asked[None], self.rows, "dot"), np.float32)[0]
-        cosines: Numbers = np.maximum(products / (self.lengths * length), 0, dtype=np.float32)
-        return cosines
+        close: Numbers = np.asarray(_simd().cdist(asked[None], self.rows, "dot", out_dtype="float32"))[0]
+        close *= self.inverse
+        close /= length
+        return np.maximum(close, 0, out=close)
 
 
 def _simd() -> Any:
