@@ -247,10 +247,10 @@ class _Route:
         for example in self.given or [self.arguments]:
             self.arguments = example
             first, response = await self._ask("example", self.request(example))
-            is_json = response.is_json and response.is_whole
+            is_json = response.is_json and response.is_whole and first.problem is None
             if first.problem is not None and self.given and first.problem.kind != "rate_limit":
                 report.fail(self.name, "example", "example", f"{first.problem.code}: {first.problem.message}")
-            elif first.problem is None and is_json and self.entry.terms.migrated:
+            elif is_json and self.entry.terms.migrated:
                 await trail.follow(first)
         for shape in _shapes(self.sweep.versions):
             await self._ask(f"example, {shape.how}", self.request(self.arguments, shape))

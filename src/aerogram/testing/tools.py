@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -195,9 +196,12 @@ class _Sweep:
         """What a reply leads to: a tool, or a resource."""
         if "://" not in target:
             return await self.call(target, "retrieval", arguments)
-        result = await self.session.read(target)
-        self.report.visit(target.partition("://")[0] + "://…", f"retrieval, {self.era}", "ok", succeeded=True)
-        return Reply(result.contents[0].text)
+        try:
+            result = await self.session.read(target)
+        except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
+            return Reply.failed("NOT_FOUND", _told(error))
+        contents = result.contents[0]
+        return Reply(contents.text if hasattr(contents, "text") else base64.b64decode(contents.blob))
 
     # resources
 
@@ -347,14 +351,15 @@ class _Answer:
             )
 
     def _about_channels(self) -> Iterator[Complaint]:
-        """What must be said in the text, for clients that show nothing else."""
+        """What must be said in the text, for clients that show nothing else; the text of a bare payload is its own."""
         reply = self.reply
         needed = {"the error code": reply.problem.code} if reply.problem else {}
         if reply.problem and self.seen.body is not None and self.dialect is not None:
             needed = {"the error code": TABLE.spell(reply.problem.code, dialect_named(self.dialect).name)}
-        if reply.page is not None and reply.page.cursor:
+        is_bare = self.dialect is not None and dialect_named(self.dialect).name == "bare"
+        if reply.page is not None and reply.page.cursor and not is_bare:
             needed["the cursor"] = reply.page.cursor
-        for action in reply.actions:
+        for action in () if is_bare else reply.actions:
             if action.tool and "hash" in (action.args or {}):
                 needed |= {"the retrieval tool": action.tool, "its hash": str((action.args or {})["hash"])}
         for what, word in needed.items():

@@ -95,7 +95,7 @@ class Trail:
                 whole = await self._whole(page)
                 is_whole = is_whole and whole is not None
                 found += items_of(whole or page)
-                total = page.page.total if page.page else None
+                total = page.page.total if page.page and page.page.total is not None else total
                 self._check_page(f"page {count}", page, size)
                 if count == MOST_PAGES:
                     self._fail(f"page {count}", "pages", f"after {count} pages there is still more")
