@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from html import escape
 from typing import Final
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-__all__ = ["FIRST_QUERY", "home_page"]
+from aerogram.errors import Unavailable
+from aerogram.server.library import Library
 
-FIRST_QUERY: Final = "How long is a token valid?"
+__all__ = ["home_page"]
+
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
 
 _PAGE: Final = """<!doctype html>
@@ -36,7 +39,15 @@ and condenses whole documents, with sources.</p>
 """
 
 
-async def home_page(request: Request) -> HTMLResponse:
-    """What this is, and where everything is."""
-    page = _PAGE.format(base=escape(str(request.base_url)), query=escape(FIRST_QUERY))
-    return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
+def home_page(library: Library) -> Callable[[Request], Awaitable[HTMLResponse]]:
+    """What answers with the page: what this is, where everything is, and a question that has an answer."""
+
+    async def home(request: Request) -> HTMLResponse:
+        try:
+            question = await library.ask(lambda _: library.suggestion())
+        except Unavailable:
+            question = ""
+        page = _PAGE.format(base=escape(str(request.base_url)), query=escape(question))
+        return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
+
+    return home

@@ -71,7 +71,7 @@ def build_routes(library: Library, contract: Contract, *, principal: Principal, 
     # over HTTP the rest of a reply is fetched from an address, not by a tool
     held = replace(contract, dialect="standard-v2", channels="text", retrieve=None)
     app.include_router(_Desk(library, held, principal).router())
-    app.add_api_route("/", home_page, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route("/", home_page(library), include_in_schema=False, response_class=HTMLResponse)
     install(app, held, VERSIONS, principal=principal)
     illustrate(app)
     return app

@@ -157,8 +157,9 @@ async def _answer(server: uvicorn.Server, listener: socket.socket) -> None:
         server.force_exit = server.should_exit
         server.should_exit = True
 
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
     with _signals(end):
-        await server._serve([listener])  # `serve` would raise the signal again when all is done
+        await server.serve([listener])
 
 
 @contextlib.contextmanager
