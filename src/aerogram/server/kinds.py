@@ -176,9 +176,9 @@ SWITCH: Final = Kind("", "true or false", _switch, is_switch=True)
 PATH: Final = Kind("PATH", "a path", _path, is_path=True)
 PATHS: Final = Kind("PATH", "paths", lambda value: _items(value, _path), is_path=True, is_list=True)
 SIZE: Final = Kind("SIZE", "bytes as a number, or such as '512 KiB' or '2 MB', at most 1 GiB", _size)
-SECONDS: Final = Kind("SECONDS", "seconds from 0 (no limit) to 86400", _seconds)
+SECONDS: Final = Kind("SECONDS", "seconds from 0 to 86400", _seconds)
 PLAN: Final = Kind("LIMITS", LIMITS_ALLOWED, _plan)
-BUDGET: Final = Kind("SIZE", "a number of tokens, such as '10240 bytes', or a client's name", _budget)
+BUDGET: Final = Kind("SIZE", "a number of tokens, a size such as '10240 bytes', or the name of a client", _budget)
 HOSTS: Final = Kind(
     "HOST",
     "host names without a port, such as 'search.example.com' or '*.example.com', or '*' for any",

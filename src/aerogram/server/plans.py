@@ -8,7 +8,7 @@ from aerogram.limits import Plan
 
 __all__ = ["ALLOWED", "parse_plan"]
 
-ALLOWED = "limits such as '60/minute, 5000/day', each for one tool with 'semantic_search=10/minute'"
+ALLOWED = "limits such as '60/minute, 5000/day', or for one tool 'semantic_search=10/minute'"
 
 
 @lru_cache(maxsize=1024)

@@ -130,7 +130,9 @@ class Settings:
         default=(), metadata=_of(kinds.ORIGINS, "Web pages of other origins that may call the server.")
     )
     max_body: int = field(default=2**20, metadata=_of(kinds.SIZE, "The largest request body, in bytes."))
-    timeout: float = field(default=30.0, metadata=_of(kinds.SECONDS, "How long a request may wait for its answer."))
+    timeout: float = field(
+        default=30.0, metadata=_of(kinds.SECONDS, "How long a request may wait for its answer; 0 is for ever.")
+    )
     grace: float = field(
         default=10.0, metadata=_of(kinds.SECONDS, "How long running requests may take when the server ends.")
     )
