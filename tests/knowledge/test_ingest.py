@@ -157,6 +157,14 @@ def test_one_file_can_be_read_alone_and_others_stay(write, index):
     assert sorted(index.store.files()) == ["a.md", "b.md"]
 
 
+def test_an_index_inside_its_own_folder_does_not_read_itself(write):
+    folder = write({"a.md": GUIDE})
+    with Knowledge(folder / "index") as index:
+        assert index.ingest(folder).problems == {}
+        assert index.ingest(folder).problems == {}
+        assert list(index.store.files()) == ["a.md"]
+
+
 def test_progress_is_told_to_the_end(write, index):
     seen = []
     index.ingest(

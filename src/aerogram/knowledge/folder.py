@@ -52,10 +52,10 @@ def resolve(root: str | os.PathLike[str]) -> Path:
     return found
 
 
-def list_files(root: Path, label: str = "") -> Listing:
-    """The files below a root (or the one file that it is), named below `label`."""
+def list_files(root: Path, label: str = "", without: Path | None = None) -> Listing:
+    """The files below a root (or the one file that it is), named below `label`; a folder may be left out."""
     listing = Listing()
-    for path in [root] if root.is_file() else _walk(root, listing, label):
+    for path in [root] if root.is_file() else _walk(root, listing, label, without):
         relative = root.name if path == root else path.relative_to(root).as_posix()
         _list(path, f"{label}/{relative}" if label else relative, root if root.is_dir() else root.parent, listing)
     return listing
@@ -79,7 +79,7 @@ def read_bytes(path: Path, file: File, most_bytes: int) -> File:
     raise Changing("broken", "it changes while it is read; it is read again at the next run")
 
 
-def _walk(root: Path, listing: Listing, label: str) -> Iterator[Path]:
+def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Iterator[Path]:
     def unread(error: OSError) -> None:
         folder = Path(error.filename).relative_to(root).as_posix()
         name = f"{label}/{folder}" if label else folder
@@ -87,7 +87,7 @@ def _walk(root: Path, listing: Listing, label: str) -> Iterator[Path]:
         listing.unread.append(name)
 
     for folder, folders, names in os.walk(root, onerror=unread):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)
         yield from (Path(folder, name) for name in sorted(_wanted(names)))
 
 

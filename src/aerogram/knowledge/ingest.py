@@ -78,7 +78,7 @@ class _Batch:
 
 
 class Ingester:
-    """Reads roots into a store."""
+    """Reads roots into a store; the folder `without` is left out, because it is the index's own."""
 
     def __init__(
         self,
@@ -88,19 +88,21 @@ class Ingester:
         most_tokens: int = MOST_TOKENS,
         limits: Limits | None = None,
         counter: Counter | None = None,
+        without: Path | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.most_tokens = most_tokens
         self.limits = limits or Limits()
         self.counter = counter or best_counter()
+        self.without = without
 
     def run(
         self, root: Path, label: str = "", progress: Progress | None = None, *, others: Sequence[str] = ()
     ) -> Ingested:
         """Bring the store up to date with what is below a root; `others` are the labels of other roots."""
         started = time.perf_counter()
-        listing = list_files(root, label)
+        listing = list_files(root, label, self.without)
         known = self.store.files()
         done = Ingested(problems=dict(listing.problems))
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]

@@ -91,7 +91,7 @@ class Knowledge:
         for root in roots:
             label = self._label(root if root.is_dir() else root.parent)
             others = [one for one in self.roots() if one != label]
-            ingester = Ingester(self.store, self.embedder, limits=self.limits)
+            ingester = Ingester(self.store, self.embedder, limits=self.limits, without=self.folder.resolve())
             _add(total, ingester.run(root, label, progress, others=others))
         if total.has_changed:
             self._find_mentions()
