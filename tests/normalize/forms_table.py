@@ -280,6 +280,18 @@ def _endless() -> Iterator[int]:
         yield 1
 
 
+def _nested_sets(levels: int) -> frozenset[Any]:
+    value: frozenset[Any] = frozenset()
+    for _ in range(levels):
+        value = frozenset([value])
+    return value
+
+
+def _breaking() -> Iterator[int]:
+    yield from (1, 2)
+    raise RuntimeError("no")
+
+
 async def _later() -> dict[str, int]:
     return {"a": 1}
 
@@ -339,6 +351,13 @@ ROWS: tuple[Row, ...] = (
     Row("Decimal", lambda: decimal.Decimal("1.10"), "1.10", annotation=decimal.Decimal),
     Row("Fraction", lambda: fractions.Fraction(1, 3), "1/3", annotation=fractions.Fraction),
     Row(
+        "Fraction of more than 4,300 digits",
+        lambda: fractions.Fraction(10**4300, 3),
+        f"{10**4300:#x}/0x3",
+        "hexadecimal text",
+        fractions.Fraction,
+    ),
+    Row(
         "datetime",
         lambda: dt.datetime.fromisoformat("2026-01-02T03:04:05"),
         "2026-01-02T03:04:05",
@@ -360,6 +379,7 @@ ROWS: tuple[Row, ...] = (
     Row("time", lambda: dt.time(3, 4), "03:04:00", annotation=dt.time),
     Row("time, zone", lambda: dt.time(3, 4, tzinfo=UTC), "03:04:00Z", annotation=dt.time),
     Row("timedelta", lambda: dt.timedelta(days=1, seconds=5), "P1DT5S", annotation=dt.timedelta),
+    Row("timedelta, negative", lambda: dt.timedelta(seconds=-1.5), "-PT1.5S", annotation=dt.timedelta),
     Row("timezone", lambda: UTC, "UTC"),
     Row("ZoneInfo", lambda: PARIS, "Europe/Paris"),
     Row("UUID", lambda: uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001", annotation=uuid.UUID),
@@ -372,6 +392,7 @@ ROWS: tuple[Row, ...] = (
     Row("bytearray", lambda: bytearray(PNG), says="base64 text", annotation=bytearray, texts=["iVBORw0KGgo="]),
     Row("memoryview", lambda: memoryview(PNG), says="base64 text", annotation=memoryview, texts=["iVBORw0KGgo="]),
     Row("bytes in data", lambda: {"a": b"\xff"}, {"a": "/w=="}, "base64 text", dict[str, bytes]),
+    Row("memoryview with gaps", lambda: {"a": memoryview(b"abcdef")[::2]}, {"a": "YWNl"}, "base64 text", dict),
     Row("list", lambda: ["first", "second"], ["first", "second"], "a block for each item", list[str]),
     Row(
         "nested list",
@@ -480,6 +501,19 @@ ROWS: tuple[Row, ...] = (
         {"a": 0.5, "b": 3, "c": True},
         annotation=dict,
     ),
+    Row(
+        "numpy longdouble",
+        lambda: [np.longdouble("0.5"), np.longdouble("1e400"), np.clongdouble(1 + 2j)],
+        [0.5, "1e+400", "1+2j"],
+        "a number, or digits when a double cannot hold it",
+        list,
+    ),
+    Row(
+        "numpy timedelta64",
+        lambda: [np.timedelta64(90, "s"), np.timedelta64(-3, "M"), np.timedelta64(10**18, "s")],
+        ["PT1M30S", "-P3M", "PT1000000000000000000S"],
+        annotation=list,
+    ),
     Row("numpy array", lambda: np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]], annotation=np.ndarray),
     Row(
         "numpy dates",
@@ -493,6 +527,18 @@ ROWS: tuple[Row, ...] = (
         lambda: _frame().set_index("a"),
         [{"a": 1, "b": 0.5}, {"a": 2, "b": None}],
         "the index is a column",
+    ),
+    Row(
+        "pandas DataFrame, index named as a column",
+        lambda: pd.DataFrame({"a": [1]}, index=pd.Index([5], name="a")),
+        [{"a (2)": 5, "a": 1}],
+        "a number behind the name",
+    ),
+    Row(
+        "pandas DataFrame, names twice",
+        lambda: pd.DataFrame([[1, 2, 3]], columns=["a", "a (2)", "a"]),
+        [{"a": 1, "a (2)": 2, "a (3)": 3}],
+        "a number behind the name",
     ),
     Row("pandas Series", lambda: pd.Series([1, 2]), [1, 2]),
     Row("pandas Series, index", lambda: pd.Series([1, 2], index=["x", "y"]), {"x": 1, "y": 2}, "an object"),
@@ -566,6 +612,22 @@ ROWS: tuple[Row, ...] = (
         "cut at 190 levels, with a notice",
         dict,
         places=("/a" + "/0" * 189,),
+    ),
+    Row(
+        "frozenset of 300 levels",
+        lambda: {"a": _nested_sets(300)},
+        {"a": _cut(189)},
+        "cut at 190 levels, with a notice",
+        dict,
+        places=("/a" + "/0" * 189,),
+    ),
+    Row(
+        "generator that raises, in data",
+        lambda: {"a": _breaking()},
+        {"a": [1, 2]},
+        "what was read, with a notice",
+        dict,
+        places=("/a",),
     ),
     Row(
         "TextContent", lambda: TextContent(type="text", text="a"), says="the block", annotation=TextContent, texts=["a"]

@@ -258,7 +258,17 @@ def test_generator_that_raises_gives_an_error_result(caplog):
         raise NotFound("the table is gone")
 
     assert "the table is gone" in normalize_tool_result(rows()).content[0]["text"]
-    assert normalize_tool_result({"rows": rows()}).structuredContent == {"rows": "[unreadable generator]"}
+
+
+def test_generator_in_data_that_raises_keeps_what_was_read():
+    def rows(count: int):
+        yield from range(count)
+        raise NotFound("the table is gone")
+
+    result = normalize_tool_result({"rows": rows(2)})
+    assert result.structuredContent == {"rows": [0, 1]}
+    assert [(one.code, one.context["pointer"]) for one in result.notices] == [("PARTIAL_FAILURE", "/rows")]
+    assert normalize_tool_result({"rows": rows(0)}).structuredContent == {"rows": "[unreadable generator]"}
 
 
 def test_generator_is_closed_when_it_has_more_than_is_read():

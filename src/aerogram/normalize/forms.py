@@ -15,6 +15,7 @@ import decimal
 import enum
 import fractions
 import functools
+import hashlib
 import inspect
 import ipaddress
 import itertools
@@ -55,6 +56,9 @@ class Form(NamedTuple):
 
 TEMPORAL = orjson.OPT_UTC_Z
 _ENDLESS = 1_000_000
+_LONG = 4096  # bits of an integer
+_DEEPEST_OUTLINE = 4
+_LONGEST_OUTLINE = 500
 
 
 def qualified_name(kind: type) -> str:
@@ -73,8 +77,9 @@ def encode_text(text: str) -> str:
 
 
 def base64_text(value: bytes | bytearray | memoryview) -> str:
-    """Bytes as standard base64."""
-    return base64.b64encode(value).decode("ascii")
+    """Bytes as standard base64; a view of every other byte, say, is put together first."""
+    held = value if not isinstance(value, memoryview) or value.c_contiguous else value.tobytes()
+    return base64.b64encode(held).decode("ascii")
 
 
 def base64_size(value: bytes | bytearray | memoryview, _: int = 0) -> int:
@@ -101,31 +106,60 @@ def bounded_list(value: Iterable[Any]) -> list[Any]:
     return items
 
 
+def _fraction(value: fractions.Fraction) -> str:
+    try:
+        return str(value)
+    except ValueError:  # more digits than Python writes: hexadecimal, as an integer of that size
+        return f"{value.numerator:#x}/{value.denominator:#x}"
+
+
 def _sorted_set(value: Collection[Any]) -> list[Any]:
-    """Numbers by size, text by code point, anything else by type and JSON text."""
+    """Numbers by size, text by code point, anything else by type and by an outline of its JSON text."""
     kinds = set(map(type, value))
     if kinds <= {int, bool} or kinds == {str}:
         return sorted(value)
-    return sorted(value, key=_sort_key)
+    return sorted(value, key=_sort_key) if len(value) > 1 else list(value)
 
 
 def _sort_key(value: Any) -> tuple[str, float, str]:
     if type(value) in (int, float, bool) and value - value == 0:
         return ("", value, "")
-    form = form_of(type(value))
-    plain = form.convert(value) if form and form.kind == "json" else value
-    try:
-        text = orjson.dumps(plain, default=_plainer, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:
-        text = str(plain)
-    return (qualified_name(type(value)), 0, text)
+    return (qualified_name(type(value)), 0, _outline(value, {}, 0))
 
 
-def _plainer(value: Any) -> Any:
+def _outline(value: Any, known: dict[int, tuple[str, Any]], depth: int) -> str:
+    """What values in a set are sorted by: their text when it is short; each part is looked at once."""
+    if type(value) is str:
+        return value
+    if id(value) in known:
+        return known[id(value)][0]
+    if depth >= _DEEPEST_OUTLINE:
+        return qualified_name(type(value))
+    parts = [_outline(part, known, depth + 1) for part in _outlined(value)]
+    text = ",".join(sorted(parts) if isinstance(value, AbstractSet) else parts)
+    if len(text) > _LONGEST_OUTLINE:
+        text = text[:_LONGEST_OUTLINE] + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    known[id(value)] = (text, value)  # held, so that its identity stays its own
+    return text
+
+
+def _outlined(value: Any) -> Iterable[Any]:
+    """The parts that make up the outline of a value."""
+    if type(value) in (list, tuple) or isinstance(value, AbstractSet):
+        return bounded_list(value)
+    if type(value) is dict:
+        return itertools.chain.from_iterable(value.items())
+    if type(value) is int:
+        return (hex(value),) if value.bit_length() > _LONG else (str(value),)
     form = form_of(type(value))
-    if form is None or form.kind != "json":
-        raise TypeError
-    return form.convert(value)
+    if form is None:
+        return (str(value),)
+    return (form.convert(value),) if form.kind in ("json", "odd") else (qualified_name(type(value)),)
+
+
+def _set_size(value: Collection[Any], _: int) -> int:
+    """What sorting costs counts as room, for it takes time: much, unless all are texts or numbers."""
+    return len(value) * (2 if set(map(type, value)) <= {str, int, float, bool, type(None)} else 64)
 
 
 def _zone(value: dt.tzinfo) -> str:
@@ -137,7 +171,7 @@ _EXACT: dict[type, Callable[[Any], Any]] = {
     bytearray: base64_text,
     memoryview: base64_text,
     decimal.Decimal: str,
-    fractions.Fraction: str,
+    fractions.Fraction: _fraction,
     complex: pydantic_core.to_jsonable_python,
     dt.timezone: _zone,
     zoneinfo.ZoneInfo: str,
@@ -166,7 +200,7 @@ _BASES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (float, float.__float__),
     (complex, lambda value: pydantic_core.to_jsonable_python(complex(value))),
     (decimal.Decimal, str),
-    (fractions.Fraction, str),
+    (fractions.Fraction, _fraction),
     ((dt.datetime, dt.date, dt.time), _moment),
     (dt.timedelta, _duration),
     (dt.tzinfo, _zone),
@@ -228,6 +262,8 @@ def _hooked(kind: type) -> Form | None:
 
 
 def _container(kind: type) -> Form | None:
+    if kind in (set, frozenset):
+        return Form("json", _sorted_set, _set_size)
     return None if issubclass(kind, (Iterator, range)) else _by_base(kind, _CONTAINERS)
 
 

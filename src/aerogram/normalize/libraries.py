@@ -48,7 +48,15 @@ def _numpy(numpy: Any, kind: type) -> Form | None:
         return _json(
             lambda value: dict(zip(value.dtype.names, value, strict=True)) if value.dtype.names else value.item()
         )
+    if issubclass(kind, (numpy.longdouble, numpy.clongdouble)):
+        return _json(_long_number)
     return _json(lambda value: value.item()) if issubclass(kind, numpy.generic) else None
+
+
+def _long_number(value: Any) -> Any:
+    """A number of more than 64 bits: the usual one when that is the same, else its digits, as of a Decimal."""
+    usual = complex(value) if value.dtype.kind == "c" else float(value)
+    return usual if usual == value or value != value else str(value).strip("()")  # noqa: PLR0124 - NaN is not itself
 
 
 def _array(numpy: Any, value: Any) -> Any:
@@ -72,7 +80,27 @@ def _instant(numpy: Any, value: Any) -> Any:
         return None
     if isinstance(value, numpy.datetime64):
         return str(value)
-    return dt.timedelta(microseconds=int(value.astype("timedelta64[us]").astype("int64")))
+    return _span(int(value.astype("int64")), *numpy.datetime_data(value.dtype))
+
+
+_MICROSECONDS = {"W": 604_800_000_000, "D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000}
+_PARTS = {"ms": 1_000, "us": 1_000_000, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}
+
+
+def _span(count: int, unit: str, step: int) -> Any:
+    """So many units of time; months and years have no length in days, and numpy's reach is longer than Python's."""
+    count *= step
+    sign, size = "-" if count < 0 else "", abs(count)
+    if unit in ("Y", "M"):
+        return f"{sign}P{size}{unit}"
+    if unit not in _MICROSECONDS and unit not in _PARTS:
+        return count
+    microseconds = size * _MICROSECONDS[unit] if unit in _MICROSECONDS else size * 1_000_000 // _PARTS[unit]
+    try:
+        length = dt.timedelta(microseconds=microseconds)
+    except OverflowError:
+        return f"{sign}PT{microseconds // 1_000_000}S"
+    return -length if sign else length
 
 
 # pandas, polars and Arrow: a table is a list of rows, each an object
@@ -98,11 +126,19 @@ def _column(pandas: Any, values: Any) -> list[Any]:
 
 
 def _frame(pandas: Any, value: Any) -> list[Any]:
-    if not _is_counted(pandas, value.index):
-        value = value.reset_index()
     columns = [_column(pandas, value.iloc[:, place]) for place in range(value.shape[1])]
-    names = _distinct(value.columns.tolist())
+    levels = [] if _is_counted(pandas, value.index) else _levels(value.index)
+    names = _distinct([*value.columns.tolist(), *(name for name, _ in levels)])  # a column keeps its name
+    names = names[len(columns) :] + names[: len(columns)]
+    columns = [_column(pandas, level) for _, level in levels] + columns
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if columns else []
+
+
+def _levels(index: Any) -> list[tuple[Any, Any]]:
+    """The columns that an index is made of, with their names."""
+    default = "index" if index.nlevels == 1 else "level_{}"
+    names = [default.format(place) if name is None else name for place, name in enumerate(index.names)]
+    return [(name, index.get_level_values(place)) for place, name in enumerate(names)]
 
 
 def _is_counted(pandas: Any, index: Any) -> bool:
@@ -112,12 +148,15 @@ def _is_counted(pandas: Any, index: Any) -> bool:
 
 def _distinct(names: Iterable[Any]) -> list[Any]:
     """Column names, with a number behind those that stand twice."""
-    seen: dict[Any, int] = {}
-    result = []
+    taken: dict[Any, None] = {}
+    counts: dict[Any, int] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return result
+        free, count = name, counts.get(name, 1)
+        while free in taken:
+            count += 1
+            free = f"{name} ({count})"
+        counts[name], taken[free] = count, None
+    return list(taken)
 
 
 def _series(pandas: Any, value: Any) -> Any:

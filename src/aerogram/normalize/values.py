@@ -168,8 +168,10 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
         form = registry.forms[kind]
         if form.kind != "json":
             raise Refused
-        if form.weigh is not None and not is_open(kind) and form.weigh(value, room) > room:
-            raise Refused
+        if form.weigh is not None and not is_open(kind):
+            room -= form.weigh(value, room)
+            if room < 0:
+                raise Refused
         plain = form.convert(value)
         if is_open(kind) and not registry.has_own:
             surveyed[kind] = form.convert

@@ -6,8 +6,7 @@ itself gets a notice with the JSON Pointer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -208,11 +207,28 @@ class Walk:
 
     def _iterator(self, value: Any, form: Form) -> list[Any]:
         source, most = iter(form.convert(value)), self.policy.max_items
-        written = self._sequence(islice(source, most))
-        if next(source, _END) is not _END:
-            self._note("PARTIAL_RESULTS", f"only the first {most:,} items were read", value)
-            getattr(source, "close", _nothing)()
+        written: list[Any] = []
+        while (item := self._next(source, value, len(written))) is not _END:
+            if len(written) == most:
+                self._note("PARTIAL_RESULTS", f"only the first {most:,} items were read", value)
+                getattr(source, "close", _nothing)()
+                break
+            self._path.append(str(len(written)))
+            written.append(self._write(item))
+            self._path.pop()
         return written
+
+    def _next(self, source: Iterator[Any], value: Any, count: int) -> Any:
+        """The next item; what was read before a source broke off is kept."""
+        try:
+            return next(source, _END)
+        except SIGNALS:
+            raise
+        except BaseException as error:
+            if not count:
+                raise
+            self._note("PARTIAL_FAILURE", f"it broke off after {count:,} items: {_described(error)}", value)
+            return _END
 
     def _awaitable(self, value: Any, _: Form) -> Any:
         getattr(value, "close", _nothing)()
