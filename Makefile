@@ -7,7 +7,7 @@ SOURCES := src tests bench
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test bench docs goldens format clean
+.PHONY: help setup serve check test bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,6 +20,9 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev
 	@touch $@
+
+serve: $(READY) ## the knowledge server with the sample documents: page, HTTP and MCP on localhost
+	@$(BIN)/aerogram serve samples --index .cache/samples.index
 
 check: $(READY) ## lint and types
 	@echo "== lint"
@@ -37,6 +40,8 @@ bench: $(READY) ## measure: every figure in the docs comes from here
 
 docs: $(READY) ## write the generated parts of the docs again
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python tests/contracts/requirement_rows.py
+	@$(BIN)/python tests/normalize/forms_table.py
 
 goldens: $(READY) ## accept the dialects' schemas as they are now (bump their version first)
 	@$(BIN)/python tests/golden/write.py
