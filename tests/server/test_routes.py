@@ -128,7 +128,7 @@ BAD = [
     ("/v1/search?q=token&fields=password", 400, "INVALID_FIELDS"),
     ("/v1/search?q=x&path=../etc", 400, "VALIDATION_ERROR"),
     ("/v1/search?q=x&after=soon", 400, "VALIDATION_ERROR"),
-    ("/v1/search?q=x&max_tokens=-1", 400, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&max_tokens=-1", 422, "VALIDATION_ERROR"),
     ("/v1/vendors/zzyzx-qqfoo", 404, "NOT_FOUND"),
     ("/v1/vendors/merrowdata", 409, "CONFLICT"),
     ("/v1/chunks/999999999", 404, "NOT_FOUND"),

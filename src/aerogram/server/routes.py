@@ -33,6 +33,7 @@ from aerogram.server.home import home_page
 from aerogram.server.library import Library
 from aerogram.server.table import CSV, search_table
 from aerogram.shape.modes import Mode
+from aerogram.wire.exchange import EXCHANGE, Exchange
 from aerogram.wire.request import Scope
 
 __all__ = ["build_routes"]
@@ -48,6 +49,7 @@ Cursor = Annotated[str | None, Query(description="Where to go on, as the last pa
 Several = Annotated[list[str] | None, Query(max_length=50)]
 Day = Annotated[str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10)]
 PageSize = Annotated[int, Query(ge=1, le=50, description="Records on a page")]
+MaxTokens = Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The largest reply, in tokens")]
 
 
 class DigestRequest(BaseModel):
@@ -99,10 +101,25 @@ class _Desk:
         add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
         return found
 
+    async def _within(self, max_tokens: int | None, reply: Reply[Any], request: Request) -> Reply[Any]:
+        """The reply within the size that its caller asks for; that of the server is seen to anyway."""
+        return reply if max_tokens is None else await self._contract.answer(reply, self._call(request, max_tokens))
+
+    def _call(self, request: Request, max_tokens: int | None) -> Call:
+        exchange: Exchange = request.scope[EXCHANGE]
+        return Call(
+            operation=exchange.terms.operation if exchange.terms else "unknown",
+            request_id=exchange.request_id,
+            client_tag=exchange.client_tag,
+            principal=self._principal(request.scope),
+            max_tokens=max_tokens,
+            started=exchange.started,
+        )
+
     def search(self) -> Any:
         """Find passages."""
 
-        @shapes(legacy=_offset_page, formats=(CSV,), controls=True)
+        @shapes(legacy=_offset_page, formats=(CSV,))
         async def search(
             request: Request,
             q: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
@@ -115,6 +132,7 @@ class _Desk:
             license: Several = None,
             after: Day = None,
             before: Day = None,
+            max_tokens: MaxTokens = None,
             format: Annotated[Literal["json", "csv"], Query(description="CSV has every result")] = "json",
         ) -> Any:
             """Find passages that answer a question."""
@@ -128,44 +146,51 @@ class _Desk:
             if format == "csv" or _wants_csv(request):
                 return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
             reply = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
-            return _placed(_addressed(reply), cursor, page_size)
+            return await self._within(max_tokens, _placed(_addressed(reply), cursor, page_size), request)
 
         return search
 
     def vendor(self) -> Any:
         """Look up a vendor."""
 
-        @shapes(controls=True)
         async def vendor(
+            request: Request,
             name: Annotated[str, Path(min_length=1, max_length=200)],
             response_mode: Detail = "metadata",
             fields: Fields = None,
+            max_tokens: MaxTokens = None,
         ) -> Reply[Any]:
             """Say who a vendor is, and whom it has to do with."""
-            return _addressed(await self._library.vendor(name, response_mode=response_mode, fields=_names(fields)))
+            reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
+            return await self._within(max_tokens, _addressed(reply), request)
 
         return vendor
 
     def chunk(self) -> Any:
         """Read a passage."""
 
-        @shapes(legacy=_only_record, controls=True)
+        @shapes(legacy=_only_record)
         async def chunk(
-            id: Annotated[int, Path(ge=0, lt=2**63)], response_mode: Detail = "full", fields: Fields = None
+            request: Request,
+            id: Annotated[int, Path(ge=0, lt=2**63)],
+            response_mode: Detail = "full",
+            fields: Fields = None,
+            max_tokens: MaxTokens = None,
         ) -> Reply[Any]:
             """Read a passage by its id."""
-            return await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
+            reply = await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
+            return await self._within(max_tokens, reply, request)
 
         return chunk
 
     def digest(self) -> Any:
         """Digest a document."""
 
-        @shapes(controls=True)
-        async def digest(asked: DigestRequest, request: Request) -> Reply[Any]:
+        async def digest(asked: DigestRequest, request: Request, max_tokens: MaxTokens = None) -> Reply[Any]:
             """Condense a document for a question, with quotations that can be checked."""
             who = self._principal(request.scope)
-            return await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
+            reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
+            return await self._within(max_tokens, reply, request)
 
         return digest
 
@@ -181,14 +206,11 @@ class _Desk:
             as_text: Annotated[bool, Query(description="As the text that was hashed")] = False,
             cursor: Cursor = None,
             page_size: Annotated[int | None, Query(ge=1, le=50, description="Records on a page")] = None,
-            max_tokens: Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The largest reply")] = None,
+            max_tokens: MaxTokens = None,
         ) -> Reply[Any]:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
             asked = Retrieval(hash, (), path, response_mode, _names(fields) or (), as_text, cursor, page_size)
-            who = self._principal(request.scope)
-            return await self._contract.retrieved(
-                asked, Call(operation="retrieve", principal=who, max_tokens=max_tokens)
-            )
+            return await self._contract.retrieved(asked, self._call(request, max_tokens))
 
         return content
 
