@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
+import fractions
+import ipaddress
+import re
+import uuid
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import jsonschema_rs
 import pydantic
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aerogram.errors import ContractError
 from aerogram.normalize import Block, Output, Policy, Registry, normalize_tool_result
@@ -87,6 +94,36 @@ def test_value_keeps_the_schema_of_its_annotation(annotation: Any, value: Any, v
     schema = output.for_version(version)
     assert not result.isError and schema is not None
     jsonschema_rs.validate(schema, result.to_wire(version)["structuredContent"])
+
+
+@dataclass
+class Moments:
+    day: dt.date
+    time: dt.time
+    moment: dt.datetime
+    length: dt.timedelta
+    keys: dict[dt.date, decimal.Decimal]
+    rest: complex | uuid.UUID | ipaddress.IPv4Address | fractions.Fraction | re.Pattern[str] = 0j
+
+
+ZONES = st.none() | st.just(dt.UTC) | st.timezones()
+MOMENTS = st.builds(
+    Moments,
+    st.dates() | st.datetimes(timezones=ZONES),
+    st.times(timezones=st.none() | st.just(dt.UTC)),
+    st.datetimes(timezones=ZONES),
+    st.timedeltas(),
+    st.dictionaries(st.dates() | st.datetimes(timezones=ZONES), st.decimals(), max_size=2),
+    st.complex_numbers() | st.uuids() | st.ip_addresses(v=4) | st.fractions() | st.just(re.compile("(?P<a>x)")),
+)
+
+
+@given(MOMENTS)
+@settings(max_examples=60, deadline=None)
+def test_formats_hold_for_validators_that_insist_on_them(value: Moments):
+    """Times without a zone, durations below zero, a datetime where a date is due: all are what was promised."""
+    strict = jsonschema_rs.validator_for(Output.of(Moments).schema, validate_formats=True)
+    strict.validate(normalize_tool_result(value).data())
 
 
 def test_properties_called_title_survive_and_names_are_those_that_are_sent():

@@ -78,6 +78,30 @@ class _Generator(GenerateJsonSchema):
         """Base64, or what a model's own settings make of bytes: text in any case."""
         return {"type": "string"}
 
+    # The formats of JSON Schema ask for a zone, for whole seconds and for no sign, and clients do refuse what lacks them.
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        """Without a zone a time is no `date-time`."""
+        found = super().datetime_schema(schema)
+        return found if schema.get("tz_constraint") == "aware" else _in_words(found, "date and time")
+
+    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
+        """A datetime is a date in Python."""
+        return _in_words(super().date_schema(schema), "date")
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        """As with datetimes."""
+        return _in_words(super().time_schema(schema), "time")
+
+    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
+        """It may be negative, or have parts of seconds."""
+        return _in_words(super().timedelta_schema(schema), "duration")
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """Of keys only what can be checked is said."""
+        found = super().dict_schema(schema)
+        return found if found.get("propertyNames", {}).keys() - {"description"} else _without(found, "propertyNames")
+
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
         """Different items may have the same form, as two NaNs have."""
         return _without(super().set_schema(schema), "uniqueItems")
@@ -175,6 +199,11 @@ def _known(annotation: Any) -> Any:
     hints = typing.get_type_hints(annotation, include_extras=True)
     fields = {name: hint if name in annotation.__required_keys__ else NotRequired[hint] for name, hint in hints.items()}
     return TypedDict(annotation.__name__, fields)  # type: ignore[operator]
+
+
+def _in_words(schema: JsonSchemaValue, what: str) -> JsonSchemaValue:
+    """A text whose format is said to readers, and not promised to validators."""
+    return {"type": "string", "description": f"ISO 8601 {what}"} if schema.get("type") == "string" else schema
 
 
 def _without(schema: JsonSchemaValue, *names: str) -> JsonSchemaValue:
