@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +14,11 @@ from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
 
 from aerogram import Contract
-from aerogram.testing import PROMISES, BrokenPromises, sweep
-from testing.mutants import EXAMPLES, ROUTES, TOOLS, good_routes, good_tools
+from aerogram.fastmcp import install
+from aerogram.limits import Limits, Plan
+from aerogram.testing import PROMISES, BrokenPromises, sweep, sweep_async
+from aerogram.testing.settings import Settings
+from testing.mutants import EXAMPLES, ROUTES, ROWS, TOOLS, good_routes, good_tools
 
 PROGRAMS = Path(__file__).parents[2] / "examples"
 MUTANTS = [*TOOLS.items(), *ROUTES.items()]
@@ -67,3 +74,80 @@ def test_a_broken_promise_is_found(build, expected):
 
 def test_each_promise_has_a_mutant_that_breaks_it():
     assert {promise for promise, _ in (*TOOLS.values(), *ROUTES.values())} == set(PROMISES)
+
+
+@pytest.mark.parametrize("framework", [FastMCP, MCPServer])
+def test_a_limit_is_met_where_one_is_promised(framework):
+    limits = Limits.in_memory(Plan.of(per_tool={"row": "4/minute"}))
+    report = sweep(good_tools(framework, limits=limits), examples=EXAMPLES, bursts={"row": 6}).raise_for_failures()
+    assert any(one.target == "row" and one.outcome == "RATE_LIMIT_EXCEEDED" for one in report.visited)
+
+
+def test_a_text_that_must_not_be_said_is_found_in_successes_too():
+    report = sweep(good_tools(), examples=EXAMPLES, secrets=["row-3"])
+    assert ("row", "leak") in {(one.target, one.promise) for one in report.failures}
+
+
+def test_expired_cursors_are_tried_where_the_contract_is_known():
+    contract = Contract(budget=2_000)
+    server = FastMCP("rows")
+    install(server, contract=contract, controls=True)
+    server.tool(lambda: ROWS, name="rows")
+    report = sweep(server, contract=contract).raise_for_failures()
+    tried = {one.probe.partition(",")[0] for one in report.visited if one.outcome == "INVALID_CURSOR"}
+    assert {"garbled cursor", "foreign cursor", "expired cursor"} <= tried
+
+
+def test_a_route_that_is_not_migrated_is_held_to_the_legacy_envelope():
+    report = sweep(good_routes(migrated=["/rows"])).raise_for_failures()
+    assert ("GET /rows/{number}", "example", "200") in report.visited
+
+
+async def test_the_sweep_can_be_awaited_and_says_so_where_it_must_be():
+    (await sweep_async(good_routes())).raise_for_failures()
+    with pytest.raises(RuntimeError, match="sweep_async"):
+        sweep(good_routes())
+
+
+def test_what_is_skipped_is_not_visited():
+    assert "row" not in sweep(good_tools(), skip=["row"]).raise_for_failures().targets
+
+
+def test_the_injected_tool_is_gone_afterwards():
+    for framework in (FastMCP, MCPServer):
+        server = good_tools(framework)
+        sweep(server, examples=EXAMPLES)
+        assert all("sweep" not in tool.name for tool in asyncio.run(server.list_tools()))
+
+
+def test_what_only_failed_is_named_so_that_an_example_can_be_given():
+    report = sweep(good_tools(), examples={})
+    assert "row" not in report.never_succeeded
+    assert "GET /limited" in sweep(good_routes()).never_succeeded
+    assert "examples are wanted: GET /limited" in str(sweep(good_routes()))
+
+
+def test_a_target_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match="dict"):
+        sweep({})
+
+
+def test_a_missing_schema_library_says_what_to_install():
+    missing = "import sys; sys.modules['jsonschema_rs'] = None"
+    program = f"{missing}; from aerogram.testing.inputs import explain_mismatch; explain_mismatch({{}}, 1)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "pip install 'aerogram[schema]'" in done.stderr
+
+
+def test_importing_the_module_loads_no_framework():
+    frameworks = {"fastmcp", "mcp", "starlette", "fastapi"}
+    program = f"import sys, aerogram.testing; print(sorted({frameworks} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_every_promise_and_every_setting_is_documented():
+    page = (PROGRAMS.parent / "docs" / "testing.md").read_text(encoding="utf-8")
+    assert [name for name, told in PROMISES.items() if f"| `{name}` | {told} |" not in page] == []
+    settings = [field.name for field in dataclasses.fields(Settings)]
+    assert [name for name in settings if f"| `{name}` |" not in page or f"`{name}`" not in sweep.__doc__] == []

@@ -20,6 +20,7 @@ Complaint = tuple[str, str]
 """The name of a promise, and the evidence that it was broken."""
 
 FAILURES: Final = 400
+UNREADABLE: Final = "The answer could not be read"
 
 
 @dataclass(frozen=True, slots=True)

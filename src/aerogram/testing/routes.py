@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.client import CONTENT
-from aerogram.codes import TABLE
 from aerogram.controls import CONTROLS
-from aerogram.dialects import dialect as dialect_named
-from aerogram.errors import AerogramError
 from aerogram.jsontext import dumps
-from aerogram.reading import read
 from aerogram.reply import Reply
 from aerogram.testing import asgi
-from aerogram.testing.inputs import example_of, explain_mismatch, spoiled
-from aerogram.testing.leaks import InjectedFault, leaks_in
-from aerogram.testing.observation import Complaint, heard, observe
+from aerogram.testing.inputs import example_of, spoiled
+from aerogram.testing.leaks import InjectedFault
 from aerogram.testing.report import Report
+from aerogram.testing.responses import Answer, Ask, Place
 from aerogram.testing.settings import Settings
-from aerogram.testing.trails import Trail, is_refusal
-from aerogram.tokens import Budget
+from aerogram.testing.trails import LIMITED, Trail
 from aerogram.wire.exchange import Layer
-from aerogram.wire.negotiation import CURRENT, LEGACY, PARAMETER, PROBLEM, Choice, Versions
+from aerogram.wire.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
 from aerogram.wire.routes import Entry
 
 __all__ = ["sweep_app"]
@@ -37,12 +31,9 @@ UNHEARD_OF: Final = "image/x-aerogram-sweep"
 _FAULT: Final = "aerogram.sweep.fault"
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
-_FAILURES: Final = 400
-_REDIRECTS: Final = 300
-_NO_BODY: Final = frozenset({204, 304})
 _NOT_ACCEPTABLE: Final = 406
 _CRASH: Final = 500
-_LONGEST_GUESSES: Final = ("1", "example", "6f1e4a52-3c1f-4b6c-9a55-0f5f5a1f0c11", "1.5")
+_GUESSES: Final = ("1", "example", "6f1e4a52-3c1f-4b6c-9a55-0f5f5a1f0c11", "1.5")
 
 
 async def sweep_app(app: Any, settings: Settings) -> Report:
@@ -55,24 +46,6 @@ async def sweep_app(app: Any, settings: Settings) -> Report:
     return sweep.report
 
 
-@dataclass(frozen=True)
-class Ask:
-    """One request: which shape is asked for, and how."""
-
-    method: str
-    path: str
-    query: Mapping[str, Any] = field(default_factory=dict)
-    body: bytes = b""
-    accept: str = ""
-    is_faulty: bool = False
-    how: str = "?envelope=v2"
-
-    def choice(self, versions: Versions) -> Choice:
-        """What the negotiation comes to."""
-        asked = self.query.get(PARAMETER)
-        return versions.negotiate([] if asked is None else [asked], self.accept)
-
-
 class _Sweep:
     """One application."""
 
@@ -82,10 +55,10 @@ class _Sweep:
         self.app, self.settings, self.state = app, settings, state
         self.report = Report()
         layer = _layer(app.middleware_stack)
-        self.is_installed = layer is not None
         self.versions = settings.versions or (layer.versions if layer is not None else Versions())
         self.entries = list(_entries(app, self.versions))
         self.document: Mapping[str, Any] = app.openapi() if hasattr(app, "openapi") else {}
+        self.place = Place(settings, self.versions, self.document, layer is not None)
 
     async def everything(self) -> None:
         """Every route, and what is not there."""
@@ -128,7 +101,7 @@ class _Sweep:
             self.app, ask.method, ask.path, query=ask.query, headers=headers, body=ask.body, state=state,
             patience=self.settings.patience,
         )  # fmt: skip
-        answer = _Answer(self, ask, response, entry)
+        answer = Answer(self.place, ask, response, entry)
         self.report.visit(target, probe, answer.outcome, succeeded=answer.reply.problem is None)
         for promise, evidence in answer.complaints(request_id):
             self.report.fail(target, probe, promise, evidence)
@@ -185,7 +158,9 @@ class _Route:
 
     def _controls(self) -> frozenset[str]:
         own = {one["name"] for one in self._parameters() if one.get("in") == "query"}
-        return (frozenset(CONTROLS) & own) | (self.entry.terms.controls if self.sweep.is_installed else frozenset())
+        return (frozenset(CONTROLS) & own) | (
+            self.entry.terms.controls if self.sweep.place.is_installed else frozenset()
+        )
 
     def _parameters(self) -> list[Mapping[str, Any]]:
         return [_resolved(one, self.sweep.document) for one in self.described.get("parameters", ())]
@@ -211,7 +186,7 @@ class _Route:
     def _guess(self, name: str, known: Mapping[str, Any]) -> Any:
         """A value for a parameter of the path that its pattern takes."""
         others = re.findall(r"\{(\w+)", self.entry.terms.path)
-        for guess in (*([known[name]] if name in known else ()), *_LONGEST_GUESSES):
+        for guess in (*([known[name]] if name in known else ()), *_GUESSES):
             path = _filled(self.entry.terms.path, {**dict.fromkeys(others, "1"), **known, name: guess})
             if self.entry.pattern.match(path):
                 return guess
@@ -225,7 +200,7 @@ class _Route:
         rest = {name: value for name, value in arguments.items() if name not in in_path}
         if self.method not in _WITH_BODY:
             in_query = set(rest)
-        query = {name: value for name, value in rest.items() if name in in_query}
+        query = {name: _in_query(value) for name, value in rest.items() if name in in_query}
         body = {name: value for name, value in rest.items() if name not in in_query}
         sent = dumps(body) if self.method in _WITH_BODY else b""
         return replace(shape, method=self.method, path=_filled(self.entry.terms.path, arguments), body=sent,
@@ -248,7 +223,7 @@ class _Route:
             self.arguments = example
             first, response = await self._ask("example", self.request(example))
             is_json = response.is_json and response.is_whole and first.problem is None
-            if first.problem is not None and self.given and first.problem.kind != "rate_limit":
+            if first.problem is not None and self.given and first.problem.kind != LIMITED:
                 report.fail(self.name, "example", "example", f"{first.problem.code}: {first.problem.message}")
             elif is_json and self.entry.terms.migrated:
                 await trail.follow(first)
@@ -268,8 +243,9 @@ class _Route:
             wrong = self._wrong_method()
             if wrong is not None:
                 await self._ask(f"wrong method, {shape.how}", replace(good, method=wrong, body=b""), 405)
-        await self._ask("unclear envelope", self.request({**self.arguments, PARAMETER: "v9"}), 400)
         if is_json:
+            unclear = Ask(self.method, "", {PARAMETER: "v9"})
+            await self._ask("unclear envelope", self.request(self.arguments, unclear), 400)
             await self._unacceptable()
         await self._malformed_body()
         await self._wrong_arguments()
@@ -313,6 +289,8 @@ class _Route:
                 reply, response = await self._ask(probe, self.request(arguments))
                 if reply.problem is None:
                     self._fail(probe, "validation", f"{arguments} was taken")
+                elif reply.problem.kind == LIMITED:
+                    return
                 elif reply.problem.kind != "validation" or response.status_code >= _CRASH:
                     self._fail(probe, "validation", f"{arguments} gives {response.status_code} {reply.problem.code}")
                 elif name not in response.text:
@@ -321,7 +299,7 @@ class _Route:
     async def _burst(self, most: int) -> None:
         for number in range(1, most + 1):
             problem = (await self.ask("burst", self.arguments)).problem
-            if problem is not None and problem.kind == "rate_limit":
+            if problem is not None and problem.kind == LIMITED:
                 if problem.retry_after is None:
                     self._fail("burst", "rate-limit", f"request {number} is refused without a time")
                 return
@@ -330,6 +308,10 @@ class _Route:
 
     def _fail(self, probe: str, promise: str, evidence: str) -> None:
         self.sweep.report.fail(self.name, probe, promise, evidence)
+
+
+def _in_query(value: Any) -> Any:
+    return dumps(value).decode() if isinstance(value, Mapping) else value
 
 
 def _is_own(parameter: Mapping[str, Any]) -> bool:
@@ -349,144 +331,3 @@ def _resolved(schema: Any, document: Mapping[str, Any]) -> Any:
 
 def _filled(path: str, arguments: Mapping[str, Any]) -> str:
     return re.sub(r"\{(\w+)[^}]*\}", lambda found: str(arguments.get(found[1], "example")), path)
-
-
-# answers
-
-
-class _Answer:
-    """A response, and what is wrong with it."""
-
-    def __init__(self, sweep: _Sweep, ask: Ask, response: asgi.Response, entry: Entry | None) -> None:
-        self.sweep, self.ask, self.response, self.entry = sweep, ask, response, entry
-        self.choice = ask.choice(sweep.versions)
-        self.has_failed = response.status_code >= _FAILURES
-        self.is_migrated = entry is None or entry.terms.migrated
-        self.found: list[Complaint] = []
-        self.is_ours = self.is_migrated and (self.has_failed or self._is_json_success)
-        self.is_problem = self.has_failed and response.media_type == PROBLEM
-        self.version = None if self.is_problem else self.choice.version
-        self.reply = self._read()
-
-    @property
-    def _is_json_success(self) -> bool:
-        """Files, streams, redirects and other formats pass as they are."""
-        response = self.response
-        return response.is_json and response.is_whole and response.status_code < _REDIRECTS and bool(response.content)
-
-    @property
-    def outcome(self) -> str:
-        """The answer in a word or two."""
-        if not self.response.status_code:
-            return "no answer"
-        code = f" {self.reply.problem.code}" if self.reply.problem else ""
-        return f"{self.response.status_code}{code}"
-
-    @property
-    def _dialect(self) -> Any:
-        versions = self.sweep.versions
-        if self.is_problem:
-            return versions.problem
-        return versions.current if self.version == CURRENT else versions.legacy
-
-    def _read(self) -> Reply[Any]:
-        is_foreign = not self.is_ours or (self.version == LEGACY and dialect_named(self._dialect).name == "bare")
-        if self.response.status_code and not is_foreign:
-            reply, self.found = heard(self.response, observe(self.response), self._dialect)
-            if reply is not None:
-                return reply
-        try:
-            return read(self.response) if self.response.status_code else Reply.failed("INTERNAL_ERROR", "no answer")
-        except AerogramError:
-            return Reply(None)
-
-    def complaints(self, request_id: str) -> Iterator[Complaint]:
-        """Every promise that the answer breaks."""
-        response = self.response
-        if not response.status_code or (response.is_json and not response.is_complete):
-            yield "answer", f"{type(response.error).__name__}: {response.error}" if response.error else "nothing came"
-            return
-        yield from self.found
-        if self.has_failed:
-            yield from (("leak", leak) for leak in leaks_in(self._words, self.sweep.settings.secrets))
-        else:
-            yield from (("leak", f"it says {one!r}") for one in self.sweep.settings.secrets if one in self._words)
-        if self.is_ours:
-            yield from self._about_headers(request_id)
-            yield from self._about_problem()
-            yield from self._about_size()
-            yield from self._about_schema()
-        elif not self.is_migrated and self.sweep.is_installed:
-            yield from self._about_version(LEGACY)
-
-    @property
-    def _words(self) -> str:
-        return f"{self.response.text} {self.response.headers}"
-
-    def _about_headers(self, request_id: str) -> Iterator[Complaint]:
-        headers = self.response.headers
-        yield from self._about_version(self.version)
-        if "accept" not in headers.get("vary", "").lower():
-            yield "vary", f"Vary is {headers.get('vary')!r}, and the answer depends on Accept"
-        places = {"X-Request-Id": headers.get("x-request-id")}
-        if self.version != LEGACY:
-            places["the body"] = self.reply.request_id
-        wrong = {place: found for place, found in places.items() if found != request_id}
-        if wrong:
-            said = ", ".join(f"{place} has {found}" for place, found in wrong.items())
-            yield "request-id", f"{request_id} was sent, and {said}"
-        wanted, given = self.choice.media_type, self.response.media_type
-        if wanted in self.ask.accept and self.version == CURRENT and wanted != given:
-            yield "version", f"{wanted} was asked for, and the type is {given}"
-
-    def _about_version(self, expected: str | None) -> Iterator[Complaint]:
-        said = self.response.headers.get("x-envelope-version")
-        if said != expected:
-            yield "version", f"X-Envelope-Version is {said}, and {expected or 'no envelope'} was to be served"
-
-    def _about_problem(self) -> Iterator[Complaint]:
-        problem, status = self.reply.problem, self.response.status_code
-        if problem is None or self.version == LEGACY:
-            return
-        above = TABLE.of_status(status)
-        if status != problem.status and above not in _names_of(problem.code):
-            yield "status", f"{problem.code} came with {status}, and its status is {problem.status}"
-        told = self.response.headers.get("retry-after")
-        asked = observe(self.response).body
-        wanted = (
-            None if problem.retry_after is None or "retry_after" not in str(asked) else math.ceil(problem.retry_after)
-        )
-        if wanted is not None and told != str(wanted):
-            yield "retry-after", f"the problem says {problem.retry_after:g} s, and Retry-After is {told}"
-
-    def _about_size(self) -> Iterator[Complaint]:
-        terms = self.entry.terms if self.entry else None
-        limit: Budget | None = None
-        if terms is not None and self.version == CURRENT:
-            limit = self.sweep.settings.limit(terms.operation, self.ask.query)
-        if limit is None or is_refusal(self.reply):
-            return
-        size = limit.counter.count(self.response.text)
-        if size > limit.limit:
-            yield "budget", f"it has {size} {limit.counter.unit}, and the budget is {limit.limit}"
-
-    def _about_schema(self) -> Iterator[Complaint]:
-        """What the application's own document says about such an answer."""
-        document, path = self.sweep.document, self.entry.terms.path if self.entry else ""
-        described = document.get("paths", {}).get(path, {}).get(self.ask.method.lower(), {}).get("responses", {})
-        answer = described.get(str(self.response.status_code), {})
-        schema = answer.get("content", {}).get(self._described_type, {}).get("schema")
-        if schema is None or not self.response.is_json:
-            return
-        wrong = explain_mismatch({**schema, "components": document.get("components", {})}, observe(self.response).body)
-        if wrong is not None:
-            yield "schema", f"the OpenAPI document describes something else: {wrong}"
-
-    @property
-    def _described_type(self) -> str:
-        """Under which media type a document describes the answer: it has no other way to tell two shapes apart."""
-        return self.sweep.versions.media_type(CURRENT) if self.version == CURRENT else self.response.media_type
-
-
-def _names_of(code: str) -> set[str]:
-    return {one.name for one in TABLE.lineage(code)}

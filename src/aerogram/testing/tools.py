@@ -6,26 +6,24 @@ import asyncio
 import base64
 import itertools
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 from aerogram.client import ARCHIVE
 from aerogram.codes import TABLE
 from aerogram.controls import CONTROLS
-from aerogram.dialects import dialect as dialect_named
-from aerogram.errors import AerogramError, ContractError, MissingExtra
+from aerogram.errors import MissingExtra
 from aerogram.negotiation import EXTENSION
-from aerogram.reading import read
 from aerogram.reply import Reply
-from aerogram.testing.inputs import example_of, explain_mismatch, spoiled
+from aerogram.testing.inputs import example_of, spoiled
 from aerogram.testing.leaks import InjectedFault, leaks_in
-from aerogram.testing.observation import Complaint, Observation, heard, observe
+from aerogram.testing.observation import UNREADABLE, Complaint
 from aerogram.testing.report import Report
+from aerogram.testing.results import Answer
 from aerogram.testing.settings import Settings
-from aerogram.testing.trails import Trail, is_refusal
+from aerogram.testing.trails import LIMITED, Trail
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Channels, Sizer
 from aerogram.wire.mcp import INVALID_PARAMS, PREFIX
 
 __all__ = ["sweep_server"]
@@ -34,7 +32,6 @@ ERAS: Final = {"2026-07-28": "auto", "2025-11-25": "legacy"}
 UNKNOWN: Final = "aerogram_sweep_unknown"
 NOWHERE: Final = "aerogram-sweep://nowhere"
 FAULTY: Final = "aerogram_sweep_fault"
-_UNREADABLE: Final = "The answer could not be read"
 
 
 async def sweep_server(server: Any, settings: Settings) -> Report:
@@ -183,8 +180,8 @@ class _Sweep:
         except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
             self.report.visit(name, probe, _told(error))
             self.report.fail(name, probe, *_blame(error))
-            return Reply.failed("INTERNAL_ERROR", _UNREADABLE)
-        answer = _Answer(result, self.tools.get(name), dialect or (self.dialects[0] if self.dialects else None))
+            return Reply.failed("INTERNAL_ERROR", UNREADABLE)
+        answer = Answer(result, self.tools.get(name), dialect or (self.dialects[0] if self.dialects else None))
         outcome = answer.reply.problem.code if answer.reply.problem else "content" if answer.is_content else "ok"
         self.report.visit(name, probe, outcome, succeeded=answer.reply.problem is None)
         limit = self.settings.limit(name, arguments, self.advertised)
@@ -255,7 +252,7 @@ class _Tool:
             first = await self.ask("example", example)
             if first.problem is None:
                 await trail.follow(first)
-            elif self.given and first.problem.kind != "rate_limit":
+            elif self.given and first.problem.kind != LIMITED:
                 report.fail(self.name, "example", "example", f"{first.problem.code}: {first.problem.message}")
         for dialect in self.sweep.dialects[1:]:
             await self.sweep.call(self.name, f"in {dialect}", self.arguments, dialect)
@@ -271,6 +268,8 @@ class _Tool:
             problem = (await self.ask(probe, arguments)).problem
             if problem is None:
                 self.sweep.report.fail(self.name, probe, "validation", f"{arguments} was taken")
+            elif problem.kind == LIMITED:
+                return
             elif problem.kind != "validation":
                 self.sweep.report.fail(self.name, probe, "validation", f"{arguments} gives {problem.code}")
             elif name not in f"{problem.message} {problem.details} {problem.remediation}":
@@ -284,117 +283,12 @@ class _Tool:
     async def _burst(self, most: int) -> None:
         for number in range(1, most + 1):
             problem = (await self.ask("burst", self.arguments)).problem
-            if problem is not None and problem.kind == "rate_limit":
+            if problem is not None and problem.kind == LIMITED:
                 if problem.retry_after is None:
                     self.sweep.report.fail(self.name, "burst", "rate-limit", f"call {number} is refused without a time")
                 return
         if most:
             self.sweep.report.fail(self.name, "burst", "rate-limit", f"{most} calls at once met no limit")
-
-
-class _Answer:
-    """A tool result, and what is wrong with it."""
-
-    def __init__(self, result: Any, tool: Any, dialect: Any) -> None:
-        self.result, self.tool = result, tool
-        self.seen: Observation = observe(result)
-        self.schema = getattr(tool, "output_schema", None)
-        self.is_content = not self.seen.failed and result.structured_content is None and self.schema is None
-        self.dialect = dialect
-        self.found: list[Complaint] = []
-        reply: Reply[Any] | None
-        if self.is_content and not _is_spoken(self.seen.body):
-            reply = Reply(self.seen.body)
-        else:
-            self.is_content = False
-            reply, self.found = heard(result, self.seen, dialect)
-        self.is_read = reply is not None
-        self.reply = reply or _leniently(result)
-
-    def complaints(self, request_id: str, limit: Budget | None, settings: Settings) -> Iterator[Complaint]:
-        """Every promise that the answer breaks."""
-        yield from self.found
-        yield from self._about_schema()
-        if self.is_read and not self.is_content:
-            yield from self._about_request_id(request_id)
-            yield from self._about_channels()
-            yield from self._about_size(limit)
-        if self.seen.failed:
-            yield from (("leak", leak) for leak in leaks_in(self._words, settings.secrets))
-        else:
-            yield from (("leak", f"it says {one!r}") for one in settings.secrets if one in self._words)
-
-    @property
-    def _words(self) -> str:
-        return f"{self.seen.text} {self.result.structured_content} {self.seen.meta}"
-
-    def _about_schema(self) -> Iterator[Complaint]:
-        structured = self.result.structured_content
-        if self.schema is None or (structured is None and self.seen.failed):
-            return
-        wrong = "there is no structured content" if structured is None else explain_mismatch(self.schema, structured)
-        if wrong is not None:
-            yield "schema", wrong
-
-    def _about_request_id(self, sent: str) -> Iterator[Complaint]:
-        places = {"the body": self.reply.request_id}
-        if self.result.structured_content is not None and _is_spoken(_json_of(self.seen.text)):
-            places["the text"] = read(self.seen.text, dialect=self.dialect).request_id
-        named = self.seen.meta.get(PREFIX + "request_id")
-        if named is not None:
-            places["_meta"] = named
-        wrong = {place: found for place, found in places.items() if found != sent}
-        if wrong:
-            yield (
-                "request-id",
-                f"{sent} was sent, and " + ", ".join(f"{place} has {found}" for place, found in wrong.items()),
-            )
-
-    def _about_channels(self) -> Iterator[Complaint]:
-        """What must be said in the text, for clients that show nothing else; the text of a bare payload is its own."""
-        reply = self.reply
-        needed = {"the error code": reply.problem.code} if reply.problem else {}
-        if reply.problem and self.seen.body is not None and self.dialect is not None:
-            needed = {"the error code": TABLE.spell(reply.problem.code, dialect_named(self.dialect).name)}
-        is_bare = self.dialect is not None and dialect_named(self.dialect).name == "bare"
-        if reply.page is not None and reply.page.cursor and not is_bare:
-            needed["the cursor"] = reply.page.cursor
-        for action in () if is_bare else reply.actions:
-            if action.tool and "hash" in (action.args or {}):
-                needed |= {"the retrieval tool": action.tool, "its hash": str((action.args or {})["hash"])}
-        for what, word in needed.items():
-            if word not in self.seen.text and (reply.problem is None or reply.problem.code not in self.seen.text):
-                yield "channels", f"{what} ({word[:60]}) is not in the text"
-
-    def _about_size(self, limit: Budget | None) -> Iterator[Complaint]:
-        if limit is None or is_refusal(self.reply):
-            return
-        size = Sizer(counter=limit.counter).of(Channels(self.seen.text, self.result.structured_content))
-        if size > limit.limit:
-            yield "budget", f"it has {size} {limit.counter.unit}, and the budget is {limit.limit}"
-
-
-def _is_spoken(body: Any) -> bool:
-    """Whether a body is in one of the dialects."""
-    try:
-        observe(body if isinstance(body, dict) else {}).speaker()
-    except ContractError:
-        return False
-    return True
-
-
-def _json_of(text: str) -> Any:
-    try:
-        return observe(text).body
-    except ContractError:
-        return None
-
-
-def _leniently(result: Any) -> Reply[Any]:
-    try:
-        return read(result)
-    except AerogramError:
-        return Reply.failed("INTERNAL_ERROR", _UNREADABLE)
 
 
 def _budget(offer: Mapping[str, Any]) -> Budget | None:
@@ -439,7 +333,7 @@ async def _faults(server: Any, settings: Settings, report: Report, offer: Mappin
                 sweep = _Sweep(session, settings, report, era, offer)
                 sweep.tools = {tool.name: tool for tool in await session.listed("tools")}
                 reply = await sweep.call(FAULTY, "injected fault", {})
-                if reply.problem is not None and reply.problem.kind != "internal":
+                if reply.problem is not None and reply.problem.kind not in ("internal", LIMITED):
                     report.fail(FAULTY, "injected fault", "mark", f"a crash is {reply.problem.code}")
     finally:
         remove()

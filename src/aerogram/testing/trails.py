@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from aerogram.client import AsyncClient, Retries
 from aerogram.cursor import Cursors, Position
-from aerogram.errors import AerogramError
+from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
 from aerogram.identity import identify
 from aerogram.reading import items_of
 from aerogram.reply import Reply
@@ -25,6 +25,8 @@ __all__ = ["Target", "Trail"]
 MOST_PAGES: Final = 200
 PARTS: Final = 3
 """Into how many pages a list is cut, about; enough for a first, a middle and a last one."""
+LIMITED: Final = "rate_limit"
+"""The kind of problem that says nothing about a request, only that there were many; no promise is judged by it."""
 HUGE: Final = 1_000_000_000
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 _TOO_SMALL: Final = "TOKEN_LIMIT_EXCEEDED"
@@ -88,28 +90,31 @@ class Trail:
             return
         arguments = {**self.target.arguments, **({} if size is None else {"page_size": size})}
         found: list[Any] = []
-        is_whole, total, count = True, None, 0
+        is_whole, total, count, goes_on = True, None, 0, False
         try:
             async for page in self._client.pages(self.target.name, arguments):
                 count += 1
                 whole = await self._whole(page)
                 is_whole = is_whole and whole is not None
+                goes_on = bool(page.page and page.page.has_more)
                 found += items_of(whole or page)
                 total = page.page.total if page.page and page.page.total is not None else total
                 self._check_page(f"page {count}", page, size)
                 if count == MOST_PAGES:
                     self._fail(f"page {count}", "pages", f"after {count} pages there is still more")
                     return
+        except (RateLimited, QuotaExceeded):
+            return
         except AerogramError as error:
             self._fail(f"page {count + 1}", "pages", f"{error}")
             return
-        self._check_items(found, total if is_whole else None, await self._reference(first) if is_whole else None)
+        if is_whole and not goes_on:  # else there are more in a way that only the server knows
+            self._check_items(found, total, await self._reference(first))
 
     def _page_size(self, first: Reply[Any]) -> int | None:
-        items = items_of(first)
-        if "page_size" not in self.target.controls or len(items) <= 1 or not isinstance(first.data, list | dict):
-            return None
-        return math.ceil(len(items) / PARTS)
+        count = len(items_of(first))
+        is_list = isinstance(first.data, list) or first.page is not None
+        return math.ceil(count / PARTS) if "page_size" in self.target.controls and is_list and count > 1 else None
 
     def _check_page(self, probe: str, reply: Reply[Any], size: int | None) -> None:
         page = reply.page
@@ -169,6 +174,8 @@ class Trail:
             return
         try:
             found = await self._client.recover(reply)
+        except (RateLimited, QuotaExceeded):
+            return
         except AerogramError as error:
             self._fail(probe, "archive", f"{dict(fidelity.archive_hashes)} cannot be fetched: {error}")
             return
@@ -186,7 +193,7 @@ class Trail:
             reply = await self.target.ask(f"{what} cursor", {**self.target.arguments, "cursor": cursor})
             if reply.problem is None:
                 self._fail(f"{what} cursor", "cursor", f"it was taken: {len(items_of(reply))} items came")
-            elif reply.problem.kind not in ("validation", "not_found", "conflict"):
+            elif reply.problem.kind not in ("validation", "not_found", "conflict", LIMITED):
                 self._fail(f"{what} cursor", "cursor", f"the refusal is {reply.problem.code}, not about the cursor")
 
     def _wrong(self, good: str) -> Iterator[tuple[str, str]]:
