@@ -56,6 +56,7 @@ def grown(folder):
         for share in SHARES:
             wanted = int(share * MOST)
             files = corpus.write(folder / "docs", wanted - total, files)
+            report_load()
             report_ingest(index, folder / "docs", embedder)
             total = index.check().facts["chunks"]
             yield measured(index, total)
@@ -75,6 +76,11 @@ def report_ingest(index, docs, embedder):
     )
 
 
+def report_load():
+    """How busy the machine is with other things, because wall clocks know no difference."""
+    print(f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
 def report_start(folder):
     start = time.perf_counter()
     with Knowledge(folder / "index") as again:
@@ -86,9 +92,14 @@ def measured(index, total):
     """The latencies at one size: whole queries, and the two floors that they stand on."""
     row = {"chunks": total}
     for callers in CALLERS:
+        busy = time.process_time()
         spent = asked(index, callers, seed=total + callers)
+        busy = (time.process_time() - busy) * 1000 / len(spent)
         row[callers] = (statistics.median(spent), percentile(spent, 0.99))
-        print(f"{total} chunks, {callers:>2} callers: p50 {row[callers][0]:.1f} ms, p99 {row[callers][1]:.1f} ms")
+        print(
+            f"{total} chunks, {callers:>2} callers: p50 {row[callers][0]:.1f} ms, p99 {row[callers][1]:.1f} ms, "
+            f"{busy:.1f} ms of processor time each"
+        )
     row["tantivy"], row["matrix"] = floors(index)
     print(f"{total} chunks, floors: tantivy alone p50 {row['tantivy']:.2f} ms, matrix alone p50 {row['matrix']:.2f} ms")
     return row
@@ -102,7 +113,7 @@ def asked(index, callers, seed):
     def ask(mine):
         for query in mine:
             start = time.perf_counter()
-            reply = index.search(query, response_mode="preview")
+            reply = index.search(query)
             spent.append((time.perf_counter() - start) * 1000)
             assert not reply.telemetry.cache_hit
 

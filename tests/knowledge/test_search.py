@@ -169,6 +169,14 @@ def test_the_same_query_is_answered_from_memory_until_the_index_changes(small, w
     assert "new.md" in files(again)
 
 
+def test_a_language_that_is_new_to_the_index_is_searched_at_once(write, index):
+    index.ingest(write({"a.md": "# Pears\n\nPears are green and they are ripe in the autumn of the year.\n"}))
+    assert index.search("Vertrag", method="bm25").status == "empty"
+    write({"b.md": "# Kündigung\n\nDie Verträge werden von uns mit einer Frist von drei Monaten gekündigt.\n"})
+    index.ingest()
+    assert files(index.search("Vertrag", method="bm25")) == ["b.md"]
+
+
 def test_an_index_of_words_alone_needs_no_embedder(write, tmp_path):
     with Knowledge(tmp_path / "words", embedder=NoEmbedder()) as index:
         index.ingest(write({"a.md": "# Pears\n\nPears are green.\n"}))
