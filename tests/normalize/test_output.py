@@ -7,7 +7,10 @@ import decimal
 import fractions
 import ipaddress
 import re
+import sys
+import typing
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
@@ -155,6 +158,58 @@ def test_broken_promise_is_an_error_result():
     """A client would refuse a result without the structured content that the schema demands."""
     result = normalize_tool_result(None, returns=Song)
     assert result.isError and "output schema" in result.content[0]["text"]
+
+
+class Worded(pydantic.BaseModel):
+    """A class whose words differ from its fields."""
+
+    a: int = 1
+
+    def __json__(self) -> str:
+        return "worded"
+
+
+BROKEN: list[tuple[Any, Any]] = [
+    (int, "hello"),
+    (int, True),
+    (str, 1),
+    (list[int], ["a"]),
+    (list[int], (1, "a")),
+    (list[int], ["a" if n == 700 else n for n in range(1000)]),
+    (dict[str, int], {"a": 1, "b": None}),
+    (Song, {"title": "t"}),
+    (Song, {"content": [], "structuredContent": {"title": "t"}}),
+    (Song, Strict(a=1)),
+    (Song | Strict, {"b": 1}),
+    (Tree, {"name": "a", "children": [{"name": 3}]}),
+    (Annotated[int, pydantic.Field(ge=0)], -1),
+    (Point, (1, 2)),
+    (list[dt.date], [1]),
+    (tuple[str, Song], ("text", {"title": 3})),
+]
+
+
+@pytest.mark.parametrize(("annotation", "value"), BROKEN, ids=[f"{a}-{i}" for i, (a, _) in enumerate(BROKEN)])
+def test_value_that_is_not_what_was_promised_is_an_error_result(annotation: Any, value: Any):
+    """Its client would refuse it, or take it for what it is not."""
+    result = normalize_tool_result(value, returns=annotation)
+    assert result.isError and "output schema" in result.content[0]["text"]
+    assert not normalize_tool_result(value).isError
+
+
+@pytest.mark.parametrize(("annotation", "value"), [*BROKEN, *CASES], ids=str)
+def test_promises_are_kept_without_the_fast_validator_too(annotation: Any, value: Any, monkeypatch):
+    """The MCP packages bring one along that is slower."""
+    kept = normalize_tool_result(value, returns=Output.of(annotation)).isError
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    assert normalize_tool_result(value, returns=Output.of(annotation)).isError is kept
+
+
+@pytest.mark.parametrize("annotation", [Worded, Callable, Callable[[], int], typing.Callable, Callable[..., Any] | int])
+def test_annotation_whose_values_say_their_form_themselves_has_no_schema(annotation: Any):
+    assert Output.of(annotation).for_version() is None
+    assert not normalize_tool_result(Worded(), returns=annotation).isError
+    assert not normalize_tool_result(print, returns=annotation).isError
 
 
 def test_mended_value_that_breaks_the_schema_is_an_error_result():

@@ -7,14 +7,18 @@ boxes are the same in both. Where no structured content is sent there is no sche
 from __future__ import annotations
 
 import collections.abc
+import importlib
 import inspect
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from typing import Any, get_args, get_origin
 
 from aerogram.errors import ContractError
+from aerogram.normalize.forms import dataclass_reader
+from aerogram.normalize.models import is_model
 from aerogram.normalize.policy import LEGACY, is_modern
 from aerogram.normalize.registry import DEFAULT, Registry
 from aerogram.normalize.schema import schema_of
@@ -43,11 +47,13 @@ class Output:
     """The promise of a return annotation; no `schema` means that none is made.
 
     `is_boxed`: up to 2025-11-25 the value goes under `result`, because structured content
-    must be an object there.
+    must be an object there. `trusted`: the class that was annotated, when its own values are
+    taken at their word.
     """
 
     schema: dict[str, Any] | None
     is_boxed: bool = False
+    trusted: type | None = None
 
     @classmethod
     def of(cls, annotation: Any, registry: Registry = DEFAULT) -> Output:
@@ -59,7 +65,7 @@ class Output:
         if not schema:
             return cls(None)
         _check(schema)
-        return cls(schema, schema.get("type") != "object")
+        return cls(schema, schema.get("type") != "object", declared if _is_trusted(declared, registry) else None)
 
     def for_version(self, protocol_version: str = LEGACY) -> dict[str, Any] | None:
         """The output schema to advertise: in a box where the protocol wants an object."""
@@ -71,14 +77,32 @@ class Output:
         boxed = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
         return {**boxed, "$defs": self.schema["$defs"]} if "$defs" in self.schema else boxed
 
+    def holds(self, value: Any) -> bool:
+        """Whether a value that is JSON data as it stands keeps the schema; in doubt it does not."""
+        try:
+            return self._validator is None or self._validator.is_valid(value)
+        except (ValueError, TypeError, RecursionError):  # it is not JSON data after all
+            return False
+
     def breach(self, value: Any) -> str | None:
         """Where a JSON value breaks the schema, if it does and a validator is installed to say so."""
-        try:
-            import jsonschema_rs
-        except ImportError:
+        if self._validator is None:
             return None
-        found = next(iter(jsonschema_rs.iter_errors(self.schema or {}, value)), None)
-        return None if found is None else f"/{'/'.join(map(str, found.instance_path))}: {found.message[:200]}"
+        found = next(iter(self._validator.iter_errors(value)), None)
+        if found is None:
+            return None
+        path = found.instance_path if hasattr(found, "instance_path") else found.absolute_path
+        return f"/{'/'.join(map(str, path))}: {found.message[:200]}"
+
+    @cached_property
+    def _validator(self) -> Any:
+        """The fast validator, or else the one that the MCP packages bring along, if there is one."""
+        for package in ("jsonschema_rs", "jsonschema"):
+            try:
+                return importlib.import_module(package).Draft202012Validator(self.schema or {})
+            except ImportError:
+                continue
+        return None
 
 
 def _declared(annotation: Any) -> Any:
@@ -113,6 +137,8 @@ def _is_unstructured(annotation: Any, registry: Registry) -> bool:
     if any(annotation is nothing for nothing in _NOTHING) or annotation in _VAGUE or isinstance(annotation, str):
         return True
     origin = get_origin(annotation)
+    if origin is collections.abc.Callable or annotation is collections.abc.Callable:
+        return True
     if origin is typing.Annotated:
         return _is_unstructured(get_args(annotation)[0], registry)
     if origin in (typing.Union, types.UnionType):
@@ -131,6 +157,17 @@ def _is_content(annotation: Any, registry: Registry) -> bool:
     if issubclass(annotation, _BINARY) or annotation.__name__ in ("CallToolResult", "ToolResult"):
         return True
     return annotation is not object and registry.forms[annotation].kind in ("block", "odd", "exception", "awaitable")
+
+
+def _is_trusted(annotation: Any, registry: Registry) -> bool:
+    """Whether what is sent for the values of a class follows from the class: plain scalars, and records by field."""
+    if annotation in (str, int, bool):
+        return True
+    if not isinstance(annotation, type) or registry.schema(annotation) is not None:
+        return False
+    if is_model(annotation):
+        return True
+    return is_dataclass(annotation) and registry.forms[annotation].convert is dataclass_reader(annotation)
 
 
 def _check(schema: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ class _Generator(GenerateJsonSchema):
         """Base64, or what a model's own settings make of bytes: text in any case."""
         return {"type": "string"}
 
-    # The formats of JSON Schema ask for a zone, for whole seconds and for no sign, and clients do refuse what lacks them.
+    # JSON Schema's formats ask for a zone, whole seconds and no sign, and there are clients that insist on them.
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
         """Without a zone a time is no `date-time`."""
@@ -126,11 +126,13 @@ class _Generator(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """A subclass may add fields, and a content block may be sent as an attachment."""
-        return self._registered(schema["cls"]) or self._open(super().model_schema(schema), schema["cls"])
+        found = self._registered(schema["cls"])
+        return self._open(super().model_schema(schema), schema["cls"]) if found is None else found
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         """A subclass may add fields."""
-        return self._registered(schema["cls"]) or self._open(super().dataclass_schema(schema), schema["cls"])
+        found = self._registered(schema["cls"])
+        return self._open(super().dataclass_schema(schema), schema["cls"]) if found is None else found
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
         """Further keys are sent as they are."""
@@ -153,6 +155,8 @@ class _Generator(GenerateJsonSchema):
         found = self.registry.schema(kind)
         if found is not None:
             return dict(found)
+        if callable(getattr(kind, "__json__", None)):  # it says its form when it is asked, not before
+            return {}
         return {"type": "object"} if self.registry.forms[kind].kind == "block" else None
 
     def _open(self, schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:

@@ -51,7 +51,7 @@ def normalize_tool_result(
     try:
         promise = returns if isinstance(returns, Output) else _promise(returns, policy.registry)
         result = _normalized(value, policy, promise, mime_type)
-        return _kept(result, promise) if promise.schema is not None else result
+        return _kept(result, value, promise) if promise.schema is not None else result
     except SIGNALS:
         raise
     except BaseException as error:  # noqa: BLE001 - a value must not keep its request from being answered
@@ -251,14 +251,22 @@ def _passed(value: Any) -> Any:
 # Failures
 
 
-def _kept(result: Any, promise: Output) -> Any:
+def _kept(result: Any, value: Any, promise: Output) -> Any:
     """The result, or an error in its place if it breaks the schema that was promised for it."""
     if not isinstance(result, ToolResult) or result.isError:
         return result
     if not result.has_structured_content:
         return _broken("there is no structured content")
-    breach = promise.breach(result.data()) if result.notices else None
+    if not result.notices and (type(value) is promise.trusted or _holds(value, promise)):
+        return result
+    breach = promise.breach(result.data())
     return _broken(breach) if breach else result
+
+
+def _holds(value: Any, promise: Output) -> bool:
+    """Whether a value that is sent as it stands keeps its promise; this saves reading the result back."""
+    kind = type(value)
+    return kind in _DATA and not (kind is dict and "content" in value) and promise.holds(value)
 
 
 def _broken(reason: str) -> ToolResult:
