@@ -150,11 +150,14 @@ def test_request_ids_do_not_repeat() -> None:
 
 
 def test_status_follows_the_reply() -> None:
-    """A whole answer is a success, an incomplete one partial, a failed one an error."""
+    """A whole answer is a success, an incomplete one partial, even if nobody says why, a failed one an error."""
     said = [reply(), Reply.empty(**STAMPS), Reply.partial([], "one source is down", **STAMPS)]
     said += [Reply.blocked({}, "waiting", **STAMPS), Reply.failed("UNAVAILABLE", **STAMPS)]
     told = [DIALECT.encode(one)["_metadata"]["status"] for one in said]
     assert told == ["success", "success", "partial", "partial", "error"]
+    unexplained = {**whole(), "_metadata": {**whole()["_metadata"], "status": "partial"}, "warnings": []}
+    DIALECT.validate(unexplained)
+    assert aerogram.read(unexplained).status == "partial"
 
 
 @rows("KNW-PAGE-", column="field")

@@ -1,0 +1,128 @@
+"""What the documents promise of a search, asked of a knowledge server that runs as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastmcp
+import pytest
+
+import aerogram
+from aerogram.negotiation import EXTENSION
+from aerogram.tokens import counter_named
+from contracts.document_examples import Example, example
+from contracts.requirement_rows import Requirement, rows
+from serving import Served, serving
+
+TOKENS = counter_named("o200k_base")
+JWT = """# JWT Guide
+
+## Implementation
+
+JWT authentication is stateless: the token that the caller sends carries who it is, and the service checks the
+signature of the token and nothing else. No session is stored, and any service that knows the key can check it.
+
+## Expiry
+
+A token for JWT authentication expires after fifteen minutes.
+"""
+OAUTH = "# OAuth Guide\n\nOAuth lets an application act for its user without knowing the password of the user.\n"
+KINDS = ["COMPANY"] * 50 + ["PERSON"] * 25 + ["PRODUCT"] * 10
+GRAPH = {
+    "entities": [
+        {"id": "e_001", "name": "Acme Corporation", "type": "COMPANY", "updated": "2025-11-09"},
+        *(
+            {"id": f"e_{place:03}", "name": f"{kind.title()} of Acme {place}", "type": kind, "vendor_id": "e_001"}
+            for place, kind in enumerate(KINDS[1:], 2)
+        ),
+    ],
+    "relationships": [
+        {"id": f"r_{n:03}", "source": "e_001", "target": f"e_{n + 1:03}", "type": "PARTNER" if n < 16 else "COMPETITOR"}
+        for n in range(1, 26)
+    ],
+}
+"""A vendor of the size that the document shows: 85 entities and 25 relationships."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server over guides, notes and a vendor."""
+    folder: Path = tmp_path_factory.mktemp("documents")
+    texts = {"security/jwt.md": JWT, "security/oauth.md": OAUTH, "vendors.json": json.dumps(GRAPH)}
+    notes = {f"notes/{n}.md": f"# Note {n}\n\nThe authentication of door {n} was tested.\n" for n in range(25)}
+    for name, text in {**texts, **notes}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    with serving(tmp_path_factory.mktemp("served") / "index", documents=folder) as server:
+        yield server
+
+
+def call(served: Served, tool: str, arguments: dict[str, Any], dialect: str = "knowledge-1.0") -> dict[str, Any]:
+    """The body that a tool answers with, in the dialect that was asked for."""
+
+    async def called() -> Any:
+        async with fastmcp.Client(served.mcp) as client:
+            return await client.call_tool(tool, arguments, meta={EXTENSION: {"dialect": dialect}})
+
+    body = asyncio.run(called()).structured_content
+    assert aerogram.validate(body).name == dialect
+    return dict(body)
+
+
+def run(shown: Example, served: Served) -> dict[str, Any]:
+    """Run code of the document whose `semantic_search` is the server's tool."""
+    space: dict[str, Any] = {"semantic_search": lambda **asked: call(served, "semantic_search", asked)}
+    exec(compile(shown.completed_text(), shown.id, "exec", dont_inherit=True), space)
+    return space
+
+
+def test_the_two_pages_of_the_second_usage_example_follow_each_other(served: Served) -> None:
+    """Twenty identifiers, then the rest, none of them twice."""
+    space = run(example("knowledge-code-two-pages"), served)
+    first, second = space["page1"], space["page2"]
+    ranks = [row["rank"] for page in (first, second) for row in page["results"]]
+    assert (len(first["results"]), first["pagination"]["has_more"]) == (20, True)
+    assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > 20
+    assert len({row["chunk_id"] for page in (first, second) for row in page["results"]}) == len(ranks)
+
+
+def test_the_filtered_search_of_the_third_usage_example_shows_only_its_fields(served: Served) -> None:
+    """Rows have the fields that were asked for, as the example shows."""
+    found = run(example("knowledge-code-fields"), served)["response"]["results"]
+    shown = example("knowledge-fields-response").value()["results"]
+    assert {frozenset(row) for row in found} == {frozenset(shown[0])}
+    assert found[0]["source_file"] == "security/oauth.md"
+
+
+def test_the_explanation_names_the_tier_and_what_matched(served: Served) -> None:
+    """The best is of the top tier, the last a weak match, and each says whether words or meaning matched."""
+    asked = {"query": "JWT authentication", "response_mode": "full", "page_size": 50}
+    told = [row["ranking"]["explanation"].split(": ") for row in call(served, "semantic_search", asked)["results"]]
+    tiers = [tier for tier, _ in told]
+    assert (tiers[0], tiers[-1]) == ("Top-tier result", "Weak match")
+    assert list(dict.fromkeys(tiers)) == ["Top-tier result", "High relevance", "Moderate match", "Weak match"]
+    assert all("semantic" in reason or "keyword" in reason for _, reason in told)
+    assert "keyword" in told[0][1]
+
+
+@rows("KNW-MODE-", column="vendor_mode")
+def test_vendor_cost(row: Requirement, served: Served) -> None:
+    """A vendor of the documented size stays within the mark of each mode."""
+    asked = {"vendor_name": "Acme Corporation", "response_mode": row["vendor_mode"]}
+    vendor = call(served, "find_vendor_info", asked)["results"]
+    assert vendor["vendor_name"] == "Acme Corporation"
+    assert TOKENS.count(json.dumps(vendor, separators=(",", ":"), ensure_ascii=False)) <= row["most_tokens"]
+
+
+def test_the_suggested_actions_of_a_search_give_their_follow_ups_as_they_stand(served: Served) -> None:
+    """Each names a tool that takes its arguments: the texts of the best results, and a digest of the best document."""
+    found = call(served, "semantic_search", {"query": "JWT authentication"}, "standard-v2")
+    fetch, condense = found["suggested_actions"]
+    chunks = call(served, fetch["tool"], fetch["args"], "standard-v2")["results"]
+    assert [row["chunk_id"] for row in chunks] == [row["chunk_id"] for row in found["results"][: len(chunks)]] != []
+    [digest] = call(served, condense["tool"], condense["args"], "standard-v2")["results"]
+    assert "JWT" in json.dumps(digest)

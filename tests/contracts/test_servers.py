@@ -1,0 +1,196 @@
+"""What the documents promise of the tools of a server, asked of a real server of each framework by its own client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import aerogram
+from aerogram import Notice, Page, RateLimit, Reply, Telemetry
+from aerogram.archive import Archive
+from aerogram.digest import Digester, Policy, digest_many, reply_of
+from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.negotiation import EXTENSION
+from aerogram.testing import assert_success
+from tool_servers import ROWS, Talk, build, talk
+
+FERRY = "The ferry to Holm leaves at noon. A ticket costs three crowns. Bicycles travel free. " * 4
+QUERY = "What does a ticket cost?"
+
+frameworks = pytest.mark.parametrize("framework", ["fastmcp", "sdk"])
+
+
+@asynccontextmanager
+async def asking(framework: str, *handlers: Callable[..., Any], **settings: Any) -> AsyncIterator[Talk]:
+    """A client of a server that has these handlers beside its own."""
+    server, _ = build(framework, **settings)
+    for handler in handlers:
+        (server.tool if framework == "fastmcp" else server.add_tool)(handler)
+    async with talk(framework, server, "auto") as client:
+        yield client
+
+
+async def digested(digester: Digester, **sources: str | bytes) -> Reply[Any]:
+    return reply_of(await digest_many(digester, sources, QUERY))
+
+
+# --- one shape -------------------------------------------------------------------------------------------------------
+
+SUCCEED: list[tuple[str, dict[str, Any]]] = [
+    ("rows", {}),
+    ("divide", {"dividend": 9, "divisor": 2}),
+    ("task", {"task_id": "t1"}),
+    ("odd_values", {}),
+    ("unannounced", {}),
+    ("partial", {}),
+    ("server", {}),
+]
+FAIL: list[tuple[str, dict[str, Any]]] = [
+    ("task", {"task_id": "missing"}),
+    ("task", {"task_id": "busy"}),
+    ("divide", {"dividend": 1, "divisor": 0}),
+    ("divide", {"dividend": 1, "divisor": "two"}),
+    ("divide", {}),
+]
+
+
+@frameworks
+async def test_every_tool_answers_in_one_shape(framework: str) -> None:
+    """Values, objects, finished results, replies, declared and unexpected failures, wrong arguments."""
+    async with asking(framework) as server:
+        for name, arguments in (*SUCCEED, *FAIL):
+            result = await server.call(name, arguments)
+            body, fails = result.structured_content, (name, arguments) in FAIL
+            assert aerogram.validate(body).name == "response-v2", (name, arguments)
+            assert list(body) == ["success", "data", "error", "meta"], (name, arguments)
+            assert (body["success"], result.is_error) == (not fails, fails), (name, arguments)
+
+
+def everything() -> Reply[list[dict[str, Any]]]:
+    """A reply that declares what a handler can declare."""
+    return Reply.partial(
+        ROWS[:2],
+        Notice.of("STALE_CACHE", cache_age_seconds=7200),
+        page=Page("abc", True, 3, 2),
+        rate_limit=RateLimit(100, 5, "2099-01-01T00:00:00Z"),
+        telemetry=Telemetry(duration_ms=45),
+    )
+
+
+@frameworks
+async def test_fixtures_can_check_the_version_and_each_declared_key(framework: str) -> None:
+    """The version in the meta of every tool, what a handler declares, what a budget adds; and they can fail."""
+    async with asking(framework, everything, budget=2_000) as server:
+        declared, fitted = await server.call("everything"), await server.call("rows")
+    keys = {"warnings", "warning_details", "pagination", "rate_limit", "telemetry", "request_id"}
+    assert keys <= declared.structured_content["meta"].keys()
+    fidelity = {"content_fidelity", "content_fidelity_schema_version", "content_archive_hashes"}
+    assert fidelity <= fitted.structured_content["meta"].keys()
+    for result in (declared, fitted):
+        assert result.structured_content["meta"]["version"] == "response-v2"
+        assert_success(result, dialect="response-v2")
+        result.structured_content["meta"]["version"] = "response-v1"
+        with pytest.raises(AssertionError):
+            assert_success(result, dialect="response-v2")
+
+
+@frameworks
+async def test_the_old_shape_is_for_those_who_ask_for_it_or_whose_flag_says_so(framework: str) -> None:
+    """Asked for, where a server offers it, and with the flag off the payload alone; else the envelope."""
+    flags, asked = Flags(RESPONSE_CONTRACT_V2), {EXTENSION: {"dialect": "bare"}}
+    async with asking(framework, offers=["bare"], flags=flags) as server:
+        usual = await server.call("task", {"task_id": "t1"})
+        wanted = await server.call("task", {"task_id": "t1"}, asked)
+        flags.switch(RESPONSE_CONTRACT_V2.name, on=False)
+        switched = await server.call("task", {"task_id": "t1"})
+    assert usual.structured_content["meta"]["version"] == "response-v2"
+    assert wanted.structured_content == switched.structured_content == {"task_id": "t1", "done": False}
+
+
+# --- the way back ----------------------------------------------------------------------------------------------------
+
+
+@frameworks
+async def test_the_hash_and_the_dropped_ids_bring_back_what_was_left_out(framework: str) -> None:
+    """Both are taken from the meta as they stand and given to the retrieval tool."""
+    names = [{"id": f"item-{place}", "place": place} for place in range(300)]
+
+    def listed() -> list[dict[str, Any]]:
+        return names
+
+    async with asking(framework, listed, budget=2_000) as server:
+        meta = (await server.call("listed")).structured_content["meta"]
+        dropped = meta["dropped_content_ids"][:3]
+        by_hash = await server.call("retrieve", {"hash": meta["content_archive_hashes"]["data"], "page_size": 5})
+        by_ids = await server.call("retrieve", {"ids": dropped})
+    assert meta["content_fidelity"] != "full"
+    assert by_hash.structured_content["data"]["results"] == names[:5]
+    assert by_ids.structured_content["data"]["results"] == [row for row in names if row["id"] in dropped] != []
+
+
+@frameworks
+async def test_a_suggested_action_gives_its_follow_up_as_it_stands(framework: str) -> None:
+    """The action in a fitted reply is called with exactly its arguments, and gives the rows that were cut."""
+    async with asking(framework, dialect="standard-v2", budget=3_000) as server:
+        fitted = (await server.call("rows")).structured_content
+        [action] = fitted["suggested_actions"]
+        followed = (await server.call(action["tool"], action["args"])).structured_content
+    assert fitted["results"][0] != ROWS[0]
+    assert followed["results"][:5] == ROWS[:5]
+
+
+@frameworks
+async def test_stored_content_that_does_not_match_its_hash_is_an_integrity_error(framework: str, tmp_path: Any) -> None:
+    """A file of the archive is changed behind the back of a running server."""
+    async with asking(framework, dialect="standard-v2", budget=2_000, archive=Archive.at(tmp_path)) as server:
+        fitted = aerogram.read((await server.call("rows")).structured_content)
+        digest = fitted.fidelity.archive_hashes["data"]
+        [file] = tmp_path.rglob(f"*{digest.removeprefix('sha256:')}*.json")
+        file.write_text(file.read_text().replace("Row 7", "Row 8"))
+        result = await server.call("retrieve", {"hash": digest})
+    error = result.structured_content["error"]
+    assert (result.is_error, error["code"], error["retryable"]) == (True, "INTEGRITY_ERROR", True)
+
+
+# --- warnings that nobody wrote --------------------------------------------------------------------------------------
+
+
+async def details_of(framework: str, handler: Callable[..., Any]) -> list[dict[str, Any]]:
+    """The warning details of a handler's reply as a client gets them."""
+    async with asking(framework, handler) as server:
+        body = (await server.call(handler.__name__)).structured_content
+    assert body["success"] is True
+    return list(body["meta"].get("warning_details", ()))
+
+
+@frameworks
+async def test_parts_that_failed_are_warned_of(framework: str) -> None:
+    """Two sources are digested; where one cannot be read, the reply succeeds and names it."""
+
+    async def one_fails() -> Reply[Any]:
+        return await digested(Digester(Policy(mode="always")), good=FERRY, bad=bytes(100))
+
+    async def none_fails() -> Reply[Any]:
+        return await digested(Digester(Policy(mode="always")), good=FERRY, other=FERRY)
+
+    [detail] = await details_of(framework, one_fails)
+    assert (detail["code"], detail["severity"]) == ("PARTIAL_FAILURE", "warning")
+    assert detail["context"]["failed_sources"] == ["bad"]
+    assert await details_of(framework, none_fails) == []
+
+
+@frameworks
+async def test_a_fallback_is_told(framework: str) -> None:
+    """Where the writer of summaries fails, the text itself answers, and the reply says so."""
+
+    def fails(_: Any) -> Any:
+        raise TimeoutError
+
+    async def falls_back() -> Reply[Any]:
+        return await digested(Digester(Policy(mode="always"), writer=fails), good=FERRY)
+
+    [detail] = await details_of(framework, falls_back)
+    assert (detail["code"], detail["severity"]) == ("FALLBACK_USED", "info")
