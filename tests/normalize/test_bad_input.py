@@ -145,6 +145,14 @@ class PanickingError(Exception):
         raise Panic
 
 
+class Rows:
+    """It breaks off after its first item."""
+
+    def __iter__(self) -> Iterator[int]:
+        yield 1
+        raise RuntimeError
+
+
 class FalseBlock:
     def __block__(self) -> Any:
         return {"type": "text"}
@@ -207,6 +215,32 @@ def test_interrupts_and_cancellations_are_not_taken_for_failures(signal: type[Ba
     for value in (Interrupted(), {"a": Interrupted()}):
         with pytest.raises(signal):
             normalize_tool_result(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        (Recursing(), "the top"),
+        ({"a": [1, HostileIter()]}, "/a/1"),
+        ({"a": [1, Panicking()], "b": Panicking()}, "/a/1"),
+        ({"a": Rows()}, "/a"),
+    ],
+    ids=["top", "inside", "twice", "breaks off"],
+)
+def test_value_that_cannot_be_read_is_told_to_the_log_once(caplog, value: Any, place: str):
+    """With its place and its trace, for the author of the server; the caller is not sent to look for an id."""
+    caplog.set_level(logging.WARNING, "aerogram")
+    result = normalize_tool_result(value)
+    (record,) = caplog.records
+    assert record.name == "aerogram" and place in record.getMessage() and record.exc_info
+    assert "request id" not in result.to_bytes(1).decode()
+
+
+def test_broken_promise_is_told_to_the_log(caplog):
+    caplog.set_level(logging.WARNING, "aerogram")
+    result = normalize_tool_result(["a"], returns=list[int])
+    assert ["/0" in record.getMessage() for record in caplog.records] == [True]
+    assert "request id" not in result.to_bytes(1).decode() and "log" in result.content[0]["text"]
 
 
 def test_error_at_the_top_names_the_type():

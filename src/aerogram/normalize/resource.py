@@ -15,7 +15,7 @@ from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.result import notices_body, read_json, response_start
-from aerogram.normalize.signals import SIGNALS
+from aerogram.normalize.signals import SIGNALS, tell_log
 from aerogram.normalize.values import encode
 from aerogram.normalize.walk import Unreadable
 from aerogram.reply import Notice
@@ -117,6 +117,7 @@ def normalize_resource_payload(
     except (Exception, *SIGNALS):
         raise
     except BaseException as error:  # what is no `Exception` would end the server
+        tell_log("the payload of %s cannot be read", reading.uri, error=error)
         raise Unreadable(f"the payload of {reading.uri} cannot be read") from error
     return ResourceResult(
         contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=_roomy(policy)

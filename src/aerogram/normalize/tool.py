@@ -24,9 +24,10 @@ from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult, read_json, text_block, text_content
-from aerogram.normalize.signals import SIGNALS
+from aerogram.normalize.signals import SIGNALS, tell_log
 from aerogram.normalize.stream import Drained, drain, settle
 from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
+from aerogram.normalize.walk import ASK_THE_OPERATOR
 from aerogram.reply import Notice, Problem
 
 __all__ = ["is_finished", "normalize_tool_result"]
@@ -270,7 +271,9 @@ def _holds(value: Any, promise: Output) -> bool:
 
 
 def _broken(reason: str) -> ToolResult:
-    return ToolResult.failed(Problem.of("INTERNAL_ERROR", f"the result breaks its output schema: {reason}"))
+    tell_log("a result breaks its output schema: %s", reason)
+    words = f"the result breaks its output schema: {reason}"
+    return ToolResult.failed(Problem.of("INTERNAL_ERROR", words, retry="no", remediation=ASK_THE_OPERATOR))
 
 
 def _safe_problem(error: BaseException) -> Problem:
@@ -281,7 +284,9 @@ def _safe_problem(error: BaseException) -> Problem:
     except SIGNALS:
         raise
     except BaseException:  # noqa: BLE001 - an exception whose own methods raise
-        return Problem.of("INTERNAL_ERROR", f"{type(error).__name__} at the top cannot be read")
+        tell_log("an exception of type %s was returned or raised, and cannot be read", type(error).__name__)
+        words = f"{type(error).__name__} at the top cannot be read"
+        return Problem.of("INTERNAL_ERROR", words, remediation=ASK_THE_OPERATOR)
 
 
 def _group_problem(group: BaseExceptionGroup[Any]) -> Problem:

@@ -17,10 +17,10 @@ from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
 from aerogram.normalize.models import Withheld, is_model, shown_fields
 from aerogram.normalize.policy import Policy
-from aerogram.normalize.signals import SIGNALS
+from aerogram.normalize.signals import SIGNALS, tell_log
 from aerogram.reply import Notice
 
-__all__ = ["TooLarge", "Unreadable", "Walk"]
+__all__ = ["ASK_THE_OPERATOR", "TooLarge", "Unreadable", "Walk"]
 
 _EXACT_INTEGER = 2**53
 _LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
@@ -31,8 +31,14 @@ _OBJECT_COST = 64
 _MEDIA = frozenset(("image", "audio", "resource"))
 
 
+ASK_THE_OPERATOR = "Calling again will not help; the server's log says more, for whoever runs it."
+
+
 class Unreadable(ReplyError):
     """A value cannot be written, nor named: its own methods raise."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, remediation=ASK_THE_OPERATOR)
 
 
 class TooLarge(TokenLimitExceeded):
@@ -47,6 +53,7 @@ class Walk:
         self.notices: list[Notice] = []
         self.media: list[dict[str, Any]] = []
         self.is_odd = False
+        self._is_logged = False
         self.has_listed_block = False
         self._mappings = 0
         self._path: list[str] = []
@@ -227,6 +234,9 @@ class Walk:
         except BaseException as error:
             if not count:
                 raise
+            tell_log(
+                "a returned iterator at %s broke off after %s items", _pointer(self._path), str(count), error=error
+            )
             self._note("PARTIAL_FAILURE", f"it broke off after {count:,} items: {_described(error)}", value)
             return _END
 
@@ -261,6 +271,10 @@ class Walk:
 
     def _unreadable(self, value: Any, error: BaseException) -> Any:
         reason = f"it cannot be read: {_described(error)}"
+        if not self._is_logged:
+            self._is_logged = True
+            where = _pointer(self._path) or "the top"
+            tell_log("a returned value of type %s at %s cannot be read", _type_name(value), where, error=error)
         if not self._path:
             raise Unreadable(f"the value of type {_type_name(value)} at the top: {reason}") from error
         self._note("PARTIAL_FAILURE", reason, value)
