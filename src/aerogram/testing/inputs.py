@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from aerogram.errors import MissingExtra
+from aerogram.jsontext import dumps, loads
 
 __all__ = ["example_of", "explain_mismatch", "spoiled"]
 
@@ -103,11 +105,17 @@ def _definitions(root: Schema) -> dict[str, Any]:
 def explain_mismatch(schema: Schema, value: Any) -> str | None:
     """What about a value a JSON Schema forbids, or None."""
     try:
+        error = next(_validator(dumps(dict(schema))).iter_errors(value), None)
+    except ValueError as broken:  # not a schema at all
+        return f"the schema itself is broken: {broken}"
+    return None if error is None else f"at /{'/'.join(map(str, error.instance_path))}: {error.message}"
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: bytes) -> Any:
+    """The validator of a schema; most answers of a server are checked against the same few."""
+    try:
         import jsonschema_rs
     except ImportError:
         raise MissingExtra("schema", "jsonschema-rs") from None
-    try:
-        error = next(jsonschema_rs.iter_errors(dict(schema), value), None)
-    except (jsonschema_rs.ValidationError, ValueError) as broken:  # not a schema at all
-        return f"the schema itself is broken: {broken}"
-    return None if error is None else f"at /{'/'.join(map(str, error.instance_path))}: {error.message}"
+    return jsonschema_rs.validator_for(loads(schema))
