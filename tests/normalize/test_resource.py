@@ -13,7 +13,7 @@ from mcp.types import BlobResourceContents, ReadResourceResult, TextResourceCont
 from PIL import Image
 from pydantic import AnyUrl, BaseModel
 
-from aerogram.errors import ContractError, NotFound, ReplyError, TokenLimitExceeded
+from aerogram.errors import ContractError, Forbidden, NotFound, ReplyError, TokenLimitExceeded
 from aerogram.normalize import Block, Policy, ResourceResult, normalize_resource_payload
 
 URI = "data://thing"
@@ -117,6 +117,30 @@ def test_file_is_text_when_it_is_text(tmp_path: Path):
 def test_file_that_is_not_there_is_not_found(tmp_path: Path):
     with pytest.raises(NotFound):
         read(tmp_path / "none")
+
+
+class Barred(type(Path())):
+    """A file of somebody else."""
+
+    def open(self, *_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied", str(self))
+
+
+def _paths(folder: Path) -> list[Path]:
+    (folder / "loop").symlink_to(folder / "loop")
+    (folder / "plain").write_text("a")
+    return [Barred(folder), folder, folder / "loop", folder / ("x" * 300), folder / "plain" / "b", folder / "nul\0"]
+
+
+def test_file_that_cannot_be_read_does_not_say_where_it_is(tmp_path: Path, caplog):
+    """The path is the server's own business; its log has it."""
+    for path in _paths(tmp_path):
+        caplog.clear()
+        with pytest.raises((NotFound, Forbidden)) as raised:
+            read(path)
+        assert str(tmp_path) not in str(raised.value) and URI in str(raised.value)
+        assert raised.value.__cause__ is None and caplog.records[0].exc_info
+        assert isinstance(raised.value, Forbidden) is isinstance(path, Barred)
 
 
 def test_payload_over_the_limit_is_refused_before_it_is_read_whole(tmp_path: Path):

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from aerogram.errors import ContractError, MissingExtra, NotFound, TokenLimitExceeded
+from aerogram.errors import ContractError, Forbidden, MissingExtra, NotFound, TokenLimitExceeded
 from aerogram.normalize.blocks import is_contents, sniff
+from aerogram.normalize.foreign import RESOURCE, is_foreign_result
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.result import notices_body, read_json, response_start
@@ -107,7 +108,7 @@ def normalize_resource_payload(
     result object of an MCP package is given back as the same object. A payload that
     cannot be sent raises, as a resource handler would: reading has no error result.
     """
-    if isinstance(value, ResourceResult) or _is_foreign_result(type(value)):
+    if isinstance(value, ResourceResult) or is_foreign_result(type(value), RESOURCE):
         return value
     if isinstance(value, BaseException):
         raise value
@@ -200,7 +201,11 @@ class _Reading:
         try:
             with path.open("rb") as file:
                 return self._read(file, path.name)
-        except (FileNotFoundError, IsADirectoryError):
+        except PermissionError as error:
+            tell_log("the file behind %s may not be read", self.uri, error=error)
+            raise Forbidden(f"the file behind {self.uri} may not be read") from None
+        except (OSError, ValueError) as error:  # their words have the path in them, which is the server's own
+            tell_log("the file behind %s cannot be read", self.uri, error=error)
             raise NotFound(f"there is no file behind {self.uri}") from None
 
     def _read(self, file: Any, name: str | None) -> dict[str, Any]:
@@ -259,10 +264,3 @@ def _is_whole(value: Any) -> bool:
 def _is_sdk_contents(value: Any) -> bool:
     sdk = sys.modules.get("mcp_types")
     return sdk is not None and isinstance(value, (sdk.TextResourceContents, sdk.BlobResourceContents))
-
-
-def _is_foreign_result(kind: type) -> bool:
-    sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get("fastmcp.resources.base")
-    if sdk is not None and issubclass(kind, sdk.Result):
-        return True
-    return fastmcp is not None and issubclass(kind, fastmcp.ResourceResult)

@@ -8,7 +8,6 @@ content.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -19,6 +18,7 @@ import orjson
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
+from aerogram.normalize.foreign import TOOL, is_foreign_result
 from aerogram.normalize.forms import base64_size
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
@@ -86,7 +86,7 @@ def _special(value: Any, policy: Policy, promise: Output, mime_type: str | None)
         return _binary(value, sniff(value) if mime_type == "auto" else mime_type, policy)
     if type(value) is tuple and len(value) == PAIR and is_structure(type(value[1])):
         return _pair(value[0], value[1], policy, promise)
-    if issubclass(type(value), ToolResult) or _is_foreign_result(type(value)):
+    if issubclass(type(value), ToolResult) or is_foreign_result(type(value), TOOL):
         return _passed(value)
     return _formed(value, policy, promise)
 
@@ -225,15 +225,7 @@ def _is_result(value: Mapping[str, Any]) -> bool:
 
 def is_finished(value: Any) -> bool:
     """Whether a handler has made a whole result itself: ours, or one of an MCP package."""
-    return isinstance(value, ToolResult) or _is_foreign_result(type(value))
-
-
-def _is_foreign_result(kind: type) -> bool:
-    """Whether a class is a result of an MCP package that the caller has imported."""
-    sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get("fastmcp.tools.base")
-    if sdk is not None and issubclass(kind, sdk.Result):
-        return True
-    return fastmcp is not None and issubclass(kind, fastmcp.ToolResult)
+    return isinstance(value, ToolResult) or is_foreign_result(type(value), TOOL)
 
 
 def _passed(value: Any) -> Any:

@@ -30,8 +30,8 @@ _CONTAINER_COST = 32  # what the careful way takes per container: it bounds time
 _OBJECT_COST = 64
 _MEDIA = frozenset(("image", "audio", "resource"))
 
-
-ASK_THE_OPERATOR = "Calling again will not help; the server's log says more, for whoever runs it."
+ASK_THE_OPERATOR = "This is for whoever runs the server to mend; its log says more."
+"""What a caller can do about a value that the server cannot send."""
 
 
 class Unreadable(ReplyError):
