@@ -156,6 +156,15 @@ def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp
         assert search(server, "mill").data[0]["source_file"] == "mill.md"
         assert httpx.get(f"{server.address}/v1/health/deep", timeout=30).json()["status"] == "ok"
 
+        (index / "archive").rename(tmp_path / "archive")
+        (index / "archive").write_text("in the way", encoding="utf-8")
+        ill = get(server, "/v1/health/deep")
+        assert (ill.status, ill.data["status"], ill.data["checks"]["archive"]["status"]) == (
+            "partial",
+            "degraded",
+            "failing",
+        )
+
         index.rename(tmp_path / "elsewhere")
         (documents / "quay.md").write_text("# Quay\n\nThe quay is repaired in May.\n", encoding="utf-8")
         with serving(index, documents=documents) as other:

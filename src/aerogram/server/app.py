@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from aerogram.archive import Archive
 from aerogram.contract import Contract
-from aerogram.errors import MissingExtra
 from aerogram.knowledge.results import KINDS
 from aerogram.limits import Limits
 from aerogram.server.gate import needs_keys
@@ -45,11 +44,9 @@ def build_contract(library: Library, settings: Settings, keys: Keys) -> Contract
 
 def build_app(library: Library, contract: Contract, settings: Settings, keys: Keys) -> App:
     """The whole application, guarded."""
-    try:
-        from aerogram.server.routes import build_routes
-        from aerogram.server.tools import build_tools
-    except ImportError as error:
-        raise MissingExtra("server", error.name or "fastapi") from error
+    from aerogram.server.routes import build_routes
+    from aerogram.server.tools import build_tools
+
     tools = build_tools(library, contract, principal=mcp_principal)
     # each request stands for itself, so that any of several servers can answer it
     mcp = tools.http_app(path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from aerogram.errors import MissingExtra
 from aerogram.knowledge.commands import _progress, _tell
 from aerogram.server.operation_commands import register_operation
 from aerogram.server.options import with_settings
@@ -41,6 +43,7 @@ def serve(
     file = flags.pop("config")
     given = {"documents": folders, "transport": "stdio" if stdio else None, **flags}
     settings = Settings.load(given, file=file)
+    _require_libraries()
     from aerogram.server.serve import serve as run
     from aerogram.server.serve import welcome
 
@@ -58,6 +61,12 @@ def serve(
             write_text(welcome(address, question))
 
         run(settings, progress=bar.enter_context(_progress()), told=told, ready=ready)
+
+
+def _require_libraries() -> None:
+    for name in ("fastapi", "fastmcp", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra("server", name)
 
 
 def _introduction(settings: Settings) -> str:

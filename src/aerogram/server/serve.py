@@ -132,10 +132,8 @@ def _shown(host: str) -> str:
 
 
 def _server(app: Any, settings: Settings) -> uvicorn.Server:
-    try:
-        import uvicorn
-    except ImportError:
-        raise MissingExtra("server", "uvicorn") from None
+    import uvicorn
+
     return uvicorn.Server(
         uvicorn.Config(
             app,
