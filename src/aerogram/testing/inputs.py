@@ -61,16 +61,15 @@ def _by_type(schema: Schema, root: Schema, depth: int) -> Any:
     if kind == "null":
         return None
     text = _TEXTS.get(schema.get("format", ""), "example")
-    return text.ljust(schema.get("minLength", 0), "e")[: schema.get("maxLength", len(text))] or text
+    return text.ljust(schema.get("minLength", 0), "e")[: schema.get("maxLength")]
 
 
-def _number(schema: Schema) -> int | float:
-    least = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
-    most = schema.get(
-        "maximum", schema.get("exclusiveMaximum", least + 1) - 1 if "exclusiveMaximum" in schema else least
-    )
-    found: int | float = min(max(least, 1), max(most, least))
-    return found
+def _number(schema: Schema) -> Any:
+    """The first of a few numbers that keeps the bounds."""
+    low, high = schema.get("exclusiveMinimum", 0), schema.get("exclusiveMaximum", 1)
+    bounds = (schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf"))
+    guesses = (1, *bounds, low + 1, high - 1, (low + high) / 2)
+    return next((one for one in guesses if one is not None and explain_mismatch(schema, one) is None), 1)
 
 
 def _preferred(options: list[Any]) -> Any:
