@@ -35,6 +35,7 @@ from aerogram.cache import Cache
 from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects import spoken
 from aerogram.dialects.extension import plain, restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
@@ -56,7 +57,7 @@ from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 from aerogram.telemetry import Observation, Observer
-from aerogram.tokens import Budget
+from aerogram.tokens import Budget, best_counter
 from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
@@ -188,7 +189,8 @@ class Contract:
         try:
             if isinstance(outcome, BaseException):
                 return self.heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
-            return self.heard(outcome if isinstance(outcome, Reply) else Reply(await settle(outcome, self.forms)))
+            said = outcome if isinstance(outcome, Reply) else spoken(outcome)
+            return self.heard(said or Reply(await settle(outcome, self.forms)))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return Heard(Reply.failed(problem_of(error, request_id=call.request_id)))
 
@@ -218,7 +220,7 @@ class Contract:
     async def conclude(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived."""
         try:
-            finished = await self._kept(self.finish(self.told(reply, call), call), call)
+            finished = self._counted(await self._kept(self.finish(self.told(reply, call), call), call), call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
             finished = self.completed(self.told(failure, call), call)
@@ -316,6 +318,16 @@ class Contract:
             resume=paged.resume,
             detail_first=detail_first,
         )
+
+    def _counted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        """The reply with its tokens counted, where its contract wants to know and nobody has counted yet."""
+        cost = reply.telemetry
+        if "tokens_estimated" not in self.speaker.needs or cost is None or cost.tokens_estimated:
+            return reply
+        budget = self.limit(call)
+        counter = budget.counter if budget is not None and budget.counter.unit == "tokens" else best_counter()
+        size = Sizer(self.speaker, self.channels, counter)(reply)
+        return reply.replace(telemetry=replace(cost, tokens_estimated=size, tokens_used=size))
 
     async def _kept(self, fitted: Fitted, call: Call) -> Reply[Any]:
         """The reply, once everything that it names is stored; honestly marked when it could not be."""

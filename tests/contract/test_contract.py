@@ -1,6 +1,7 @@
 """The one call that adapters make: any outcome in, one finished reply out."""
 
 import datetime as dt
+from dataclasses import asdict
 
 import orjson
 import pytest
@@ -10,6 +11,8 @@ from aerogram.archive import Archive
 from aerogram.cache import Cache
 from aerogram.contract import Call, Contract
 from aerogram.deprecation import Deprecations
+from aerogram.dialects.response_v2 import error_response, success_response
+from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.errors import NotFound, ReplyError
 from aerogram.limits import Limits, Plan
 from aerogram.normalize import Block, ToolResult
@@ -228,3 +231,28 @@ async def test_whatever_a_reply_carries_it_can_be_sent(outcome, name):
     reply = await contract.answer(outcome, Call(operation="odd"))
     channels = contract.render(reply)
     assert read(channels.text).said().keys() == reply.said().keys()
+
+
+@pytest.mark.parametrize("form", [asdict, lambda response: response, lambda response: response.to_dict()])
+async def test_a_body_that_a_handler_made_with_the_documented_helpers_is_not_wrapped_again(form):
+    failed = error_response("no spec", error_code="SPEC_NOT_FOUND", remediation="list them", request_id="req_1")
+    reply = await Contract().answer(form(failed), Call())
+    assert reply.problem.code == "SPEC_NOT_FOUND" and reply.request_id == "req_1"
+    fine = await Contract(dialect="standard-v2").answer(form(success_response({"a": 1}, warnings=["old"])), Call())
+    assert fine.data == {"a": 1} and fine.notices[0].message == "old"
+
+
+async def test_the_objects_of_other_contracts_are_understood_as_well():
+    rich = StandardResponse.rich([{"n": n} for n in range(6)], request_id="req_1")
+    assert (await Contract().answer(rich, Call())).data == rich.results
+
+
+async def test_data_that_only_looks_like_a_body_is_data():
+    for data in ({"success": True, "data": 1}, {"results": [1], "status": "fine"}, {"success": "yes"}):
+        assert (await Contract().answer(data, Call())).data == data
+
+
+async def test_a_contract_that_wants_tokens_gets_them_counted():
+    contract = Contract(dialect="knowledge-1.0", channels="text")
+    reply = await contract.answer(ROWS[:5], Call(operation="rows"))
+    assert abs(reply.telemetry.tokens_used - counted(contract, reply)) <= 10

@@ -83,6 +83,28 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     return target.encode(target.complete(reply, duration_ms=elapsed, tokens_estimated=tokens))
 
 
+def spoken(value: Any) -> Reply[Any] | None:
+    """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body."""
+    body = _body_of(value) if type(value).__module__.startswith(__name__) else value
+    if not isinstance(body, dict) or _SIGNS.isdisjoint(body):
+        return None
+    try:
+        return recognise(body).decode(body, lenient=False)
+    except ContractError:
+        return None
+
+
+_SIGNS = frozenset({"success", "results"})
+"""Members that every whole body in a contract's dialect has one of."""
+
+
+def _body_of(value: Any) -> Any:
+    for name in ("to_dict", "to_wire"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True) if hasattr(value, "model_dump") else None
+
+
 def parse(body: Any) -> Any:
     """JSON text parsed strictly; parsed JSON proven to be JSON."""
     if isinstance(body, (str, bytes, bytearray, memoryview)):

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import ValidationFailed
 from aerogram.identity import id_member
-from aerogram.shape.text import clip
+from aerogram.shape.text import clip, whole_characters
 
 __all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]
 
@@ -70,8 +70,13 @@ class RecordType:
 
 
 def snippet(name: str) -> Callable[[Record], str]:
-    """A field for `made`: the first 200 characters of another field."""
-    return lambda record: clip(str(record.get(name, "")), PREVIEW_CHARACTERS)
+    """A field for `made`: the first 200 characters of another field, whole characters and no mark."""
+
+    def beginning(record: Record) -> str:
+        text = str(record.get(name, ""))
+        return text[: whole_characters(text, PREVIEW_CHARACTERS)]
+
+    return beginning
 
 
 def allowed_mode(mode: str) -> Mode:

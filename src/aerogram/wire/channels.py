@@ -81,7 +81,9 @@ def summary_of(reply: Reply[Any], body: Any = None) -> str:
 
 def _headline(reply: Reply[Any], body: Any) -> str:
     if reply.problem is not None:
-        return reply.problem.user_message or reply.problem.message
+        error = body.get("error") if isinstance(body, dict) else None
+        told = error.get("user_message") if isinstance(error, dict) else None
+        return told or reply.problem.user_message or reply.problem.message
     status = body.get("status") if isinstance(body, dict) else None
     count = len(_items(reply.data))
     results = f"{count} result" if count == 1 else f"{count} results"
