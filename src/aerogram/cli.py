@@ -10,10 +10,11 @@ import importlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aerogram.errors import AerogramError, MissingExtra
-from aerogram.terminal import INTERRUPTED, fail
+from aerogram.reply import Problem
+from aerogram.terminal import INTERRUPTED, USAGE, fail, fail_with, one_line
 
 if TYPE_CHECKING:
     import typer
@@ -31,12 +32,15 @@ Exit codes:
 def main() -> None:
     """Run the program on the arguments it was started with."""
     try:
-        program()(prog_name="aerogram")
+        # a program that asked for JSON is told of its wrong call by us, a person by typer
+        sys.exit(program()(prog_name="aerogram", standalone_mode=not _wants_json()))
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except (AerogramError, OSError, MemoryError, RecursionError) as error:
         _fail(error)
     except Exception as error:
+        if hasattr(error, "format_message"):
+            _misused(error)
         if os.environ.get("AEROGRAM_DEBUG"):
             raise
         _fail(AerogramError(f"internal error: {type(error).__name__}: {error} (AEROGRAM_DEBUG=1 shows the trace)"))
@@ -71,4 +75,19 @@ def command_modules() -> list[str]:
 
 
 def _fail(error: Exception) -> NoReturn:
-    fail(error, as_json="--json" in sys.argv[1:])
+    fail(error, as_json=_wants_json())
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _misused(error: Any) -> NoReturn:
+    """A call that typer refuses, as a problem body."""
+    context = getattr(error, "ctx", None)
+    hint = f"Call {context.command_path} --help to see how it is used." if context is not None else None
+    problem = Problem.of("VALIDATION_ERROR", one_line(error.format_message()), remediation=hint)
+    try:
+        fail_with(problem, USAGE)
+    except OSError as unwritable:
+        fail(unwritable, as_json=False)

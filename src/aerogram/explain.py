@@ -24,8 +24,11 @@ class Explanation:
     code: str
     error: ErrorCode | None
     warning: WarningCode | None
-    said_as: Mapping[str, str]
-    """For an error: the code that a client reads in each dialect which knows nothing of Aerogram."""
+
+    @property
+    def said_as(self) -> Mapping[str, str]:
+        """For an error: the code that a client reads in each dialect which knows nothing of Aerogram."""
+        return _said_as(self.code) if self.error is not None else {}
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON data."""
@@ -47,13 +50,13 @@ def explain(code: str) -> Explanation:
     if error is None and warning is None:
         near = difflib.get_close_matches(name, [*TABLE, *WARNINGS], n=1)
         raise UnknownCode(code, near[0] if near else None)
-    return Explanation(name, error, warning, _said_as(name) if error else {})
+    return Explanation(name, error, warning)
 
 
 def explain_all() -> list[Explanation]:
     """Every error, then every warning that is not an error as well; in the order of the tables."""
     names = [*TABLE, *(name for name in WARNINGS if name not in TABLE)]
-    return [Explanation(name, TABLE.get(name), WARNINGS.get(name), {}) for name in names]
+    return [Explanation(name, TABLE.get(name), WARNINGS.get(name)) for name in names]
 
 
 def _said_as(code: str) -> dict[str, str]:

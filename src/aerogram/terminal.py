@@ -28,9 +28,16 @@ _LONGEST_LINE = 2_000
 def read_input(file: str | None) -> bytes:
     """The bytes of a file, or of standard input when it is `-` or nothing."""
     if file in (None, "-"):
-        return _read_stdin()
+        return _filled(_read_stdin(), "standard input")
     with Path(str(file)).open("rb") as opened:
-        return _bounded(opened)
+        return _filled(_bounded(opened), str(file))
+
+
+def _filled(taken: bytes, name: str) -> bytes:
+    """Nothing is the commonest mistake in a pipe, and no parser has good words for it."""
+    if not taken or taken.isspace():
+        raise ContractError(f"{name} is empty; a JSON body is expected there")
+    return taken
 
 
 def _read_stdin() -> bytes:
@@ -75,12 +82,17 @@ def fail(error: Exception, *, as_json: bool) -> NoReturn:
     """End the program over an error that its input is to blame for."""
     if as_json:
         try:
-            write_json(dialect("problem").encode(Reply.failed(_problem(error))))
-            raise SystemExit(BAD_INPUT)
+            fail_with(_problem(error), BAD_INPUT)
         except OSError as unwritable:
             error = unwritable
     note(_message(error))
     raise SystemExit(BAD_INPUT)
+
+
+def fail_with(problem: Problem, exit_code: int) -> NoReturn:
+    """End the program with a problem body on standard output."""
+    write_json(dialect("problem").encode(Reply.failed(problem)))
+    raise SystemExit(exit_code)
 
 
 def note(text: str) -> None:
@@ -100,6 +112,8 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename is not None else ""
         return name + error.strerror
+    if isinstance(error, ContractError) and not error.pointer:  # "at the whole body" says nothing to a person
+        return f"{error.dialect}: {error.rule}" if error.dialect else error.rule
     return str(error) or type(error).__name__
 
 

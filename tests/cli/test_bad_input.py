@@ -78,6 +78,20 @@ def test_bad_input_in_json_mode_is_a_problem_body(aerogram, kind):
     library.validate(done.stdout, dialect="problem")
 
 
+@pytest.mark.parametrize("nothing", [b"", b" \n\t "])
+def test_empty_input_is_called_empty(aerogram, tmp_path, nothing):
+    """The commonest mistake in a pipe has its own words."""
+    file = tmp_path / "body.json"
+    file.write_bytes(nothing)
+    assert aerogram("validate", stdin=nothing).stderr.startswith(b"aerogram: standard input is empty;")
+    assert aerogram("validate", str(file)).stderr.startswith(f"aerogram: {file} is empty;".encode())
+
+
+def test_a_fault_of_the_whole_body_has_no_place(aerogram):
+    done = aerogram("validate", stdin=b"hello")
+    assert done.stderr == b"aerogram: not JSON: Expecting value at line 1, column 1\n"
+
+
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=200) | st.recursive(st.none() | st.text(), st.lists).map(lambda one: json.dumps(one).encode())

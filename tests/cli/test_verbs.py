@@ -137,6 +137,14 @@ def test_explain_without_a_code_lists_every_code(aerogram):
     assert {one["code"] for one in as_json} == set(TABLE) | set(WARNINGS)
 
 
+def test_the_list_of_codes_says_of_each_error_what_explaining_it_alone_says(aerogram):
+    listed = {one["code"]: one for one in json.loads(aerogram("explain", "--json").stdout)}
+    assert listed["RATE_LIMITED"] == json.loads(aerogram("explain", "RATE_LIMITED", "--json").stdout)
+    assert all(
+        one["error"]["said_as"].keys() >= {"response-v2", "standard-v2"} for one in listed.values() if one["error"]
+    )
+
+
 @pytest.mark.parametrize("spelling", ["RATE_LIMITED", "rate_limited", "Rate-Limited"])
 def test_explain_tells_what_to_do(aerogram, spelling):
     done = aerogram("explain", spelling)
@@ -191,6 +199,26 @@ def test_a_wrong_call_is_exit_code_two(aerogram, wrong):
     done = aerogram(*wrong)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (["translate", "--json"], "--to"),
+        (["translate", "--to", "latin", "--json"], "latin"),
+        (["validate", "--json", "--loudly"], "--loudly"),
+        (["explain", "--json", "--language", "la"], "la"),
+        (["sing", "--json"], "sing"),
+        (["verify", "--json"], "DIGEST"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else one,
+)
+def test_a_wrong_call_in_json_mode_is_a_problem_body_and_exit_code_two(aerogram, wrong, word):
+    done = aerogram(*wrong)
+    assert (done.returncode, done.stderr) == (2, b"")
+    library.validate(done.stdout, dialect="problem")
+    problem = json.loads(done.stdout)
+    assert word in problem["detail"] and "--help" in problem["remediation"]
 
 
 def test_help_in_a_pipe_is_plain_text(aerogram):
