@@ -25,5 +25,5 @@ def test_hybrid_search_is_ahead_of_each_of_its_halves(measured, other, measure):
     assert measured["hybrid"][measure] > measured[other][measure] + 0.05
 
 
-def test_five_results_have_the_answer_to_four_questions_of_five(measured):
-    assert measured["hybrid"][0] > 0.8
+def test_five_results_have_the_answer_to_three_questions_of_four(measured):
+    assert measured["hybrid"][0] > 0.75
