@@ -7,7 +7,8 @@ from, so that with enough pages nothing is out of reach at any budget.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import identify
+from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.modes import RecordType, allowed_mode
@@ -68,10 +70,10 @@ async def retrieve(
     tool: str = "retrieve",
     kind: RecordType | None = None,
 ) -> Paged:
-    """A page of archived content, for `fit` with `detail_first`."""
+    """A page of archived content, for `fit` with `detail_first`; `kind` declares what identifies its records."""
     pager = asked.pager(cursors, tool, principal)
     if asked.ids:
-        rows, missing = await _find(archive, asked, principal)
+        rows, missing = await _find(archive, asked, principal, kind)
         paged = _rows_page(rows, asked, pager, kind)
         return paged if not missing else Paged(_with_missing(paged.reply, missing), paged.resume)
     content = await archive.get(asked.hash or "", principal=principal)
@@ -128,16 +130,19 @@ def _text_page(text: str, asked: Retrieval, pager: Pager) -> Paged:
     return Paged(Reply.ok(text[offset:], page=page), lambda count: pager.seal(offset + count))
 
 
-async def _find(archive: Archive, asked: Retrieval, principal: str | None) -> tuple[list[Any], list[str]]:
+async def _find(
+    archive: Archive, asked: Retrieval, principal: str | None, kind: RecordType | None
+) -> tuple[list[Any], list[str]]:
     """The items with these ids, in this order, from one entry or from the newest that has them."""
     wanted = dict.fromkeys(map(str, asked.ids))
+    declared = kind.ids_only if kind is not None else ()
     found: dict[str, Any] = {}
     if asked.hash is not None:
-        found = _pick(await archive.get(asked.hash, principal=principal), wanted.keys(), asked.path)
+        found = _pick(await archive.get(asked.hash, principal=principal), wanted.keys(), asked.path, declared)
     else:
         count = 0
         async for content in archive.newest(principal=principal):
-            found = {**_pick(content, wanted.keys() - found.keys(), asked.path), **found}
+            found = {**_pick(content, wanted.keys() - found.keys(), asked.path, declared), **found}
             count += 1
             if len(found) == len(wanted) or count == SEARCHED_ENTRIES:
                 break
@@ -150,26 +155,35 @@ async def _find(archive: Archive, asked: Retrieval, principal: str | None) -> tu
     return [found[name] for name in wanted if name in found], [name for name in wanted if name not in found]
 
 
-def _pick(content: Content, wanted: Any, path: str) -> dict[str, Any]:
-    """The items of an entry by those of the wanted identifiers that it has."""
-    if content.kind != "json" or not any(name.startswith("#") or name.encode() in content.body for name in wanted):
+def _pick(content: Content, wanted: Set[str], path: str, declared: Sequence[str]) -> dict[str, Any]:
+    """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
+    if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
     found: dict[str, Any] = {}
-    for name, item in _named(_at(content.value(), path)):
+    for name, item in _named(_at(content.value(), path), declared):
         if name in wanted:
             found.setdefault(name, item)
+            if len(found) == len(wanted):
+                break
     return found
 
 
-def _named(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every item of every list inside a value, by its identifier or its position."""
-    if isinstance(value, list):
-        for position, item in enumerate(value):
-            yield identify(item) or f"#{position}", item
-            yield from _named(item)
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _named(inner)
+def _may_be_in(body: bytes, name: str) -> bool:
+    """Whether an entry can have an item of that name; a position is not written in it."""
+    return name.startswith("#") or dumps(name.encode("utf-8", "replace").decode())[1:-1] in body
+
+
+def _named(value: Any, declared: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Every item of every list inside a value, by its identifier or its position, those nearest to the top first."""
+    pending = deque([value])
+    while pending:
+        outer = pending.popleft()
+        if isinstance(outer, list):
+            for position, item in enumerate(outer):
+                yield identify(item, declared) or f"#{position}", item
+            pending.extend(outer)
+        elif isinstance(outer, dict):
+            pending.extend(outer.values())
 
 
 def _with_missing(reply: Reply[Any], missing: list[str]) -> Reply[Any]:

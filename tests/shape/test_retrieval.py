@@ -15,6 +15,7 @@ from aerogram.errors import InvalidCursor, InvalidFields, NotFound, ValidationFa
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import Fitted, fit
+from aerogram.shape.modes import RecordType
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Sizer
 
@@ -37,8 +38,8 @@ class Desk:
         await self.archive.put(*(left.content for left in fitted.leftovers), principal="ada")
         return fitted.reply
 
-    async def fetch(self, principal: str = "ada", **asked: Any) -> Reply[Any]:
-        paged = await retrieve(self.archive, self.cursors, Retrieval(**asked), principal=principal)
+    async def fetch(self, principal: str = "ada", kind: RecordType | None = None, **asked: Any) -> Reply[Any]:
+        paged = await retrieve(self.archive, self.cursors, Retrieval(**asked), principal=principal, kind=kind)
         return await self.send(paged.reply, resume=paged.resume, detail_first=True)
 
     async def walk(self, **asked: Any) -> list[Any]:
@@ -96,6 +97,40 @@ async def test_items_without_ids_come_back_by_position() -> None:
     data = [{"value": n / 3, "note": WORDS} for n in range(200)]
     reply = await desk.send(Reply.ok(data))
     assert (await desk.fetch(ids=["#7", "#199"], hash=hash_in(reply))).data == [data[7], data[199]]
+
+
+async def test_of_several_items_with_one_id_the_one_nearest_to_the_top_is_meant() -> None:
+    desk = Desk(900)
+    orders = [{"id": n, "lines": [{"id": line, "text": WORDS} for line in range(1, 5)]} for n in range(1, 40)]
+    reply = await desk.send(Reply.ok({"orders": orders}))
+    for asked in ({"ids": ["2"]}, {"ids": ["2"], "hash": hash_in(reply)}):
+        assert (await desk.fetch(**asked)).data == [orders[1]]
+    values = [[[n, n + 1], WORDS * 5] for n in range(40)]
+    reply = await desk.send(Reply.ok(values))
+    assert (await desk.fetch(ids=["#1"], hash=hash_in(reply))).data == [values[1]]
+
+
+async def test_the_suggestion_names_the_hash_together_with_the_ids() -> None:
+    reply = await Desk(1_200).send(Reply.ok({"findings": FINDINGS * 4}))
+    assert reply.notices[0].suggestion == "Call retrieve with the hash, or with the hash and ids"
+
+
+async def test_ids_of_a_declared_member_bring_their_items_back() -> None:
+    goods = RecordType(ids_only=["sku"], metadata=["sku"], preview=["sku"])
+    desk = Desk(1_200)
+    data = [{"id": n % 3, "sku": f"sku-{n}", "text": WORDS * 3} for n in range(400)]
+    reply = await desk.send(Reply.ok(data), kind=goods)
+    assert reply.fidelity is not None
+    assert reply.fidelity.dropped_ids
+    wanted = reply.fidelity.dropped_ids[:2]
+    assert [item["sku"] for item in (await desk.fetch(kind=goods, ids=wanted)).data] == list(wanted)
+
+
+@pytest.mark.parametrize("name", ["C:\\logs\\a.txt", 'say "hello"', "tab\there", "bell\x07", "naïve ☃"])
+async def test_an_id_that_json_escapes_brings_its_item_back(name: str) -> None:
+    desk = Desk()
+    await desk.send(Reply.ok([{"id": name, "text": WORDS}, *FINDINGS]))
+    assert (await desk.fetch(ids=[name])).data == [{"id": name, "text": WORDS}]
 
 
 async def test_ids_that_are_not_there_are_named() -> None:

@@ -145,8 +145,8 @@ class Account:
         if not self.hashes:
             return NOT_KEPT
         if self.retrieve is None:
-            return "Fetch the rest by its hash or id"
-        return f"Call {self.retrieve} with the hash, or with ids"
+            return "Fetch the rest by its hash, or by the hash and ids"
+        return f"Call {self.retrieve} with the hash, or with the hash and ids"
 
     def _retrieval(self) -> Action:
         name = DATA if DATA in self.hashes else next(iter(self.hashes))
