@@ -58,7 +58,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 from aerogram.telemetry import Observation, Observer
 from aerogram.tokens import Budget, best_counter
-from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
+from aerogram.wire.channels import Channels, Payload, Policy, Sizer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
 
@@ -72,10 +72,12 @@ _CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
 class Call:
     """What is known about one request: who asks for what, and how the reply is to be shaped.
 
-    A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy.
+    A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
+    data is sent when it is sent alone. `resource` tells operations of one name apart, such as routes.
     """
 
     operation: str = "unknown"
+    resource: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     request_id: str = field(default_factory=new_request_id)
     principal: str | None = None
@@ -86,6 +88,7 @@ class Call:
     cursor: str | None = None
     page_size: int | None = None
     schema: Mapping[str, Any] | None = None
+    payload: Payload | None = None
     allowance: Allowance | None = None
     started: float = field(default_factory=time.perf_counter)
 
@@ -174,7 +177,7 @@ class Contract:
             heard = await self.hear(produced[0], call)
             return _CONTENT if heard.media or heard.is_content else heard.reply
 
-        key = cache.key(call.operation, call.arguments, call.principal)
+        key = cache.key(call.operation + call.resource, call.arguments, call.principal)
         kept = await cache.fetch(key, produce, request_id=call.request_id)
         if kept is not _CONTENT:
             return kept
@@ -296,7 +299,7 @@ class Contract:
         return asked if held is None else held.within(asked)
 
     def _page(self, reply: Reply[Any], call: Call, mode: Mode | None) -> Paged:
-        pager = Pager(self.cursors, call.operation, call.arguments, mode or "full", call.principal)
+        pager = Pager(self.cursors, call.operation + call.resource, call.arguments, mode or "full", call.principal)
         window = pager.window(call.cursor, call.page_size)
         page, resume = pager.page(take(reply.data, window), window, total=len(reply.data))
         empty = {"status": "empty", "empty_reason": page.empty_reason} if page.status == "empty" else {}
@@ -310,7 +313,7 @@ class Contract:
         return fit(
             reply,
             budget.room,
-            measure=Sizer(self.speaker, self.channels, budget.counter),
+            measure=Sizer(self.speaker, self.channels, budget.counter, payload=call.payload),
             kind=self.kinds.get(call.operation),
             schema=call.schema,
             archive=self.archive is not None,

@@ -194,8 +194,10 @@ class _Replies(Transform):
         async def handler(given: dict[str, Any]) -> Any:
             try:
                 outcome: Any = await own._run(given)
-            except Exception as error:
-                raise _fault(error, tool) from error
+            except Exception as error:  # noqa: BLE001 - told apart below
+                meant = _fault(error, tool)
+                # exceptions that cause each other send whoever prints their trace in circles
+                raise meant from (None if meant in (error, error.__cause__) else error)
             return outcome.value if isinstance(outcome, _Own) else outcome
 
         sent = await self._service.serve(

@@ -164,8 +164,10 @@ class _Tools(ToolManager):
         async def handler(given: dict[str, Any]) -> Any:
             try:
                 return await tool.run(given, context)
-            except Exception as error:
-                raise _fault(error) from error
+            except Exception as error:  # noqa: BLE001 - told apart below
+                meant = _fault(error)
+                # exceptions that cause each other send whoever prints their trace in circles
+                raise meant from (None if meant in (error, error.__cause__) else error)
 
         sent = await self._service.serve(
             profile, arguments, self._caller(context), handler, functools.partial(_converted, tool), _UNTOUCHED

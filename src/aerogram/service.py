@@ -39,7 +39,7 @@ from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Channels, summary_of
+from aerogram.wire.channels import Payload
 from aerogram.wire.mcp import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "default_contract"]
@@ -95,6 +95,11 @@ class Profile:
     own_schema: Mapping[str, Any] | None = None
     is_boxed: bool = False
     is_content: bool = False
+
+    @property
+    def payload(self) -> Payload:
+        """How its payload is sent when it is sent alone."""
+        return Payload(self.own_schema is not None, self.is_boxed)
 
     @property
     def data_schema(self) -> Mapping[str, Any] | None:
@@ -228,6 +233,7 @@ class Service:
             principal=caller.principal,
             client_tag=caller.client_tag,
             schema=profile.data_schema if contract.speaker.name == "bare" else None,
+            payload=profile.payload if contract.speaker.name == "bare" else None,
             **asked,
         )
         return Opened(profile, contract, call, own, notices)
@@ -335,7 +341,7 @@ class Service:
             own = convert(value, reply.data)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, contract.speaker)}}
-        channels, boxed = _bare_channels(reply, opened.profile), opened.profile.is_boxed
+        channels, boxed = opened.profile.payload.channels(reply), opened.profile.is_boxed
         return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
 
     async def _passed(self, opened: Opened, own: Any, result: ToolResult) -> Any:
@@ -346,6 +352,8 @@ class Service:
             return result.to_wire() if own is None or own is result else own
         data = structured if result.has_structured_content else _texts(result)
         reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
+        if reply.problem is not None:
+            return self._sent(opened, Heard(reply), reply)
         return {**result.to_wire(), "structuredContent": contract.render(reply).structured}
 
     # Tools and resources of the service itself
@@ -397,15 +405,6 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
 
 def _told(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
     return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
-
-
-def _bare_channels(reply: Reply[Any], profile: Profile) -> Channels:
-    """A payload alone: as text, and as structured content where the tool has a schema or the payload is an object."""
-    if reply.problem is not None:
-        return Channels(summary_of(reply))
-    text = reply.data if isinstance(reply.data, str) else dumps(reply.data).decode()
-    is_structured = profile.own_schema is not None or isinstance(reply.data, dict)
-    return Channels(text, reply.data if is_structured else None)
 
 
 def _texts(result: ToolResult) -> Any:

@@ -175,8 +175,6 @@ class ContractClerk:
         contract = self._contracts[exchange.version]
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
             return contract.refused(outcome, self._call(exchange))
-        if type(outcome) in (list, dict):
-            outcome = Reply(outcome, request_id=exchange.request_id)  # said once here, it need not be added later
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         terms = exchange.terms
         shaping = exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS
@@ -186,6 +184,7 @@ class ContractClerk:
         terms = exchange.terms
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],
+            resource=terms.path if terms else "",
             arguments=exchange.arguments(terms),
             request_id=exchange.request_id,
             principal=self._principal(exchange.scope),

@@ -126,3 +126,16 @@ def test_the_suggested_actions_of_a_search_give_their_follow_ups_as_they_stand(s
     assert [row["chunk_id"] for row in chunks] == [row["chunk_id"] for row in found["results"][: len(chunks)]] != []
     [digest] = call(served, condense["tool"], condense["args"], "standard-v2")["results"]
     assert "JWT" in json.dumps(digest)
+
+
+def test_a_search_says_what_it_cost_in_counted_tokens(served: Served) -> None:
+    """The first usage example: a search in metadata mode, with its cost in tokens and time."""
+    body = call(
+        served, "semantic_search", {"query": "JWT authentication", "response_mode": "metadata", "page_size": 10}
+    )
+    cost = body["execution_context"]
+    assert body["_metadata"]["status"] == "success" and body["_metadata"]["operation"] == "semantic_search"
+    shown = {"chunk_id", "source_file", "source_category", "hybrid_score", "rank", "chunk_index", "total_chunks"}
+    assert set(body["results"][0]) >= shown
+    assert cost["tokens_estimated"] > 0 and cost["tokens_used"] * 10 <= cost["tokens_estimated"] * 11
+    assert cost["execution_time_ms"] > 0 and isinstance(cost["cache_hit"], bool)

@@ -21,7 +21,7 @@ from aerogram.dialects.knowledge_v1 import (
 )
 from aerogram.errors import ValidationFailed
 from aerogram.identity import identify, identify_all
-from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, bare, in_mode
+from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, bare, in_mode, snippet
 from aerogram.shape.records import SEARCH_RESULT, VENDOR_INFO
 
 CHUNK = {
@@ -147,3 +147,14 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(mode: Any) -> None:
     with pytest.raises(ValidationFailed) as caught:
         allowed_mode(mode)
     assert (caught.value.details or {})["allowed_modes"] == list(MODES)
+
+
+@pytest.mark.parametrize("text", ["short", "word " * 100, "é" * 300, "日本語" * 100])
+def test_a_snippet_is_the_first_200_characters_and_carries_no_mark(text: str) -> None:
+    assert snippet("text")({"text": text}) == text[:200]
+
+
+def test_a_snippet_does_not_cut_a_character_in_two() -> None:
+    family = "👩‍👩‍👧"
+    shown = snippet("text")({"text": "x" * 198 + family + "y"})
+    assert shown == "x" * 198

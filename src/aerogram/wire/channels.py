@@ -27,10 +27,13 @@ from aerogram.reply import Action, Fidelity, Page, Problem, Reply
 from aerogram.tokens import Counter, best_counter
 from aerogram.wire.encodings import cheapest_text
 
-__all__ = ["POLICIES", "Channels", "Policy", "Sizer", "channels_of", "summary_of"]
+__all__ = ["POLICIES", "Channels", "Payload", "Policy", "Sizer", "channels_of", "summary_of"]
 
 Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
 POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
+
+FRAME_BYTES: Final = 256
+"""Room for what the protocol and a framework put around a result: the response's frame, flags, the server's name."""
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for, about; the measured whole corrects it."""
@@ -137,15 +140,42 @@ def _call(action: Action) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Payload:
+    """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
+
+    `is_boxed`: the schema wants it inside an object, as `{"result": …}`.
+    """
+
+    has_schema: bool = False
+    is_boxed: bool = False
+
+    def channels(self, reply: Reply[Any]) -> Channels:
+        """The two channels of a payload alone; a failure is told in words."""
+        if reply.problem is not None:
+            return Channels(summary_of(reply))
+        text = reply.data if isinstance(reply.data, str) else dumps(reply.data).decode()
+        return Channels(text, reply.data if self.has_schema or isinstance(reply.data, dict) else None)
+
+    def sent(self, reply: Reply[Any]) -> Channels:
+        """The channels as they leave, for measuring."""
+        channels = self.channels(reply)
+        boxed = self.is_boxed and channels.structured is not None
+        return Channels(channels.text, {"result": channels.structured}) if boxed else channels
+
+
+@dataclass(frozen=True, slots=True)
 class Sizer:
     """The size of a reply in a dialect and a channel policy, as a counter counts it: a `measure` for `fit`."""
 
     dialect: str | Dialect = "response-v2"
     policy: Policy = "text"
     counter: Counter = field(default_factory=best_counter)
+    payload: Payload | None = None
 
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply, both channels together."""
+        if self.payload is not None:
+            return self.of(self.payload.sent(reply))
         spoken = dialect_named(self.dialect)
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
         return self.of(channels_of(completed, spoken.encode(completed), self.policy))
@@ -153,13 +183,13 @@ class Sizer:
     def of(self, channels: Channels) -> int:
         """The size of rendered channels."""
         if self.counter.unit == "bytes":
-            return self.counter.count(_wire_text(channels))
+            return self.counter.count(_wire_text(channels)) + FRAME_BYTES
         size = self.counter.count(channels.text)
         return size + (0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode()))
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
-        return self.counter.count(text) * _SHARES[self.policy]
+        return self.counter.count(text) * (_SHARES[self.policy] if self.payload is None else _SHARES["mirror"])
 
 
 def _with_stand_ins(reply: Reply[Any], needs: frozenset[str]) -> Reply[Any]:

@@ -1,0 +1,30 @@
+"""Budgets of bare payloads: what is sent is what was measured."""
+
+import fastmcp
+import orjson
+import pytest
+
+from aerogram.fastmcp import install
+from aerogram.tokens import best_counter
+
+ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number in range(200)]
+
+
+@pytest.mark.parametrize("budget", [700, 1500, 3000])
+@pytest.mark.parametrize("channels", ["text", "mirror", "summary", "compact"])
+@pytest.mark.parametrize("annotated", [True, False])
+async def test_a_bare_payload_stays_within_its_budget_in_both_channels_together(budget, channels, annotated):
+    def rows():
+        return ROWS
+
+    if annotated:
+        rows.__annotations__["return"] = list[dict[str, str]]
+    server = fastmcp.FastMCP("bare")
+    server.tool(rows)
+    install(server, dialect="bare", budget=budget, channels=channels)
+    async with fastmcp.Client(server) as client:
+        sent = await client.call_tool("rows", {}, raise_on_error=False)
+    assert not sent.is_error
+    count = best_counter().count
+    structured = orjson.dumps(sent.structured_content).decode() if sent.structured_content is not None else ""
+    assert count(sent.content[0].text) + count(structured) <= budget
