@@ -6,11 +6,33 @@ Store           what keeps chunks, vectors and the vendor graph; `EmbeddedStore`
 Filters         which documents a search looks at
 """
 
-from aerogram.knowledge.embed import Embedder, NoEmbedder, StaticEmbedder
-from aerogram.knowledge.filters import Filters
-from aerogram.knowledge.ingest import Ingested
-from aerogram.knowledge.knowledge import Knowledge
-from aerogram.knowledge.store import Store
-from aerogram.knowledge.store.embedded import EmbeddedStore
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aerogram.knowledge.embed import Embedder, NoEmbedder, StaticEmbedder
+    from aerogram.knowledge.filters import Filters
+    from aerogram.knowledge.ingest import Ingested
+    from aerogram.knowledge.knowledge import Knowledge
+    from aerogram.knowledge.store import Store
+    from aerogram.knowledge.store.embedded import EmbeddedStore
 
 __all__ = ["EmbeddedStore", "Embedder", "Filters", "Ingested", "Knowledge", "NoEmbedder", "StaticEmbedder", "Store"]
+
+# the verbs of the command line live in this package too, and must not wait for its libraries
+_LATER = {
+    "EmbeddedStore": "aerogram.knowledge.store.embedded",
+    "Embedder": "aerogram.knowledge.embed",
+    "Filters": "aerogram.knowledge.filters",
+    "Ingested": "aerogram.knowledge.ingest",
+    "Knowledge": "aerogram.knowledge.knowledge",
+    "NoEmbedder": "aerogram.knowledge.embed",
+    "StaticEmbedder": "aerogram.knowledge.embed",
+    "Store": "aerogram.knowledge.store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'aerogram.knowledge' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from aerogram.digest.limits import Limits, UnreadableSource
 from aerogram.digest.sources import Kind, encoding, read
+from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
@@ -82,7 +83,7 @@ def read_file(file: File, limits: Limits | None = None) -> list[Document]:
     limits = limits or Limits()
     limits.check_bytes(file.size, file.path)
     kind = SUFFIXES.get(PurePosixPath(file.path).suffix.lower(), "plain")
-    if b"%PDF-" in file.content[:1024]:
+    if is_pdf(file.content):
         kind = "pdf"
     if kind == "jsonl":
         return list(_records(file, limits))
