@@ -66,6 +66,12 @@ def half_a_request(server):
         yield connection, body[10:]
 
 
+def dawdling(server):
+    """A connection on which somebody takes their time."""
+    place = urlsplit(server.address)
+    return socket.create_connection((place.hostname, place.port))
+
+
 def refuses_connections(server):
     place = urlsplit(server.address)
     for _ in range(200):
@@ -174,9 +180,7 @@ def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp
 
 async def test_one_server_follows_changes_speaks_another_dialect_and_survives_bad_clients(documents, tmp_path):
     settings = ("--watch", "--dialect", "response-v2", "--budget", "3000")
-    with serving(tmp_path / "index", *settings, documents=documents) as server:
-        place = urlsplit(server.address)
-        slow = socket.create_connection((place.hostname, place.port))
+    with serving(tmp_path / "index", *settings, documents=documents) as server, dawdling(server) as slow:
         slow.sendall(b"GET /v1/search?q=harbour HTTP/1.1\r\nHost: ")
         for _ in range(5):  # clients that leave in the middle, without a word
             with half_a_request(server) as (connection, _):
@@ -192,7 +196,6 @@ async def test_one_server_follows_changes_speaks_another_dialect_and_survives_ba
             if search(server, "anchor").data:
                 break
         assert search(server, "anchor").data[0]["source_file"] == "anchor.md"
-        slow.close()
 
 
 def test_over_stdio_the_end_of_the_input_ends_the_server(documents, tmp_path):

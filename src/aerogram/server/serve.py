@@ -38,6 +38,8 @@ log = logging.getLogger("aerogram.server")
 PATIENCE: Final = 20.0
 """Seconds that a client on standard streams waits for the first reading, before it is answered from what there is."""
 PAUSE: Final = 5.0
+KEPT_OPEN: Final = 65
+"""Seconds that an idle connection is kept; longer than clients keep theirs, so that it is they who close it."""
 _WAITING: Final = 2048
 
 Told = Callable[[Ingested], None]
@@ -143,6 +145,7 @@ def _server(app: Any, settings: Settings) -> uvicorn.Server:
             server_header=False,
             lifespan="on",
             limit_concurrency=settings.max_connections,
+            timeout_keep_alive=KEPT_OPEN,
             timeout_graceful_shutdown=max(1, round(settings.grace)),
         )
     )
