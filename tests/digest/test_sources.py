@@ -115,3 +115,17 @@ def test_content_wins_over_a_wrong_name(print_pdf, tmp_path):
         "b.pdf": ("plain", "Only text, a < b."),
         "c.txt": ("html", "Words"),
     }
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+def test_a_text_that_speaks_of_pdf_is_text(encoding):
+    words = "Größe: every such file begins with %PDF-1.4 and ends with %%EOF."
+    assert (read(words.encode(encoding)).text, read(words.encode(encoding)).extractor) == (words, "plain")
+
+
+def test_a_pdf_is_one_after_a_mark_blanks_or_bytes_that_are_no_text(print_pdf):
+    page = print_pdf(["A page."])
+    for ahead in (b"\xef\xbb\xbf", b"\r\n \0", bytes(range(1, 32)) * 30):
+        assert read(ahead + page).text == "A page."
+    mailed = b"From a mail:\n" + page
+    assert read(mailed, name="a.pdf").text == read(mailed, kind="pdf").text == "A page."

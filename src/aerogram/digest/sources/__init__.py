@@ -61,7 +61,7 @@ def _load(path: Path, limits: Limits) -> bytes:
 
 
 def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits) -> CanonicalText:
-    if b"%PDF-" in content[:1024]:
+    if pdf.is_pdf(content, kind == "pdf" or _named(name) == "pdf"):
         return _read_pdf(content, limits)
     if kind == "pdf":
         raise UnreadableSource("broken", "the source is not a PDF")
@@ -83,8 +83,12 @@ def _read_text(text: str, kind: Kind | None, name: str, limits: Limits, notes: t
     return CanonicalText(normalise(text), found, NORMALISATION.partition("/")[2], notes=notes)
 
 
+def _named(name: str) -> Kind:
+    return _BY_SUFFIX.get(PurePath(name).suffix.lower(), "plain")
+
+
 def _kind_of(text: str, name: str) -> Kind:
-    named = _BY_SUFFIX.get(PurePath(name).suffix.lower(), "plain")
+    named = _named(name)
     if named == "html" or _HTML_START.match(text):
         return "html"
     return "plain" if named == "pdf" else named

@@ -57,6 +57,14 @@ def decode(content: bytes) -> tuple[str, str]:
     return _as_text(text), encoding
 
 
+def is_text(content: bytes) -> bool:
+    """Whether bytes can be read as text, by their beginning."""
+    try:
+        return bool(decode(content[:_SAMPLE]))
+    except UnreadableSource:
+        return False
+
+
 def _as_text(text: str) -> str:
     """The same text, unless it is noise: text has next to no control characters."""
     sample = text[:_SAMPLE]

@@ -14,10 +14,15 @@ from itertools import pairwise
 from typing import Any
 
 from aerogram.digest.limits import Deadline, Limits, UnreadableSource
+from aerogram.digest.sources.encoding import is_text
 from aerogram.digest.text import PAGE_BREAK
 from aerogram.errors import MissingExtra
 
 _LOCK = threading.Lock()
+_HEADER = b"%PDF-"
+_HEADER_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*+" + _HEADER)
+# a PDF may have this many bytes of something else before its header
+_AHEAD = 1024
 # pdfium marks a hyphen that only a line break needed; the word is whole without it
 _BROKEN_WORD = re.compile("[\ufffe\x02](?:\r?\n)?")
 _SIGN = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f"
@@ -38,6 +43,17 @@ def extract(content: bytes, limits: Limits, deadline: Deadline) -> tuple[str, tu
             return _read_pages(pdfium, document, limits, deadline)
     finally:
         _LOCK.release()
+
+
+def is_pdf(content: bytes, called_pdf: bool = False) -> bool:
+    """Whether these bytes are a PDF: they begin as one, or have its header a little later and are no text.
+
+    What is called a PDF anyway only needs the header; a text may speak of it.
+    """
+    start = content[:_AHEAD]
+    if _HEADER_FIRST.match(start):
+        return True
+    return _HEADER in start and (called_pdf or not is_text(content))
 
 
 def version() -> str:
