@@ -6,6 +6,7 @@ Canonical JSON is compact UTF-8 with sorted keys. Equal values have equal hashes
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -24,6 +25,14 @@ _CANONICAL = (
     | orjson.OPT_PASSTHROUGH_DATETIME
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
+_CANONICAL_WORDS: dict[str, Any] = {
+    "sort_keys": True,
+    "separators": (",", ":"),
+    "ensure_ascii": False,
+    "allow_nan": False,
+}
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LARGE = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 
 
 def canonical_json(value: Any) -> bytes:
@@ -31,6 +40,16 @@ def canonical_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=_CANONICAL)
     except (TypeError, RecursionError) as error:
+        if "64-bit" in str(error):
+            return _with_large_integers(value)
+        raise ContractError(f"only JSON data can be archived: {error}") from None
+
+
+def _with_large_integers(value: Any) -> bytes:
+    """JSON has integers of any size; orjson stops at 64 bits."""
+    try:
+        return json.dumps(value, **_CANONICAL_WORDS).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(f"only JSON data can be archived: {error}") from None
 
 
@@ -74,5 +93,6 @@ class Content:
     def value(self) -> Any:
         """The JSON value, the text, or the bytes."""
         if self.kind == "json":
-            return orjson.loads(self.body)
+            is_exact = _LARGE not in self.body.translate(_DIGITS)
+            return orjson.loads(self.body) if is_exact else json.loads(self.body)
         return self.body.decode() if self.kind == "text" else self.body

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -155,7 +155,7 @@ async def _find(
     return [found[name] for name in wanted if name in found], [name for name in wanted if name not in found]
 
 
-def _pick(content: Content, wanted: Set[str], path: str, declared: Sequence[str]) -> dict[str, Any]:
+def _pick(content: Content, wanted: Collection[str], path: str, declared: Sequence[str]) -> dict[str, Any]:
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
     if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
