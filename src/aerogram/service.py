@@ -37,6 +37,7 @@ from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, normalize_tool_result
 from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval
+from aerogram.shape.blocks import fit_blocks
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Payload
@@ -305,9 +306,20 @@ class Service:
         heard = await opened.contract.hear(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
-            return await self._passed(opened, None, content)
+            return await self._passed(opened, None, await self._within(opened, content))
         reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call)
         return self._sent(opened, heard, reply, outcome, convert)
+
+    async def _within(self, opened: Opened, content: ToolResult) -> ToolResult:
+        """Content within the budget of its call, once what was cut from it is archived."""
+        budget = opened.contract.limit(opened.call)
+        if budget is None or opened.contract.archive is None:
+            return content
+        blocks, leftovers = fit_blocks(content.content, budget, self.offer.retrieve)
+        if not leftovers:
+            return content
+        await opened.contract.archive.put(*(one.content for one in leftovers), principal=opened.call.principal)
+        return ToolResult(blocks, is_error=content.isError)
 
     def _sent(
         self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any = None, convert: Conversion | None = None
