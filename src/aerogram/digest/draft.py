@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from aerogram.digest.evidence import Passage, Ranking
+from aerogram.digest.evidence import TELLING, Passage, Ranking
 from aerogram.digest.payload import MAX_POINT, MAX_POINTS, MAX_SUMMARY
 from aerogram.digest.terms import content_words, fold
 from aerogram.errors import ValidationFailed
@@ -27,7 +27,7 @@ _SENTENCES = 3
 _SHORTEST = 12
 _ALIKE = 0.6
 _NEIGHBOURS = 0.4
-_TELLING = 0.35
+_ENOUGH = 0.35
 _RELEVANCE, _CENTRALITY, _POSITION = 0.6, 0.2, 0.2
 _BULLET = re.compile(r"^[-*+•・]\s+")
 _LINE_BREAK = re.compile(r"\s*\n\s*")
@@ -75,7 +75,7 @@ def accept(draft: object) -> Draft:
 
 
 def extract_draft(ranking: Ranking, passages: Sequence[Passage], summary_chars: int, points: int) -> Draft:
-    """A summary and key points made of the text's own sentences; key points bear on the question."""
+    """A summary and key points made of the text's own sentences; each key point itself bears on the question."""
     return _Extraction(ranking, passages).draft(summary_chars, points)
 
 
@@ -85,13 +85,13 @@ class _Extraction:
     def __init__(self, ranking: Ranking, passages: Sequence[Passage]) -> None:
         self.ranking = ranking
         self.places = self._candidates()
-        self.scores = self._relevance(passages)
         self.words = {place: frozenset(content_words(fold(ranking.quote(place)))) for place in self.places}
+        self.scores = self._relevance(passages)
 
     def draft(self, summary_chars: int, points: int) -> Draft:
         """The best sentence opens the summary, the next ones are the key points, what is central fills it up."""
         by_worth = sorted(self.places, key=lambda place: (-self._worth(place), place))
-        telling = [place for place in by_worth if self.scores[place] >= _TELLING or not self.ranking.terms]
+        telling = [place for place in by_worth if self.scores[place] >= _ENOUGH or not self.ranking.terms]
         telling.sort(key=lambda place: -self.scores[place])
         best = list(islice(self._distinct(telling, (), summary_chars), 1 if self.ranking.terms else _SENTENCES))
         key_points = list(islice(self._distinct(telling, best, points * MAX_POINT), points))
@@ -107,10 +107,16 @@ class _Extraction:
         scores = {place: (1 - _NEIGHBOURS) * score / best for place, score in own.items()}
         for passage in passages:
             share = _NEIGHBOURS * passage.relevance / (passages[0].relevance or 1.0)
-            for place in self.ranking.places(passage):
-                if place in scores:
-                    scores[place] += share
+            for place in self._telling(passage, TELLING * best):
+                scores[place] += share
         return scores
+
+    def _telling(self, passage: Passage, enough: float) -> list[int]:
+        """The sentences that a passage was found for; all of them when it was found by its meaning."""
+        score = self.ranking.sentence_score
+        places = self.ranking.places(passage)
+        by_meaning = not any(map(score, places))
+        return [place for place in places if place in self.words and (by_meaning or score(place) >= enough)]
 
     def _candidates(self) -> list[int]:
         """Whole sentences of prose: those that bear on the question, and the first ones."""
