@@ -2,10 +2,10 @@
 
 A cursor is base64 of a JSON object with the documented keys `query_hash`, `offset` and `response_mode`, and
 further keys: `exp` (when it ends, seconds since 1970), `kid` (which key signed it), `sig`, and `pos` when the
-source gave a position to continue after. It is signed, not secret. The query hash covers tool and arguments;
-the signature also covers the principal, who is not named in the cursor. The JSON is padded with spaces and
-escaped so that its base64 needs no `+`, `/` or `=`: it can go into a URL as it is, and every base64 decoder
-reads it.
+source gave a key to continue after (with `seen`, when several items had that key). It is signed, not secret. The
+query hash covers tool and arguments; the signature also covers the principal, who is not named in the cursor. The
+JSON is padded with spaces and escaped so that its base64 needs no `+`, `/` or `=`: it can go into a URL as it is,
+and every base64 decoder reads it.
 
     Cursors ── seal ──▶ text ── open ──▶ Position
        │
@@ -22,12 +22,15 @@ import json
 import os
 import secrets
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from aerogram.errors import InvalidCursor
+from aerogram.errors import ContractError, InvalidCursor
 from aerogram.state import locked, private_directory, state_directory
 
 __all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "query_hash"]
@@ -57,13 +60,17 @@ def query_hash(tool: str, arguments: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the next page starts: after so many items, and after this key if the source has keys."""
+    """Where the next page starts: after so many items, and after this key if the source has keys.
+
+    A key is JSON, a date, a UUID, a Decimal, or a tuple of such. `seen` items with this very key came before.
+    """
 
     query_hash: str
     offset: int
     response_mode: str
     after: Any = None
     expires_at: float | None = None
+    seen: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +209,13 @@ class Cursors:
             "kid": key.kid,
         }
         if position.after is not None:
-            body["pos"] = position.after
+            body["pos"] = _packed(position.after)
+            if position.seen != 1:
+                body["seen"] = position.seen
         body["sig"] = _signature(key, body, principal)
         cursor = _encode(body)
         if len(cursor) > MAX_CURSOR_LENGTH:
-            raise ValueError("the position to continue after is too long for a cursor")
+            raise ContractError(f"a key is too long: the cursor has more than {MAX_CURSOR_LENGTH} characters", "/pos")
         return cursor
 
     def open(
@@ -224,7 +233,49 @@ class Cursors:
         if response_mode is not None and body["response_mode"] != response_mode:
             remedy = f"Repeat the request with response_mode {body['response_mode']!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        return Position(query_hash, body["offset"], body["response_mode"], body.get("pos"), float(body["exp"]))
+        after = _unpacked(body.get("pos"))
+        ends = float(body["exp"])
+        return Position(query_hash, body["offset"], body["response_mode"], after, ends, body.get("seen", 1))
+
+
+_TAG: Final = "$"
+_UNPACK: Final[Mapping[str, Callable[[str], Any]]] = {
+    "$datetime": datetime.fromisoformat,
+    "$date": date.fromisoformat,
+    "$uuid": uuid.UUID,
+    "$decimal": Decimal,
+}
+
+
+def _packed(key: Any) -> Any:
+    """A key as JSON that `_unpacked` reads back with its types, so that it still compares with other keys."""
+    if isinstance(key, tuple):
+        return {"$tuple": [_packed(part) for part in key]}
+    if isinstance(key, list):
+        return [_packed(part) for part in key]
+    if isinstance(key, dict):
+        packed = {name: _packed(part) for name, part in key.items()}
+        return {"$dict": packed} if any(str(name).startswith(_TAG) for name in key) else packed
+    if isinstance(key, date):
+        return {"$datetime" if isinstance(key, datetime) else "$date": key.isoformat()}
+    if isinstance(key, (uuid.UUID, Decimal)):
+        return {"$uuid" if isinstance(key, uuid.UUID) else "$decimal": str(key)}
+    if key is None or isinstance(key, (str, int, float)):
+        return key
+    raise ContractError(f"a {type(key).__name__} cannot be the key of a page: use a text, number, date or UUID", "/pos")
+
+
+def _unpacked(packed: Any) -> Any:
+    if isinstance(packed, list):
+        return [_unpacked(part) for part in packed]
+    if not isinstance(packed, dict):
+        return packed
+    tag = next(iter(packed), "")
+    if tag == "$tuple":
+        return tuple(_unpacked(part) for part in packed[tag])
+    if tag in _UNPACK:
+        return _UNPACK[tag](packed[tag])
+    return {name: _unpacked(part) for name, part in (packed[tag] if tag == "$dict" else packed).items()}
 
 
 def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoReturn:

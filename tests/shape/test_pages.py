@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.cursor import Cursors
-from aerogram.errors import InvalidCursor, ValidationFailed
+from aerogram.errors import ContractError, InvalidCursor, ValidationFailed
 from aerogram.reply import Reply
 from aerogram.shape.pages import Pager, Window, take, take_async
 
@@ -112,6 +115,51 @@ def test_with_a_key_inserts_and_deletes_between_pages_neither_skip_nor_repeat() 
     window = pager.window(first.page.cursor, 50)
     second = pager.page(take(sorted(items, key=by_id), window, by_id), window, key=by_id).reply
     assert [item["id"] for item in second.data] == [20, 22, 24, 26, 28, 30, 32, 34, 36, 37, 38]
+
+
+DAY = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
+KEYS: dict[str, Callable[[int], Any]] = {
+    "tuple": lambda number: (number // 4, f"name {number:02}"),
+    "nested tuple": lambda number: (number // 9, ((number, None), "x")),
+    "datetime": lambda number: DAY + timedelta(hours=number),
+    "date": lambda number: DAY.date() + timedelta(days=number),
+    "uuid": lambda number: UUID(int=number * 10**30),
+    "decimal": lambda number: Decimal(number) / 7,
+    "datetime and uuid": lambda number: (DAY, UUID(int=number)),
+    "not unique": lambda number: number // 9,
+    "all the same": lambda number: DAY + timedelta(0) * number,
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("size", [1, 4, 10])
+async def test_walking_by_any_kind_of_key_yields_every_item_once(kind: str, size: int) -> None:
+    def key(item: dict[str, Any]) -> Any:
+        return KEYS[kind](item["id"])
+
+    async def stream() -> AsyncIterator[Any]:
+        for item in ITEMS:
+            yield item
+
+    pager = Pager(Cursors(), "list")
+    assert walk(pager, lambda: ITEMS, size, key) == ITEMS
+    assert walk(pager, lambda: iter(ITEMS), size, key) == ITEMS
+    window = pager.window(pager.page(ITEMS, pager.window(None, size), key=key).reply.page.cursor, size)  # type: ignore[union-attr]
+    assert await take_async(stream(), window, key) == ITEMS[size : 2 * size + 1]
+
+
+def test_a_key_that_cannot_go_into_a_cursor_is_refused_in_words() -> None:
+    pager = Pager(Cursors(), "list")
+    for key, words in ((b"bytes", "a bytes cannot be the key"), ("x" * 5_000, "a key is too long")):
+        with pytest.raises(ContractError, match=words):
+            pager.seal(1, key)
+
+
+def test_an_argument_called_budget_is_part_of_the_query() -> None:
+    cursors = Cursors()
+    cursor = Pager(cursors, "plan", {"budget": 100}).seal(10)
+    with pytest.raises(InvalidCursor):
+        Pager(cursors, "plan", {"budget": 200}).window(cursor)
 
 
 def test_a_page_can_be_cut_short_and_resumed_after_any_item() -> None:

@@ -2,17 +2,17 @@
 
 One item more than the page is asked for, so that `has_more` is true exactly when there is more. With a `key`,
 the cursor says after which key to go on, so items that are inserted or deleted between two pages are neither
-skipped nor repeated; the source must then be in ascending order of that key. Without one it says after how many
-items.
+skipped nor repeated; the source must then be in ascending order of that key. Where items share a key, it also
+says how many of them were seen. Without a key it says after how many items.
 """
 
 from __future__ import annotations
 
 import inspect
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import dropwhile, islice
+from itertools import count, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.cursor import Cursors, Position, query_hash
@@ -24,7 +24,7 @@ __all__ = ["Paged", "Pager", "Window", "take", "take_async"]
 
 DEFAULT_SIZE: Final = 10
 LARGEST_SIZE: Final = 50
-NOT_THE_QUERY: Final = frozenset({"cursor", "page_size", "response_mode", "budget"})
+NOT_THE_QUERY: Final = frozenset({"cursor", "page_size", "response_mode"})
 """Arguments that may differ from page to page, or that the cursor names by itself."""
 
 Key: TypeAlias = Callable[[Any], Any]
@@ -32,11 +32,16 @@ Key: TypeAlias = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a source that a page shows: `size` items after the first `offset`, or after the key `after`."""
+    """The part of a source that a page shows: `size` items after the first `offset`, or after the key `after`.
+
+    A query whose keys are unique asks for keys above `after`. One whose keys are not asks for keys from `after` on,
+    without the first `seen` items that have that very key.
+    """
 
     offset: int
     size: int
     after: Any = None
+    seen: int = 1
 
     @property
     def limit(self) -> int:
@@ -83,7 +88,7 @@ class Pager:
         position = self.cursors.open(
             cursor, query_hash=self.query_hash, response_mode=self.mode, principal=self.principal
         )
-        return Window(position.offset, size, position.after)
+        return Window(position.offset, size, position.after, position.seen)
 
     def page(self, found: Iterable[Any], window: Window, *, key: Key | None = None, total: int | None = None) -> Paged:
         """The reply for what was found in a window (with the one item more, if there is one)."""
@@ -91,9 +96,11 @@ class Pager:
         shown = items[: window.size]
         more = len(items) > window.size
 
-        def resume(count: int) -> str:
-            after = key(shown[count - 1]) if key is not None and count else window.after
-            return self.seal(window.offset + count, after)
+        def resume(kept: int) -> str:
+            if key is None or not kept:
+                return self.seal(window.offset + kept, window.after, window.seen)
+            after = key(shown[kept - 1])
+            return self.seal(window.offset + kept, after, _seen(after, map(key, shown[:kept]), window))
 
         cursor = resume(len(shown)) if more else None
         page = Page(cursor=cursor, has_more=more, total=total, page_size=window.size)
@@ -101,9 +108,10 @@ class Pager:
             return Paged(Reply.empty(page=page))
         return Paged(Reply.ok(shown, page=page), resume)
 
-    def seal(self, offset: int, after: Any = None) -> str:
-        """The cursor that goes on after so many items."""
-        return self.cursors.seal(Position(self.query_hash, offset, self.mode, after), principal=self.principal)
+    def seal(self, offset: int, after: Any = None, seen: int = 1) -> str:
+        """The cursor that goes on after so many items, and after so many of those with the key `after`."""
+        position = Position(self.query_hash, offset, self.mode, after, seen=seen)
+        return self.cursors.seal(position, principal=self.principal)
 
     def _checked_size(self, size: int | None) -> int:
         if size is None:
@@ -117,16 +125,34 @@ class Pager:
         return size
 
 
+def _seen(after: Any, shown: Iterable[Any], window: Window) -> int:
+    """How many items with the key `after` came before the next page, on this one and on those before it."""
+    earlier = window.seen if window.after is not None and window.after == after else 0
+    return earlier + sum(1 for key in shown if key == after)
+
+
 def take(source: Source, window: Window, key: Key | None = None) -> list[Any]:
     """The items of a window, and one more."""
     if callable(source):
         return list(islice(source(window), window.limit))
     if isinstance(source, Sequence):
-        start = window.offset if key is None or window.after is None else bisect_right(source, window.after, key=key)
+        start = window.offset if key is None or window.after is None else _start(source, window, key)
         return list(source[start : start + window.limit])
     if key is not None and window.after is not None:
-        return list(islice(dropwhile(lambda item: key(item) <= window.after, source), window.limit))
+        return list(islice(filter(_is_ahead(window, key), source), window.limit))
     return list(islice(source, window.offset, window.offset + window.limit))
+
+
+def _start(source: Sequence[Any], window: Window, key: Key) -> int:
+    """Where a window begins in a sequence that is in order of the key."""
+    first = bisect_left(source, window.after, key=key)
+    return min(first + window.seen, bisect_right(source, window.after, lo=first, key=key))
+
+
+def _is_ahead(window: Window, key: Key) -> Callable[[Any], bool]:
+    """Whether an item belongs to the window or comes after it, asked of one item after the other."""
+    seen = count(1)
+    return lambda item: (found := key(item)) > window.after or (found == window.after and next(seen) > window.seen)
 
 
 async def take_async(source: AsyncSource, window: Window, key: Key | None = None) -> list[Any]:
@@ -142,16 +168,12 @@ async def take_async(source: AsyncSource, window: Window, key: Key | None = None
 
 
 async def _take_from(source: AsyncIterable[Any], window: Window, key: Key | None) -> list[Any]:
+    by_key = _is_ahead(window, key) if key is not None and window.after is not None else None
+    position = count(1)
     items: list[Any] = []
-    position = 0
     async for item in source:
-        position += 1
-        if key is not None and window.after is not None:
-            if key(item) <= window.after:
-                continue
-        elif position <= window.offset:
-            continue
-        items.append(item)
+        if by_key(item) if by_key is not None else next(position) > window.offset:
+            items.append(item)
         if len(items) == window.limit:
             break
     return items
