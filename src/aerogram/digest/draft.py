@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from aerogram.digest.evidence import TELLING, Passage, Ranking
+from aerogram.digest.evidence import Passage, Ranking
 from aerogram.digest.payload import MAX_POINT, MAX_POINTS, MAX_SUMMARY
 from aerogram.digest.terms import content_words, fold
 from aerogram.errors import ValidationFailed
@@ -28,6 +28,8 @@ _SHORTEST = 12
 _ALIKE = 0.6
 _NEIGHBOURS = 0.4
 _ENOUGH = 0.35
+# less than this share of the best sentence is a few letters in common, by chance
+_OWN = 0.15
 _RELEVANCE, _CENTRALITY, _POSITION = 0.6, 0.2, 0.2
 _BULLET = re.compile(r"^[-*+•・]\s+")
 _LINE_BREAK = re.compile(r"\s*\n\s*")
@@ -107,7 +109,7 @@ class _Extraction:
         scores = {place: (1 - _NEIGHBOURS) * score / best for place, score in own.items()}
         for passage in passages:
             share = _NEIGHBOURS * passage.relevance / (passages[0].relevance or 1.0)
-            for place in self._telling(passage, TELLING * best):
+            for place in self._telling(passage, _OWN * best):
                 scores[place] += share
         return scores
 
