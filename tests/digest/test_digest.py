@@ -232,6 +232,10 @@ def broken(assignment):
         (lambda _: Draft("x", ("y",) * 11), "there are 11 key points; the limit is 10"),
         (lambda _: Draft("x", ("y" * 501,)), "a key point is text of 1 to 500 characters"),
         (lambda _: Draft("x", (3,)), "a key point is text of 1 to 500 characters"),
+        (lambda _: Draft("x", "points"), "the key points are a row of texts, not str"),
+        (lambda _: Draft("x", None), "the key points are a row of texts, not NoneType"),
+        (lambda _: Draft("half \ud83d", ()), "a half of a character cannot be written down"),
+        (lambda _: Draft("x", ("half \udc00",)), "a half of a character cannot be written down"),
     ],
 )
 async def test_when_the_writer_fails_the_text_speaks_for_itself(long_ferry, writer, reason):

@@ -31,6 +31,7 @@ _ENOUGH = 0.35
 # less than this share of the best sentence is a few letters in common, by chance
 _OWN = 0.15
 _RELEVANCE, _CENTRALITY, _POSITION = 0.6, 0.2, 0.2
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BULLET = re.compile(r"^[-*+•・]\s+")
 _LINE_BREAK = re.compile(r"\s*\n\s*")
 _UNSPACED_END = re.compile("[。！？」』）、]$")
@@ -69,10 +70,14 @@ def accept(draft: object) -> Draft:
         raise UnusableDraft("the writer gave no summary")
     if len(draft.summary) > MAX_SUMMARY:
         raise UnusableDraft(f"the summary has {len(draft.summary)} characters; the limit is {MAX_SUMMARY}")
+    if not isinstance(draft.key_points, (tuple, list)):
+        raise UnusableDraft(f"the key points are a row of texts, not {type(draft.key_points).__name__}")
     if len(draft.key_points) > MAX_POINTS:
         raise UnusableDraft(f"there are {len(draft.key_points)} key points; the limit is {MAX_POINTS}")
     if not all(isinstance(point, str) and 0 < len(point) <= MAX_POINT for point in draft.key_points):
         raise UnusableDraft(f"a key point is text of 1 to {MAX_POINT} characters")
+    if any(map(_SURROGATE.search, (draft.summary, *draft.key_points))):
+        raise UnusableDraft("a half of a character cannot be written down")
     return draft
 
 
