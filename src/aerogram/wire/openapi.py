@@ -84,7 +84,9 @@ class _Writer:
         responses: Document = operation.setdefault("responses", {})
         for name, response in responses.items():
             if name.startswith("2") and JSON in response.get("content", {}):
-                response["content"][self.versions.media_type(CURRENT)] = {"schema": self._success(response, terms)}
+                newer = self._success(response, terms)
+                response["content"][self.versions.media_type(CURRENT)] = {"schema": newer}
+                _either(response["content"][JSON], newer)
                 response["headers"] = {**self._headers(_FIELDS), **response.get("headers", {})}
         for status, description in _failures().items():
             if str(status) in responses:
@@ -98,6 +100,8 @@ class _Writer:
         content = response.setdefault("content", {})
         content.setdefault(self.versions.media_type(CURRENT), {"schema": self.current})
         content.setdefault(PROBLEM, {"schema": self.problem})
+        if JSON in content:
+            _either(content[JSON], self.current)
         response["headers"] = {**self._headers({**_FIELDS, **_ON_FAILURE}), **response.get("headers", {})}
         return response
 
@@ -143,6 +147,11 @@ _LEGACY_ERROR: Final[Document] = {
     "properties": {"detail": {}, "error": {"type": "string"}},
     "required": ["detail"],
 }
+
+
+def _either(described: Document, newer: Document) -> None:
+    """Plain JSON is the newer envelope for those who ask for it in the query."""
+    described["schema"] = {"anyOf": [described.get("schema") or {}, newer]}
 
 
 def _failures() -> dict[int, str]:
