@@ -108,18 +108,16 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _shown(value: Any, asked: Retrieval, kind: RecordType | None) -> Any:
+def _shown(value: Any, asked: Retrieval, kind: RecordType | None, among: list[Any] | None = None) -> Any:
     mode = allowed_mode(asked.response_mode)
     if not asked.fields and mode == "full":
         return value
-    return select(value, asked.fields, mode=mode, kind=kind)
+    return select(value, asked.fields, mode=mode, kind=kind, among=among)
 
 
 def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> Paged:
     window = pager.window(asked.cursor, asked.page_size)
-    found = take(rows, window)
-    if asked.fields or asked.response_mode != "full":
-        found = _shown(found, asked, kind)
+    found = _shown(take(rows, window), asked, kind, among=rows)
     return pager.page(found, window, total=len(rows))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aerogram.errors import InvalidFields
-from aerogram.shape.fields import allowed_fields, select
+from aerogram.shape.fields import select
 from aerogram.shape.records import SEARCH_RESULT
 
 ROW = {
@@ -67,8 +67,35 @@ def test_wrong_fields_are_refused(wrong: Any) -> None:
 def test_a_field_that_only_some_rows_have_is_allowed_and_absent_from_the_others() -> None:
     rows = [{"id": 1}, {"id": 2, "note": "x"}]
     assert select(rows, ["note"]) == [{}, {"note": "x"}]
-    assert allowed_fields(rows) == ("id", "note")
-    assert allowed_fields([]) == ()
+    with pytest.raises(InvalidFields) as caught:
+        select(rows, ["nothing"])
+    assert caught.value.details == {"allowed_fields": ["id", "note"]}
+
+
+def test_a_field_that_only_the_last_of_many_rows_has_is_allowed() -> None:
+    rows: list[dict[str, Any]] = [
+        *({"id": n, "parts": [{}]} for n in range(300)),
+        {"note": "x", "parts": [{}, {"p": 1}]},
+    ]
+    assert select(rows, ["note"])[-1] == {"note": "x"}
+    assert select(rows, ["parts.p"])[-1] == {"parts": [{}, {"p": 1}]}
+
+
+def test_a_page_is_judged_by_all_rows() -> None:
+    rows = [{"id": 1}, {"id": 2, "note": "x"}]
+    assert select(rows[:1], ["note"], among=rows) == [{}]
+    with pytest.raises(InvalidFields):
+        select(rows[:1], ["nothing"], among=rows)
+
+
+@pytest.mark.parametrize("nothing", [[], None, {}, [{}]])
+def test_where_there_is_nothing_no_field_is_refused(nothing: Any) -> None:
+    assert select(nothing, ["id", "by.name"]) == nothing
+
+
+def test_a_field_that_is_not_declared_is_refused_even_where_there_is_nothing() -> None:
+    with pytest.raises(InvalidFields):
+        select([], ["nothing"], mode="metadata", kind=SEARCH_RESULT)
 
 
 def test_data_that_is_no_record_has_no_fields() -> None:

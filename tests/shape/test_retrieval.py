@@ -160,6 +160,14 @@ async def test_a_part_is_reached_by_its_path_with_fields_and_mode() -> None:
     assert "".join(pages) == FINDINGS[3]["text"]
 
 
+async def test_fields_that_another_page_has_are_not_refused() -> None:
+    desk = Desk(600)
+    data = [{"id": n, "text": WORDS * 5} for n in range(30)] + [{"id": 30, "note": "last"}]
+    found = hash_in(await desk.send(Reply.ok(data)))
+    pages = await desk.walk(hash=found, fields=["note"], page_size=20)
+    assert [item for page in pages for item in page] == [{}] * 30 + [{"note": "last"}]
+
+
 async def test_raw_text_and_bytes_are_paged_as_text() -> None:
     desk = Desk(600)
     text, raw = WORDS * 200, bytes(range(256)) * 20

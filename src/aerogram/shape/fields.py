@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from aerogram.errors import InvalidFields
 from aerogram.shape.modes import Mode, RecordType, in_mode
 
-__all__ = ["allowed_fields", "select"]
+__all__ = ["select"]
 
 SAMPLED_ROWS: Final = 100
 MOST_FIELDS: Final = 200
@@ -22,29 +22,63 @@ LISTED_DEPTH: Final = 3
 Tree: TypeAlias = dict[str, "Tree"]
 
 
-def select(data: Any, fields: Sequence[str], *, mode: Mode = "full", kind: RecordType | None = None) -> Any:
-    """The data in a mode, with only these fields; wrong ones are refused with the list of right ones."""
-    shown = [in_mode(item, mode, kind) for item in data] if isinstance(data, list) else in_mode(data, mode, kind)
-    tree = _tree_of(fields)
-    allowed = _allowed(shown, mode, kind)
-    wrong = [name for name in fields if not _is_allowed(name, allowed, kind)]
+def select(
+    data: Any,
+    fields: Sequence[str],
+    *,
+    mode: Mode = "full",
+    kind: RecordType | None = None,
+    among: Sequence[Any] | None = None,
+) -> Any:
+    """The data in a mode, with only these fields; wrong ones are refused with the list of right ones.
+
+    A field is right when it is declared, or else when any row has it. `among` are all rows, where the data is only a
+    page of them; nothing is refused where there are none.
+    """
+    rows = among if among is not None else data if isinstance(data, list) else [data]
+    wrong = _wrong(fields, rows, mode, kind)
     if wrong:
-        raise InvalidFields(f"Fields {wrong} not available in '{mode}' mode", details={"allowed_fields": list(allowed)})
-    return _prune(shown, tree)
+        allowed = list(_allowed(rows, mode, kind))
+        raise InvalidFields(f"Fields {wrong} not available in '{mode}' mode", details={"allowed_fields": allowed})
+    shown = [in_mode(item, mode, kind) for item in data] if isinstance(data, list) else in_mode(data, mode, kind)
+    return _prune(shown, _tree_of(fields))
 
 
-def allowed_fields(data: Any, *, mode: Mode = "full", kind: RecordType | None = None) -> tuple[str, ...]:
+def _wrong(fields: Sequence[str], rows: Sequence[Any], mode: Mode, kind: RecordType | None) -> list[Any]:
+    """Those of the fields that are not declared, or that none of the rows has."""
+    declared = kind.fields(mode) if kind is not None else None
+    if declared is not None:
+        return [path for path in fields if not (isinstance(path, str) and _is_within(path, declared))]
+    wrong = list(fields) if any(row not in (None, {}, []) for row in rows) else []
+    for row in rows:
+        if not wrong:
+            break
+        shown = in_mode(row, mode, kind)
+        wrong = [path for path in wrong if not (isinstance(path, str) and _has(shown, path))]
+    return wrong
+
+
+def _is_within(path: str, declared: Sequence[str]) -> bool:
+    """Whether a path is declared, or goes on below what is."""
+    return path in declared or ("." in path and path.split(".", maxsplit=1)[0] in declared)
+
+
+def _has(value: Any, path: str) -> bool:
+    """Whether a value, or an item of a list, has a member at a dotted path; names may have dots themselves."""
+    if isinstance(value, list):
+        return any(_has(item, path) for item in value)
+    if not isinstance(value, dict):
+        return False
+    name, _, rest = path.partition(".")
+    return path in value or (bool(rest) and name in value and _has(value[name], rest))
+
+
+def _allowed(rows: Sequence[Any], mode: Mode, kind: RecordType | None) -> tuple[str, ...]:
     """The names that `fields` may have in a mode: as declared, else as the first rows show them."""
-    rows = data if isinstance(data, list) else [data]
-    return _allowed([in_mode(row, mode, kind) for row in rows[:SAMPLED_ROWS]], mode, kind)
-
-
-def _allowed(shown: Any, mode: Mode, kind: RecordType | None) -> tuple[str, ...]:
     declared = kind.fields(mode) if kind is not None else None
     if declared is not None:
         return declared
-    rows = shown if isinstance(shown, list) else [shown]
-    paths = (path for row in islice(rows, SAMPLED_ROWS) for path in _paths(row))
+    paths = (path for row in islice(rows, SAMPLED_ROWS) for path in _paths(in_mode(row, mode, kind)))
     return tuple(islice(dict.fromkeys(paths), MOST_FIELDS))
 
 
@@ -57,15 +91,6 @@ def _paths(value: Any, prefix: str = "", depth: int = LISTED_DEPTH) -> Iterable[
     for name, inner in value.items():
         yield prefix + name
         yield from _paths(inner, f"{prefix}{name}.", depth - 1)
-
-
-def _is_allowed(path: Any, allowed: tuple[str, ...], kind: RecordType | None) -> bool:
-    """A path is right when it is listed, or goes on below what is listed and was not looked into."""
-    if not isinstance(path, str) or path in allowed:
-        return path in allowed
-    steps = path.split(".")
-    known = 1 if kind is not None else LISTED_DEPTH
-    return len(steps) > known and ".".join(steps[:known]) in allowed
 
 
 def _tree_of(fields: Sequence[str]) -> Tree:
