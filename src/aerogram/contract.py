@@ -45,6 +45,7 @@ from aerogram.limits import Allowance, Limits
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
+from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
@@ -163,7 +164,9 @@ class Contract:
             if self.cache is None or call.operation not in self.cached:
                 return await handler()
             return await self._through_cache(self.cache, call, handler)
-        except Exception as error:  # noqa: BLE001 - what a handler raises is its outcome
+        except SIGNALS:
+            raise
+        except BaseException as error:  # noqa: BLE001 - what a handler raises is its outcome, `sys.exit` included
             return error
 
     async def _through_cache(self, cache: Cache, call: Call, handler: Handler) -> Any:

@@ -1,5 +1,6 @@
 """The one call that adapters make: any outcome in, one finished reply out."""
 
+import asyncio
 import datetime as dt
 from dataclasses import asdict
 
@@ -256,3 +257,20 @@ async def test_a_contract_that_wants_tokens_gets_them_counted():
     contract = Contract(dialect="knowledge-1.0", channels="text")
     reply = await contract.answer(ROWS[:5], Call(operation="rows"))
     assert abs(reply.telemetry.tokens_used - counted(contract, reply)) <= 10
+
+
+async def test_a_handler_that_exits_is_answered_and_the_server_lives():
+    async def leave():
+        raise SystemExit(3)
+
+    contract = Contract()
+    reply = await contract.answer(await contract.run(Call(), leave), Call(request_id="req_1"))
+    assert reply.problem.code == "INTERNAL_ERROR" and "req_1" in reply.problem.message
+
+
+async def test_a_cancelled_call_stays_cancelled():
+    async def cancelled():
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await Contract().run(Call(), cancelled)
