@@ -19,6 +19,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import time
@@ -34,6 +35,8 @@ from aerogram.errors import ContractError, InvalidCursor
 from aerogram.state import locked, private_directory, state_directory
 
 __all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "query_hash"]
+
+log = logging.getLogger("aerogram")
 
 DAY: Final = 86_400.0
 MAX_CURSOR_LENGTH: Final = 4_096
@@ -143,13 +146,20 @@ class _FileRing(KeyRing):
 
     def signing_key(self) -> SigningKey:
         if time.time() - self._keys[0].created > self._rotate_every:
-            self._update(rotate=False)
+            self._rotate_if_due()
         return self._keys[0]
+
+    def _rotate_if_due(self) -> None:
+        """A new key when it is time; the old one goes on when the file was damaged meanwhile."""
+        try:
+            self._update(rotate=False)
+        except (OSError, ValueError) as error:
+            log.warning("the cursor keys cannot be rotated: %s", error)
 
     def key(self, kid: str) -> SigningKey | None:
         found = super().key(kid)
         if found is None:
-            self._keys = self._read() or self._keys
+            self._keys = self._readable() or self._keys
             found = super().key(kid)
         return found
 
@@ -166,15 +176,23 @@ class _FileRing(KeyRing):
                 self._write(keys)
         self._keys = keys
 
+    def _readable(self) -> tuple[SigningKey, ...]:
+        """The keys in the file; none when it was damaged meanwhile, for an unknown cursor is no reason to fail."""
+        try:
+            return self._read()
+        except (OSError, ValueError) as error:
+            log.warning("the cursor keys cannot be read again: %s", error)
+            return ()
+
     def _read(self) -> tuple[SigningKey, ...]:
         try:
-            stored = json.loads(self._path.read_bytes())
+            stored = self._path.read_bytes()
         except FileNotFoundError:
             return ()
         try:
-            return tuple(SigningKey(row["kid"], bytes.fromhex(row["secret"]), row["created"]) for row in stored["keys"])
+            return tuple(map(_key_of, json.loads(stored)["keys"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{self._path} is not a file of cursor keys") from error
+            raise ValueError(f"{self._path} is not a file of cursor keys: mend it, or remove it") from error
 
     def _write(self, keys: tuple[SigningKey, ...]) -> None:
         rows = [{"kid": key.kid, "secret": key.secret.hex(), "created": key.created} for key in keys]
@@ -185,6 +203,10 @@ class _FileRing(KeyRing):
             file.flush()
             os.fsync(descriptor)
         draft.replace(self._path)
+
+
+def _key_of(row: Mapping[str, Any]) -> SigningKey:
+    return SigningKey(str(row["kid"]), bytes.fromhex(row["secret"]), float(row["created"]))
 
 
 class Cursors:

@@ -163,12 +163,29 @@ def test_keys_rotate_by_themselves_and_very_old_ones_are_dropped(tmp_path: Path)
     assert reason_of(Cursors(ring), first) == "signature"
 
 
-def test_a_file_that_holds_no_keys_is_not_overwritten(tmp_path: Path) -> None:
+DAMAGED = ['{"other": 1}', "", '{"keys": [', "[]", "\x00", '{"keys": [{"kid": "a", "secret": "zz", "created": 0}]}']
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_a_file_that_holds_no_keys_is_named_and_not_overwritten(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "keys.json"
-    path.write_text('{"other": 1}')
-    with pytest.raises(ValueError, match="not a file of cursor keys"):
+    path.write_text(damaged)
+    with pytest.raises(ValueError, match="keys.json is not a file of cursor keys"):
         KeyRing.at(path)
-    assert path.read_text() == '{"other": 1}'
+    assert path.read_text() == damaged
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_a_file_that_is_damaged_meanwhile_stops_nobody(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "keys.json"
+    for ring in (KeyRing.at(path), KeyRing.at(path, rotate_every=-1)):
+        intact = path.read_text()
+        stranger = Cursors().seal(HERE, principal="ada")
+        path.write_text(damaged)
+        assert reason_of(Cursors(ring), stranger) == "signature"
+        assert opened(Cursors(ring), Cursors(ring).seal(HERE, principal="ada")).offset == 10
+        assert path.read_text() == damaged
+        path.write_text(intact)
 
 
 def test_without_a_path_the_keys_are_in_the_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
