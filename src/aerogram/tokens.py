@@ -31,6 +31,7 @@ __all__ = [
 
 Unit: TypeAlias = Literal["tokens", "characters", "bytes"]
 
+MOST_DIGITS: Final = 30
 DEFAULT_VOCABULARY: Final = "o200k_base"
 CLAUDE_MARGIN: Final = 0.15
 """Claude's own vocabulary is not public; unofficial ones count prose 13 % above o200k."""
@@ -280,7 +281,7 @@ class Budget:
     @classmethod
     def _parse(cls, text: str) -> Budget:
         match = re.fullmatch(r"\s*([0-9][0-9_,]*)\s*(tokens|characters|bytes)?\s*", text)
-        if match is None:
+        if match is None or len(match[1]) > MOST_DIGITS:
             raise ValidationFailed(
                 f"{text[:80]!r} is not a budget",
                 remediation=f"Write a number of tokens, characters or bytes, or one of {', '.join(PRESETS)}",
