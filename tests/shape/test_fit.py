@@ -16,7 +16,6 @@ from aerogram.shape.account import without_archive
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
 from aerogram.shape.records import SEARCH_RESULT
-from aerogram.shape.text import ends_clipped
 from aerogram.tokens import Bytes, Characters, Estimate, counter_named
 from aerogram.wire.channels import Sizer
 
@@ -107,7 +106,7 @@ def test_a_single_item_larger_than_the_budget_becomes_a_marked_preview() -> None
     data = [{"id": "big", "text": WORDS * 5_000}]
     fitted, leftovers = fit(Reply.ok(data), 1_000, measure=SIZER)
     assert fitted.data[0]["id"] == "big"
-    assert ends_clipped(fitted.data[0]["text"])
+    assert fitted.data[0]["text"].endswith(" chars]")
     assert len(fitted.data[0]["text"]) > 2_000
     assert dict(leftovers)["data"].value() == data
     assert fitted.fidelity is not None
@@ -119,7 +118,7 @@ def test_a_record_shares_the_budget_among_its_members() -> None:
     data = {"research_id": "r-1", "findings": rows(200), "note": WORDS * 400, "total": 200, "tags": ["a", "b"]}
     fitted = fit(Reply.ok(data), 3_000, measure=SIZER).reply
     assert (fitted.data["research_id"], fitted.data["total"], fitted.data["tags"]) == ("r-1", 200, ["a", "b"])
-    assert ends_clipped(fitted.data["note"])
+    assert fitted.data["note"].endswith(" chars]")
     assert len(fitted.data["findings"]) > 50
     assert list(fitted.data) == list(data)
 
@@ -136,7 +135,7 @@ def test_declared_records_are_shown_in_their_modes() -> None:
 
 def test_a_text_becomes_a_marked_preview() -> None:
     fitted, leftovers = fit(Reply.ok(WORDS * 4_000), 500, measure=SIZER)
-    assert ends_clipped(fitted.data)
+    assert fitted.data.endswith(" chars]")
     assert dict(leftovers)["data"] == Content.of_json(WORDS * 4_000)
 
 

@@ -6,17 +6,19 @@ import re
 import unicodedata
 from typing import Final
 
-__all__ = ["clip", "ends_clipped", "whole_characters"]
+__all__ = ["clip", "whole_characters"]
 
 ELLIPSIS: Final = "…"
 JOINER: Final = "\u200d"
+FLAG_LETTERS: Final = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 VIRAMA: Final = 9
 """The combining class of the signs that bind two consonants into one character."""
+LONGEST_CHARACTER: Final = 64
+"""How many code points a cut goes back for at most."""
 
 LOOK_BACK: Final = 0.15
 """The share of a preview that may be given up to end it at a sentence or a word."""
 
-_CLIPPED: Final = re.compile(r"… \[\+\d+ chars\]\Z")
 _SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
 _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
@@ -39,17 +41,10 @@ def _reaches_on(character: str) -> bool:
     return character == JOINER or (character > "\u0300" and unicodedata.combining(character) == VIRAMA)
 
 
-def _is_flag_letter(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
-
-
 def _splits_a_flag(text: str, at: int) -> bool:
-    if not (_is_flag_letter(text[at]) and _is_flag_letter(text[at - 1])):
+    if text[at] not in FLAG_LETTERS or text[at - 1] not in FLAG_LETTERS:
         return False
-    start = at
-    while start and _is_flag_letter(text[start - 1]):
-        start -= 1
-    return (at - start) % 2 == 1
+    return (at - len(text[:at].rstrip(FLAG_LETTERS))) % 2 == 1
 
 
 def _inside_a_character(text: str, at: int) -> bool:
@@ -62,12 +57,14 @@ def _inside_a_character(text: str, at: int) -> bool:
 
 
 def whole_characters(text: str, at: int) -> int:
-    """The largest cut at or before `at` that leaves every user-perceived character whole."""
+    """The largest cut at or before `at` that leaves every user-perceived character whole.
+
+    Where somebody has piled up more than any character has, the cut is at `at`.
+    """
     if at >= len(text):
         return len(text)
-    while at > 0 and _inside_a_character(text, at):
-        at -= 1
-    return at
+    cuts = range(at, max(at - LONGEST_CHARACTER, 0), -1)
+    return next((cut for cut in cuts if not _inside_a_character(text, cut)), at if at > LONGEST_CHARACTER else 0)
 
 
 def _last_match(pattern: re.Pattern[str], text: str, start: int, end: int) -> int | None:
@@ -97,8 +94,3 @@ def clip(text: str, limit: int) -> str:
     cut = whole_characters(text, _sensible_cut(text, room))
     kept = text[:cut].rstrip()
     return f"{kept}{ELLIPSIS} [+{len(text) - len(kept)} chars]"
-
-
-def ends_clipped(text: str) -> bool:
-    """Whether a text ends with the mark of a clip."""
-    return text.endswith(ELLIPSIS) or _CLIPPED.search(text) is not None
