@@ -1,6 +1,7 @@
 """Digests: made for a question, by a policy, from the cache, by a writer, and verified after a restart."""
 
 import asyncio
+import errno
 import json
 import subprocess
 import sys
@@ -18,10 +19,12 @@ from aerogram.digest import (
     Draft,
     Policy,
     UnreadableSource,
+    digest_many,
     digest_text,
     fetch,
     query_hash,
     read,
+    reply_of,
     source_of,
     verify,
 )
@@ -193,6 +196,36 @@ async def test_the_cache_answers_for_the_same_text_question_and_settings_only(lo
         assert not (await digester.digest(long_ferry + "!", QUERY)).cached
         assert not (await Digester(Policy(mode="always", snippets=2), cache=cache).digest(long_ferry, QUERY)).cached
         assert not (await Digester(ALWAYS, cache=cache, writer=brief).digest(long_ferry, QUERY)).cached
+
+
+class FullDisk:
+    """A store on a disk that has no room left."""
+
+    async def get(self, *_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    put = get
+
+
+async def test_a_digest_goes_out_when_its_text_cannot_be_archived(long_ferry):
+    batch = await digest_many(Digester(ALWAYS, archive=Archive(FullDisk())), {"ferry": long_ferry}, QUERY)
+    found = batch.outcomes[0].digest
+    assert (found.payload, found.archived) == (digest_text(read(long_ferry), QUERY), False)
+    assert [notice.code for notice in found.notices] == ["PARTIAL_FAILURE"]
+    assert found.notices[0].message.startswith("The text could not be archived")
+    reply = reply_of(batch)
+    assert (reply.status, not reply.fidelity.archive_hashes, reply.notices) == ("ok", True, found.notices)
+    small = await Digester(ALWAYS, archive=Archive.in_memory(quota=100)).digest(long_ferry, QUERY)
+    assert (small.payload, small.archived) == (found.payload, False)
+
+
+async def test_a_cache_that_is_lost_is_passed_over_with_a_line_in_the_log(long_ferry, caplog):
+    found = await Digester(ALWAYS, cache=Cache(FullDisk())).digest(long_ferry, QUERY)
+    assert (found.payload, found.cached, found.notices) == (digest_text(read(long_ferry), QUERY), False, ())
+    assert [record.message for record in caplog.records if record.name == "aerogram.digest"] == [
+        "the cache of digests could not be read",
+        "the cache of digests could not be written",
+    ]
 
 
 def brief(assignment):

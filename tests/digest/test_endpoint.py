@@ -73,6 +73,10 @@ async def test_the_endpoint_writes_summary_and_key_points(endpoint, ferry, conte
         ((200, {}, chat("I would rather not.")), "the endpoint's message holds no draft"),
         ((200, {}, chat('{"summary": "", "key_points": []}')), "the writer gave no summary"),
         ((200, {}, chat(json.dumps({"summary": "x" * 3000}))), "the summary has 3000 characters; the limit is 2000"),
+        (
+            (200, {}, chat('{"summary": "x", "key_points": "one"}')),
+            "the key points are a row of texts, not str",
+        ),
         ((200, {}, chat('{"summary": "x", "key_points": [{"a": 1}]}')), "a key point is text of 1 to 500 characters"),
     ],
 )

@@ -102,15 +102,29 @@ class Digester:
     async def _cached(self, text: CanonicalText, query: str) -> Digest:
         """The digest from the cache, or a new one that goes into it."""
         key = cache_key(text.hash, _question(query), self._fingerprint())
-        payload = await self.cache.get(key) if self.cache else None
+        payload = await self._recall(key)
         if payload is not None:
             found = Digest(payload, text, cached=True)
         else:
             found = await self._make(text, query)
             # a fallback is there because something failed for the moment, so the next call tries again
-            if self.cache and found.payload and not found.notices:
-                await self.cache.put(key, found.payload)
+            if found.payload and not found.notices:
+                await self._remember(key, found.payload)
         return await self._settle(found)
+
+    async def _recall(self, key: str) -> DigestPayload | None:
+        try:
+            return await self.cache.get(key) if self.cache else None
+        except Exception:  # noqa: BLE001  a cache saves work; without it the work is done
+            _log.warning("the cache of digests could not be read", exc_info=True)
+            return None
+
+    async def _remember(self, key: str, payload: DigestPayload) -> None:
+        try:
+            if self.cache:
+                await self.cache.put(key, payload)
+        except Exception:  # noqa: BLE001  the digest is made already
+            _log.warning("the cache of digests could not be written", exc_info=True)
 
     async def _settle(self, found: Digest) -> Digest:
         """Apply what does not depend on the making: relevance by the policy, and the archive."""
@@ -121,9 +135,15 @@ class Digester:
         reason = self.policy.skips_relevance(best)
         if reason:
             return replace(found, payload=None, skipped=reason)
-        if self.archive is None:
-            return found
-        await keep(text, self.archive)
+        return found if self.archive is None else await self._archived(found, text, self.archive)
+
+    async def _archived(self, found: Digest, text: CanonicalText, archive: TextArchive) -> Digest:
+        """The digest once its text is in the archive; if that fails, a digest that says so."""
+        try:
+            await keep(text, archive)
+        except Exception as error:  # noqa: BLE001  whatever an archive does, there is a digest
+            _log.warning("the text of a digest could not be archived", exc_info=True)
+            return replace(found, notices=(*found.notices, _not_archived(error)))
         return replace(found, archived=True)
 
     async def _make(self, text: CanonicalText, query: str) -> Digest:
@@ -173,12 +193,18 @@ def _name(part: object) -> str:
 
 def _fallback(error: Exception) -> Notice:
     reason = "timed out" if isinstance(error, TimeoutError) else "failed"
-    return Notice.of(
-        "FALLBACK_USED",
-        f"The writer {reason}; summary and key points are taken from the text itself",
-        # what a stranger's exception says may be secret; the log has it
-        reason=error.message if isinstance(error, ReplyError) else type(error).__name__,
-    )
+    message = f"The writer {reason}; summary and key points are taken from the text itself"
+    return Notice.of("FALLBACK_USED", message, reason=_reason(error))
+
+
+def _not_archived(error: Exception) -> Notice:
+    message = "The text could not be archived; its hash and quotations can only be checked against the source"
+    return Notice.of("PARTIAL_FAILURE", message, reason=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    # what a stranger's exception says may be secret; the log has it
+    return error.message if isinstance(error, ReplyError) else type(error).__name__
 
 
 def _payload(text: CanonicalText, query: str, passages: list[Passage], draft: Draft) -> DigestPayload:

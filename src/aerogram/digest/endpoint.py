@@ -86,6 +86,7 @@ def _read_draft(words: str) -> Draft:
     """The draft in a model's words; models like to put their JSON between marks."""
     try:
         said = json.loads(words[words.index("{") : words.rindex("}") + 1])
-        return Draft(said["summary"], tuple(said.get("key_points") or ()))
+        points = said.get("key_points") or ()
+        return Draft(said["summary"], tuple(points) if isinstance(points, list) else points)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnusableDraft("the endpoint's message holds no draft") from error
