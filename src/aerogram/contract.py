@@ -36,7 +36,7 @@ from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import spoken
-from aerogram.dialects.extension import plain, restore
+from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
 from aerogram.faults import problem_of
@@ -49,7 +49,7 @@ from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.reply import Reply, new_request_id
+from aerogram.reply import Reply, new_request_id, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import without_archive

@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -370,6 +370,14 @@ def _said_why(status: str, given: str | Notice | Iterable[str | Notice]) -> tupl
 def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
     several = (given,) if isinstance(given, (str, Notice)) else given
     return tuple(Notice(one) if isinstance(one, str) else one for one in several)
+
+
+def plain(value: Any) -> Any:
+    """A part, or a tuple of parts, as JSON data without what it does not say."""
+    if is_dataclass(value):
+        pairs = ((f, getattr(value, f.name)) for f in fields(value))
+        return {f.name: plain(held) for f, held in pairs if held != f.default}
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _check_status(reply: Reply[Any]) -> None:

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, JsonValue, RootModel
 
-from aerogram.dialects.extension import plain
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
-from aerogram.reply import Reply
+from aerogram.reply import Reply, plain
 
 NAME = "bare"
 

@@ -32,6 +32,7 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
+    plain,
 )
 
 KEY = "aerogram"
@@ -74,14 +75,6 @@ def restore(heard: dict[str, Any], left: Mapping[str, Any], dialect: str, pointe
         return Reply(**{name: value for name, value in heard.items() if value is not None})
     except (InvalidReply, TypeError) as error:
         raise ContractError(str(error), pointer, dialect) from None
-
-
-def plain(value: Any) -> Any:
-    """A part, or a tuple of parts, as JSON data without what it does not say."""
-    if is_dataclass(value):
-        pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: plain(held) for f, held in pairs if held != f.default}
-    return [plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _difference(said: Any, heard: Any) -> Any:

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
-from aerogram.dialects.extension import Extension, plain
+from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
-from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
+from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id, plain
 
 T = TypeVar("T")
 Status = Literal["rich", "sparse", "empty", "partial", "error"]

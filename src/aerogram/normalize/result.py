@@ -17,7 +17,7 @@ from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Problem
+from aerogram.reply import Notice, Problem, plain
 
 __all__ = [
     "NOTICES",
@@ -217,7 +217,7 @@ class ToolResult:
 
 def notices_body(notices: tuple[Notice, ...]) -> bytes:
     """The `_meta` that carries some notices."""
-    return encode({NOTICES: [_said(notice) for notice in notices]}, _DEFAULT).body
+    return encode({NOTICES: [plain(notice) for notice in notices]}, _DEFAULT).body
 
 
 def response_start(request_id: str | int | None) -> bytes:
@@ -257,11 +257,6 @@ def _explicit(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
     return written.body, written.notices
 
 
-def _said(notice: Notice) -> dict[str, Any]:
-    names = ("message", "code", "severity", "suggestion", "context")
-    return {name: getattr(notice, name) for name in names if getattr(notice, name) is not None}
-
-
 def _in_short(problem: Problem) -> Problem:
     """A failure must not fail because it says too much."""
     message = f"{str(problem.message)[:_LONGEST_MESSAGE]}… (too much was said to send it all)"
@@ -269,16 +264,6 @@ def _in_short(problem: Problem) -> Problem:
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
-    names = (
-        "code",
-        "kind",
-        "message",
-        "title",
-        "user_message",
-        "remediation",
-        "details",
-        "retry_after",
-        "documentation",
-    )
-    facts = {name: getattr(problem, name) for name in names if getattr(problem, name) is not None}
+    facts: dict[str, Any] = plain(problem)
+    del facts["retry"]
     return {**facts, "retryable": problem.retryable}

@@ -26,6 +26,8 @@ __all__ = ["cheapest_text", "read_text"]
 
 PAYLOADS: Final = ("data", "results")
 FEWEST_ROWS: Final = 2
+LONGEST_CELL: Final = 131_072
+"""What readers of CSV take, unless they are told otherwise."""
 _PART: Final = re.compile(r"((?:/[^/\s]*)*) as (CSV|TOON):")
 _PLAIN_CELL: Final = re.compile(r"[A-Za-z\u00c0-\uffff][^\r\n\"]*", re.DOTALL)
 _JSON_WORDS: Final = frozenset({"true", "false", "null"})
@@ -122,7 +124,10 @@ def _write_csv(rows: list[dict[str, Any]]) -> str | None:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    if any(len(cell) > LONGEST_CELL for row in cells for cell in row):
+        return None
+    writer.writerows(cells)
     return out.getvalue().removesuffix("\n")
 
 
@@ -145,14 +150,14 @@ def _value(cell: str) -> Any:
 
 
 def _write_toon(part: Any) -> str | None:
-    """TOON, if it is installed and gives the same value back."""
+    """TOON, if it is installed and gives the same value back, spelled the same: 1.0 equals 1, and is another number."""
     try:
         import toons
     except ImportError:
         return None
     try:
         written: str = toons.dumps(part)
-        return written if toons.loads(written) == part else None
+        return written if dumps(toons.loads(written)) == dumps(part) else None
     except (ValueError, TypeError, OverflowError):
         return None
 

@@ -14,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.dialects.bare import BareDialect
-from aerogram.dialects.extension import plain
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra
 from aerogram.normalize.policy import MODERN, is_modern
-from aerogram.reply import Problem, Reply
+from aerogram.reply import Problem, Reply, plain
 from aerogram.wire.channels import Channels
 
 __all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "read_error", "sdk_blocks", "to_sdk", "tool_result"]
