@@ -121,13 +121,11 @@ def _write_csv(rows: list[dict[str, Any]]) -> str | None:
     columns = list(rows[0])
     if any(not _PLAIN_CELL.fullmatch(name) for name in columns):
         return None
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    cells = [[_cell(value) for value in row.values()] for row in rows]
-    if any(len(cell) > LONGEST_CELL for row in cells for cell in row):
+    lines = [columns, *([_cell(value) for value in row.values()] for row in rows)]
+    if any(len(cell) > LONGEST_CELL for line in lines for cell in line):
         return None
-    writer.writerows(cells)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue().removesuffix("\n")
 
 
