@@ -198,6 +198,42 @@ async def test_the_cache_answers_for_the_same_text_question_and_settings_only(lo
         assert not (await Digester(ALWAYS, cache=cache, writer=brief).digest(long_ferry, QUERY)).cached
 
 
+async def test_writers_that_cannot_be_told_apart_share_no_entry_of_the_cache(long_ferry):
+    cache = Cache()
+
+    def saying(words):
+        return lambda _: Draft(words, ())
+
+    for pair in (
+        (lambda _: Draft("One.", ()), lambda _: Draft("Two.", ())),
+        (saying("One."), saying("Two.")),
+        (partial(repeat, "One."), partial(repeat, "Two.")),
+        (Repeater("One.").write, Repeater("Two.").write),
+    ):
+        made = [await Digester(ALWAYS, cache=cache, writer=writer).digest(long_ferry, QUERY) for writer in pair]
+        assert [found.payload.summary for found in made] == ["One.", "Two."]
+    for writer in (brief, Repeater("Three.")):
+        digester = Digester(ALWAYS, cache=cache, writer=writer)
+        assert [(await digester.digest(long_ferry, QUERY)).cached for _ in range(2)] == [False, True]
+
+
+def repeat(words, _assignment):
+    return Draft(words, ())
+
+
+class Repeater:
+    """A writer with a setting, and a name that tells it."""
+
+    def __init__(self, words):
+        self.words = self.name = words
+
+    def __call__(self, assignment):
+        return self.write(assignment)
+
+    def write(self, assignment):
+        return repeat(self.words, assignment)
+
+
 class FullDisk:
     """A store on a disk that has no room left."""
 

@@ -101,7 +101,7 @@ class Digester:
 
     async def _cached(self, text: CanonicalText, query: str) -> Digest:
         """The digest from the cache, or a new one that goes into it."""
-        key = cache_key(text.hash, _question(query), self._fingerprint())
+        key = self._key(text, query)
         payload = await self._recall(key)
         if payload is not None:
             found = Digest(payload, text, cached=True)
@@ -112,16 +112,16 @@ class Digester:
                 await self._remember(key, found.payload)
         return await self._settle(found)
 
-    async def _recall(self, key: str) -> DigestPayload | None:
+    async def _recall(self, key: str | None) -> DigestPayload | None:
         try:
-            return await self.cache.get(key) if self.cache else None
+            return await self.cache.get(key) if self.cache and key else None
         except Exception:  # noqa: BLE001  a cache saves work; without it the work is done
             _log.warning("the cache of digests could not be read", exc_info=True)
             return None
 
-    async def _remember(self, key: str, payload: DigestPayload) -> None:
+    async def _remember(self, key: str | None, payload: DigestPayload) -> None:
         try:
-            if self.cache:
+            if self.cache and key:
                 await self.cache.put(key, payload)
         except Exception:  # noqa: BLE001  the digest is made already
             _log.warning("the cache of digests could not be written", exc_info=True)
@@ -175,20 +175,29 @@ class Digester:
             drafted = await asyncio.to_thread(writer, assignment)
             return await drafted if inspect.isawaitable(drafted) else drafted
 
-    def _fingerprint(self) -> str:
-        return self.policy.fingerprint(_name(self.embed), _name(self.writer))
+    def _key(self, text: CanonicalText, query: str) -> str | None:
+        """The key of a digest in the cache; none when an embedder or writer cannot be told from another."""
+        embed, writer = _name(self.embed), _name(self.writer)
+        if embed is None or writer is None:
+            return None
+        return cache_key(text.hash, _question(query), self.policy.fingerprint(embed, writer))
 
 
 def _question(query: str) -> str:
     return " ".join(normalise(query).split())
 
 
-def _name(part: object) -> str:
-    """A name that tells one embedder or writer from another; give yours a `name` when it has settings."""
+def _name(part: object) -> str | None:
+    """A name that tells one embedder or writer from another: its `name`, or that of a function of a module.
+
+    Lambdas, inner functions, methods and objects may differ in what they hold, so without a `name` they have none.
+    """
     if part is None:
         return ""
-    own = getattr(part, "name", None) or getattr(part, "__qualname__", None) or type(part).__qualname__
-    return f"{getattr(part, '__module__', '')}.{own}"
+    own = getattr(part, "name", None)
+    if own is None and inspect.isfunction(part) and "<" not in part.__qualname__:
+        own = part.__qualname__
+    return None if own is None else f"{getattr(part, '__module__', '')}.{own}"
 
 
 def _fallback(error: Exception) -> Notice:
