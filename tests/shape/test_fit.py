@@ -224,6 +224,33 @@ def test_the_advertised_schema_stays_satisfied(budget: int) -> None:
     jsonschema_rs.validate(SCHEMA, fitted.data)
 
 
+def test_what_may_also_be_null_can_be_shortened() -> None:
+    note = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None, "title": "Note"}
+    page = {"type": "object", "properties": {"note": note}, "required": ["note"]}
+    schema = {
+        "type": "object",
+        "properties": {
+            "page": {"oneOf": [{"type": "null"}, {"$ref": "#/$defs/Page"}]},
+            "code": {"anyOf": [{"enum": ["a"]}]},
+        },
+        "required": ["page"],
+        "$defs": {"Page": page},
+    }
+    data = {"page": {"note": WORDS * 200}, "code": "a"}
+    fitted = fit(Reply.ok(data), 400, measure=SIZER, schema=schema).reply
+    assert fitted.problem is None
+    assert fitted.data["page"]["note"].endswith(" chars]")
+    jsonschema_rs.validate(schema, fitted.data)
+
+
+def test_a_choice_between_two_shapes_is_kept_whole() -> None:
+    choice = {"anyOf": [{"type": "string", "pattern": "x$"}, {"type": "string", "pattern": "y$"}, {"type": "null"}]}
+    schema = {"type": "object", "properties": {"note": choice}, "required": ["note"]}
+    fitted = fit(Reply.ok({"note": "x" * 5_000}), 400, measure=SIZER, schema=schema).reply
+    assert fitted.problem is not None
+    assert fitted.problem.code == "TOKEN_LIMIT_EXCEEDED"
+
+
 def test_a_schema_that_cannot_be_satisfied_within_the_budget_is_refused() -> None:
     schema = {"type": "array", "minItems": 100, "items": {"type": "string", "minLength": 20}}
     fitted = fit(Reply.ok(["x" * 40] * 100), 300, measure=SIZER, schema=schema).reply

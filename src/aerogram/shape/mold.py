@@ -1,8 +1,8 @@
 """Molds: what an advertised JSON Schema forbids to leave out or to shorten.
 
 Only what matters for making a value smaller is read from a schema: required members, fewest items, and texts
-whose wording is bound by an enum, a pattern or a format. Where a schema is too clever to follow (a choice
-between shapes), the value is kept whole.
+whose wording is bound by an enum, a pattern or a format. A choice between one shape and null is that shape. Where a
+schema is too clever to follow (any other choice between shapes), the value is kept whole.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 __all__ = ["ANYTHING", "Mold"]
 
 _CHOICES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependentRequired"})
+_ANNOTATIONS: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$defs", "$schema"})
 _BOUND_TEXT: Final = frozenset({"enum", "const", "pattern", "format", "minLength", "contentEncoding"})
 _BOUND_LIST: Final = frozenset({"contains", "prefixItems", "uniqueItems", "const", "enum"})
 _BOUND_RECORD: Final = frozenset({"minProperties", "const", "enum"})
@@ -67,17 +68,25 @@ class Mold:
         return Mold(schema, self.root)._resolved() if isinstance(schema, Mapping) and schema else ANYTHING
 
     def _resolved(self) -> Mold:
-        """Follow references inside the schema; one that leads elsewhere keeps its value whole."""
-        schema = self.schema
+        """Follow references inside the schema, and into what may also be null; elsewhere the value is kept whole."""
+        schema, kept_whole = self.schema, Mold({"allOf": ()}, self.root)
         for _ in range(20):
             reference = schema.get("$ref")
-            if not isinstance(reference, str):
-                return Mold(schema, self.root)
-            found = _look_up(self.root, reference)
-            if found is None:
-                return Mold({"allOf": ()}, self.root)
-            schema = found
-        return Mold({"allOf": ()}, self.root)
+            is_reference = isinstance(reference, str)
+            followed = _look_up(self.root, str(reference)) if is_reference else _besides_null(schema)
+            if followed is None:
+                return kept_whole if is_reference else Mold(schema, self.root)
+            schema = followed
+        return kept_whole
+
+
+def _besides_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The one shape that a place may have besides null, when that is all that the schema says about shapes."""
+    name = next((name for name in ("anyOf", "oneOf") if name in schema), None)
+    if name is None or not schema.keys() <= _ANNOTATIONS | {name} or not isinstance(schema[name], list):
+        return None
+    shapes = [shape for shape in schema[name] if shape != {"type": "null"}]
+    return shapes[0] if len(shapes) == 1 < len(schema[name]) and isinstance(shapes[0], Mapping) else None
 
 
 def _look_up(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
