@@ -28,7 +28,7 @@ from aerogram.digest import (
     source_of,
     verify,
 )
-from aerogram.errors import IntegrityError, ValidationFailed
+from aerogram.errors import IntegrityError, NotFound, ValidationFailed
 
 QUERY = "What does a ticket cost?"
 ALWAYS = Policy(mode="always")
@@ -101,6 +101,25 @@ async def test_the_archive_holds_the_text_by_its_hash_and_gives_it_back_whole_or
         assert snippet.locator.startswith("page:2:char:")
         assert await fetch(archive, found.payload.source_text_hash, snippet.locator) == snippet.text
     assert await verify(found.payload, archive)
+
+
+async def test_the_hashes_of_a_reply_are_there_for_its_principal_and_nobody_else(ferry):
+    archive = Archive.in_memory()
+    batch = await digest_many(Digester(ALWAYS, archive=archive), {"ferry": ferry}, QUERY, principal="ann")
+    payload = batch.outcomes[0].digest.payload
+    named = reply_of(batch).fidelity.archive_hashes["ferry"]
+    assert (await archive.get(named, principal="ann")).body.decode() == read(ferry).text
+    assert await fetch(archive, named, "char:0-9", principal="ann") == "The ferry"
+    assert await verify(payload, archive, principal="ann")
+    assert not await verify(payload, archive, principal="bob")
+    assert not await verify(payload, archive)
+    with pytest.raises(NotFound):
+        await fetch(archive, named)
+
+
+def test_what_is_neither_text_nor_archive_cannot_be_verified_against(ferry):
+    with pytest.raises(TypeError, match=r"verify takes a text or an archive, not bytes; read\(…\)"):
+        verify(digest_text(read(ferry), QUERY), ferry.encode())
 
 
 async def test_a_digest_whose_text_is_not_archived_does_not_verify_there(ferry):

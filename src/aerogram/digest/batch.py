@@ -65,6 +65,7 @@ async def digest_many(
     seconds: float | None = None,
     concurrency: int = 4,
     on_progress: Progress | None = None,
+    principal: str | None = None,
 ) -> Batch:
     """Digest named sources for one question; `seconds` is for each of them, `on_progress` hears as each ends."""
     gate = asyncio.Semaphore(max(1, concurrency))
@@ -73,7 +74,7 @@ async def digest_many(
     async def one(name: str, source: Source) -> Outcome:
         nonlocal done
         async with gate:
-            outcome = await _outcome(digester, name, source, query, seconds)
+            outcome = await _outcome(digester, name, source, query, seconds, principal)
         done += 1
         if on_progress:
             on_progress(outcome, done, len(sources))
@@ -82,10 +83,13 @@ async def digest_many(
     return Batch(query, tuple(await asyncio.gather(*(one(name, source) for name, source in sources.items()))))
 
 
-async def _outcome(digester: Digester, name: str, source: Source, query: str, seconds: float | None) -> Outcome:
+async def _outcome(
+    digester: Digester, name: str, source: Source, query: str, seconds: float | None, principal: str | None
+) -> Outcome:
     try:
         async with asyncio.timeout(seconds):
-            return Outcome(name, await digester.digest(source, query, name=name, seconds=seconds))
+            made = await digester.digest(source, query, name=name, seconds=seconds, principal=principal)
+            return Outcome(name, made)
     except TimeoutError:
         allowed = "it may" if seconds is None else f"{seconds:g} s"
         return Outcome(name, problem=Problem.of("UNAVAILABLE", f"{name} took longer than {allowed}"))

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -79,9 +79,19 @@ class Digester:
         self.embed = embed
 
     async def digest(
-        self, source: Source, query: str, *, kind: Kind | None = None, name: str = "", seconds: float | None = None
+        self,
+        source: Source,
+        query: str,
+        *,
+        kind: Kind | None = None,
+        name: str = "",
+        seconds: float | None = None,
+        principal: str | None = None,
     ) -> Digest:
-        """Digest one source for a question, or say why it was skipped; a digest is never digested again."""
+        """Digest one source for a question, or say why it was skipped; a digest is never digested again.
+
+        The text goes into the principal's part of the archive.
+        """
         if is_digest(source):
             return Digest(payload_of(source), skipped="already_digest")
         text = await self._read(source, kind, name, seconds)
@@ -90,7 +100,7 @@ class Digester:
             return Digest(_payload(text, query, [], Draft("", ())), text, "empty")
         if reason:
             return Digest(None, text, reason)
-        return await self._cached(text, query)
+        return await self._settle(await self._cached(text, query), principal)
 
     async def _read(self, source: Source, kind: Kind | None, name: str, seconds: float | None) -> CanonicalText:
         if isinstance(source, CanonicalText):
@@ -104,13 +114,12 @@ class Digester:
         key = self._key(text, query)
         payload = await self._recall(key)
         if payload is not None:
-            found = Digest(payload, text, cached=True)
-        else:
-            found = await self._make(text, query)
-            # a fallback is there because something failed for the moment, so the next call tries again
-            if found.payload and not found.notices:
-                await self._remember(key, found.payload)
-        return await self._settle(found)
+            return Digest(payload, text, cached=True)
+        found = await self._make(text, query)
+        # a fallback is there because something failed for the moment, so the next call tries again
+        if found.payload and not found.notices:
+            await self._remember(key, found.payload)
+        return found
 
     async def _recall(self, key: str | None) -> DigestPayload | None:
         try:
@@ -126,7 +135,7 @@ class Digester:
         except Exception:  # noqa: BLE001  the digest is made already
             _log.warning("the cache of digests could not be written", exc_info=True)
 
-    async def _settle(self, found: Digest) -> Digest:
+    async def _settle(self, found: Digest, principal: str | None) -> Digest:
         """Apply what does not depend on the making: relevance by the policy, and the archive."""
         payload, text = found.payload, found.text
         if payload is None or text is None:
@@ -135,16 +144,7 @@ class Digester:
         reason = self.policy.skips_relevance(best)
         if reason:
             return replace(found, payload=None, skipped=reason)
-        return found if self.archive is None else await self._archived(found, text, self.archive)
-
-    async def _archived(self, found: Digest, text: CanonicalText, archive: TextArchive) -> Digest:
-        """The digest once its text is in the archive; if that fails, a digest that says so."""
-        try:
-            await keep(text, archive)
-        except Exception as error:  # noqa: BLE001  whatever an archive does, there is a digest
-            _log.warning("the text of a digest could not be archived", exc_info=True)
-            return replace(found, notices=(*found.notices, _not_archived(error)))
-        return replace(found, archived=True)
+        return found if self.archive is None else await _archived(found, keep(text, self.archive, principal=principal))
 
     async def _make(self, text: CanonicalText, query: str) -> Digest:
         ranking = await asyncio.to_thread(Ranking, text, _question(query), self.policy.snippet_chars)
@@ -181,6 +181,16 @@ class Digester:
         if embed is None or writer is None:
             return None
         return cache_key(text.hash, _question(query), self.policy.fingerprint(embed, writer))
+
+
+async def _archived(found: Digest, keeping: Awaitable[object]) -> Digest:
+    """The digest once its text is in the archive; if that fails, a digest that says so."""
+    try:
+        await keeping
+    except Exception as error:  # noqa: BLE001  whatever an archive does, there is a digest
+        _log.warning("the text of a digest could not be archived", exc_info=True)
+        return replace(found, notices=(*found.notices, _not_archived(error)))
+    return replace(found, archived=True)
 
 
 def _question(query: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Protocol, overload
+from typing import Any, Protocol, overload
 
 from aerogram.content import Content
 from aerogram.digest.locator import InvalidLocator, Locator
@@ -14,7 +14,10 @@ from aerogram.errors import IntegrityError, NotFound
 
 
 class TextArchive(Protocol):
-    """Where canonical texts are kept by their hash; `aerogram.archive.Archive` is one."""
+    """Where canonical texts are kept by their hash; `aerogram.archive.Archive` is one.
+
+    Whoever names a principal needs an archive whose `put` and `get` take `principal=`.
+    """
 
     async def put(self, *contents: Content) -> object:
         """Keep contents under the hashes that follow from them."""
@@ -57,32 +60,49 @@ class Verification:
 @overload
 def verify(payload: DigestPayload, source: str | CanonicalText) -> Verification: ...
 @overload
-def verify(payload: DigestPayload, source: TextArchive) -> Awaitable[Verification]: ...
-def verify(payload: DigestPayload, source: str | CanonicalText | TextArchive) -> Verification | Awaitable[Verification]:
+def verify(payload: DigestPayload, source: TextArchive, *, principal: str | None = None) -> Awaitable[Verification]: ...
+def verify(
+    payload: DigestPayload, source: str | CanonicalText | TextArchive, *, principal: str | None = None
+) -> Verification | Awaitable[Verification]:
     """Check a digest's hash and every quotation against its canonical text; await it when given an archive."""
     if isinstance(source, CanonicalText):
         return _verify_text(payload, source.text)
-    return _verify_text(payload, source) if isinstance(source, str) else _verify_archived(payload, source)
+    if isinstance(source, str):
+        return _verify_text(payload, source)
+    if not hasattr(source, "get") or not hasattr(source, "put"):
+        raise TypeError(f"verify takes a text or an archive, not {type(source).__name__}; read(…) makes a text of it")
+    return _verify_archived(payload, source, principal)
 
 
-async def keep(text: CanonicalText, archive: TextArchive) -> str:
-    """Put a canonical text into an archive; its hash."""
-    await archive.put(Content.of_text(text.text))
+async def keep(text: CanonicalText, archive: TextArchive, *, principal: str | None = None) -> str:
+    """Put a canonical text into an archive, into the principal's part of it; its hash."""
+    await archive.put(Content.of_text(text.text), **_owned_by(principal))
     return text.hash
 
 
-async def fetch(archive: TextArchive, source_text_hash: str, locator: str | Locator | None = None) -> str:
-    """A canonical text from the archive: the whole of it, or what a locator points to."""
-    content = await archive.get(source_text_hash)
+async def fetch(
+    archive: TextArchive,
+    source_text_hash: str,
+    locator: str | Locator | None = None,
+    *,
+    principal: str | None = None,
+) -> str:
+    """A canonical text from the principal's part of an archive: the whole of it, or what a locator points to."""
+    content = await archive.get(source_text_hash, **_owned_by(principal))
     text = content.body.decode()
     if locator is None:
         return text
     return (Locator.parse(locator) if isinstance(locator, str) else locator).quote(text)
 
 
-async def _verify_archived(payload: DigestPayload, archive: TextArchive) -> Verification:
+def _owned_by(principal: str | None) -> dict[str, Any]:
+    # an archive that knows of no principals is not asked about them
+    return {} if principal is None else {"principal": principal}
+
+
+async def _verify_archived(payload: DigestPayload, archive: TextArchive, principal: str | None) -> Verification:
     try:
-        text = await fetch(archive, payload.source_text_hash)
+        text = await fetch(archive, payload.source_text_hash, principal=principal)
     except NotFound as error:
         missing = Mismatch("source_text_hash", f"the archive has no such text: {error}", payload.source_text_hash, None)
         return Verification((missing,), len(payload.evidence_snippets))
