@@ -35,8 +35,33 @@ def test_any_words_written_into_html_come_out_as_they_were(words):
     )
 
 
+@pytest.mark.parametrize(
+    ("markup", "words"),
+    [
+        ("<p>a<b and 3<4 &nbsp; café…</p>", "a<b and 3<4 café…"),
+        ("<p>x<y,z and more</p><p>next</p>", "x<y,z and more\n\nnext"),
+        ("<p>I <3 you </3 and <!> and <?></p>", "I <3 you </3 and <!> and <?>"),
+        ("<p>if a <b then <i>c</i></p>", "if a <b then c"),
+        ("<p>the end is a<b", "the end is a<b"),
+        ("<p>the end is a <b and more", "the end is a <b and more"),
+        ("<p title='a < b > c'>one<br/>two<BR>three</p >", "one\ntwo\nthree"),
+        ('<p>a <a href=x?a=1&b=2>link</a> and <my-tag data-x="<">own</my-tag></p>', "a link and own"),
+        ("<p>one<noscript>two</noscript>three</p>", "one two three"),
+        (
+            "<p>one<template>two</template>three<svg><text>four</text><text>five</text></svg>six",
+            "one two three four five six",
+        ),
+    ],
+)
+def test_a_sign_that_begins_no_tag_is_text_and_tags_are_tags(markup, words):
+    assert read(f"<!doctype html><body>{markup}").text == words
+
+
 PIECES = "<p>|</p>|<div class='a > b'>|</div>|<b>|</b>|<br>|word |x < y |<!-- no -->|&amp; |日本語|<ul><li>|</li></ul>"
-MARKUP = st.lists(st.sampled_from([*PIECES.split("|"), "<script>no()</script>", "<style>no{}</style>"]), max_size=30)
+REAL_TAGS = ("<a href=x/y?z=1>", '<a title="<i>" b>', "</a >", "<i\n>", "<my-tag/>", "<h1 x=''>", "<3 ", "<svg></svg>")
+MARKUP = st.lists(
+    st.sampled_from([*PIECES.split("|"), *REAL_TAGS, "<script>no()</script>", "<style>no{}</style>"]), max_size=30
+)
 
 
 @given(MARKUP)

@@ -1,15 +1,18 @@
 """HTML: its words in reading order, one paragraph per block, one line per table row, code as written.
 
 A tokenizer after the HTML standard's own rules, without a tree: words need none,
-depth costs nothing, and the text never changes because a parser did.
+depth costs nothing, and the text never changes because a parser did. It is kinder than
+the standard in one thing: a "<" that begins no whole tag is a sign like any other, so
+that `a<b and 3<4` loses no words.
 """
 
 from __future__ import annotations
 
 import re
 from html import unescape
+from typing import cast
 
-VERSION = "1"
+VERSION = "2"
 
 _BULLET = "\n- "
 _BLOCKS = re.compile(
@@ -20,9 +23,12 @@ _BLOCKS = re.compile(
 _SILENT = frozenset(("script", "style"))
 _RAW = frozenset(("textarea", "title", "xmp", "iframe", "noembed", "noframes"))
 _CELLS = frozenset(("td", "th"))
-_TAG_START = re.compile(r"<(?:(/?)([a-zA-Z][^\s/>]*)|(!--)|[!?/])")
-# quoted attribute values may hold a ">"; possessive, so that a tag is read once whatever it holds
-_TAG_REST = re.compile(r"""(?:[^>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+>""")
+# elements that browsers do not set in the line they stand in
+_APART = frozenset(("desc", "noscript", "svg", "template", "text"))
+_TAG_START = re.compile(r"<(?:(/?)([a-zA-Z][\w:.\-]*+)(?=[\s/>])|(!--)|[!?][a-zA-Z\[])")
+# quoted attribute values may hold "<" and ">"; possessive, so that a tag is read once whatever it holds
+_ATTRIBUTES = re.compile(r"""(?:[^<>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+""")
+_DECLARATION = re.compile("[^>]*+")
 _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _COMMENT_END = re.compile(r"--!?>")
@@ -56,9 +62,13 @@ class _Page:
         closing, name, comment = tag.groups()
         if comment:
             return self.after_comment(tag.end())
-        rest = _TAG_REST.match(self.markup, tag.end())
-        end = rest.end() if rest else len(self.markup)
-        if not name or rest is None:
+        inside = cast("re.Match[str]", (_ATTRIBUTES if name else _DECLARATION).match(self.markup, tag.end())).end()
+        if not self.markup.startswith(">", inside):
+            # no tag after all; what was looked at is not looked at again, or many of these would take for ever
+            self.words(self.markup[tag.start() : inside])
+            return inside
+        end = inside + 1
+        if not name:
             return end
         name = name.lower()
         if closing:
@@ -95,6 +105,8 @@ class _Page:
             self.line(" " if self.cells else "\n")
         elif name == "img" and (alt := _ALT.search(attributes)):
             self.words(f" {alt[1] or alt[2] or ''} ")
+        elif name in _APART:
+            self.words(" ")
         elif _BLOCKS.fullmatch(name):
             self.block()
         if name == "pre":
@@ -108,6 +120,8 @@ class _Page:
         if name == "tr":
             self.cells = 0
             self.line("\n")
+        elif name in _APART:
+            self.words(" ")
         elif _BLOCKS.fullmatch(name):
             self.block()
 
