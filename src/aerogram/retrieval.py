@@ -20,6 +20,7 @@ from aerogram.identity import identify
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
+from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 
@@ -157,12 +158,15 @@ def _pick(content: Content, wanted: Collection[str], path: str, declared: Sequen
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
     if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
+    value = _at(content.value(), path)
     found: dict[str, Any] = {}
-    for name, item in _named(_at(content.value(), path), declared):
-        if name in wanted:
-            found.setdefault(name, item)
+    for named in (_items, _members):
+        for outer in _containers(value):
+            for name, item in named(outer, declared):
+                if name in wanted:
+                    found.setdefault(name, item)
             if len(found) == len(wanted):
-                break
+                return found
     return found
 
 
@@ -171,17 +175,27 @@ def _may_be_in(body: bytes, name: str) -> bool:
     return name.startswith("#") or dumps(name.encode("utf-8", "replace").decode())[1:-1] in body
 
 
-def _named(value: Any, declared: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Every item of every list inside a value, by its identifier or its position, those nearest to the top first."""
+def _containers(value: Any) -> Iterator[Any]:
+    """Every list and every object inside a value, those nearest to the top first."""
     pending = deque([value])
     while pending:
         outer = pending.popleft()
-        if isinstance(outer, list):
-            for position, item in enumerate(outer):
-                yield identify(item, declared) or f"#{position}", item
-            pending.extend(outer)
-        elif isinstance(outer, dict):
-            pending.extend(outer.values())
+        if isinstance(outer, (list, dict)):
+            yield outer
+            pending.extend(outer if isinstance(outer, list) else outer.values())
+
+
+def _items(outer: Any, declared: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The items of a list by their identifiers or positions."""
+    if isinstance(outer, list):
+        for position, item in enumerate(outer):
+            yield identify(item, declared) or f"#{position}", item
+
+
+def _members(outer: Any, _: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The members of a map by their names."""
+    if isinstance(outer, dict) and is_map(outer):
+        yield from outer.items()
 
 
 def _with_missing(reply: Reply[Any], missing: list[str]) -> Reply[Any]:

@@ -110,6 +110,18 @@ async def test_of_several_items_with_one_id_the_one_nearest_to_the_top_is_meant(
     assert (await desk.fetch(ids=["#1"], hash=hash_in(reply))).data == [values[1]]
 
 
+async def test_members_of_a_map_come_back_by_their_names() -> None:
+    desk = Desk(2_500)
+    people = {f"person {n}": {"note": f"{n} {WORDS}"} for n in range(300)}
+    reply = await desk.send(Reply.ok({"people": people, "total": 300}))
+    assert reply.fidelity is not None
+    assert reply.fidelity.dropped_ids
+    wanted = list(reply.fidelity.dropped_ids[:2])
+    assert (await desk.fetch(ids=wanted, hash=hash_in(reply))).data == [people[name] for name in wanted]
+    with pytest.raises(NotFound):
+        await desk.fetch(ids=["total"])
+
+
 async def test_the_suggestion_names_the_hash_together_with_the_ids() -> None:
     reply = await Desk(1_200).send(Reply.ok({"findings": FINDINGS * 4}))
     assert reply.notices[0].suggestion == "Call retrieve with the hash, or with the hash and ids"

@@ -1,24 +1,27 @@
 """Loss: what a reduced value lacks against the original, found by walking the two side by side.
 
 Only what was kept is walked, so the cost grows with the smaller of the two. Lists keep a beginning of their
-items; what came after is dropped.
+items; what came after is dropped. The members of a map are its items too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from aerogram.identity import identify_all
 from aerogram.reply import FidelityLevel
 from aerogram.shape.modes import RecordType
 
-__all__ = ["Loss", "loss_between"]
+__all__ = ["Loss", "is_map", "loss_between"]
+
+MOST_MEMBERS: Final = 100
+"""An object with more members than this is no record."""
 
 
 @dataclass(slots=True)
 class Loss:
-    """How many items were dropped or shortened, and the lists that lost a tail."""
+    """How many items were dropped or shortened, the lists that lost a tail, and the names that maps lost."""
 
     total: int = 0
     kept: int = 0
@@ -27,16 +30,17 @@ class Loss:
     clipped: int = 0
     omitted: int = 0
     tails: list[tuple[list[Any], int]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
     @property
     def dropped(self) -> int:
         """The number of items that are not there at all."""
-        return sum(len(items) - start for items, start in self.tails)
+        return sum(len(items) - start for items, start in self.tails) + len(self.names)
 
     @property
     def is_none(self) -> bool:
         """Whether nothing was lost."""
-        return not (self.tails or self.shortened or self.clipped or self.omitted)
+        return not (self.tails or self.names or self.shortened or self.clipped or self.omitted)
 
     @property
     def level(self) -> FidelityLevel:
@@ -55,7 +59,7 @@ class Loss:
         for items, start in self.tails:
             stop = None if most is None else start + most - len(found)
             found += identify_all(items[start:stop], start, kind.ids_only if kind else ())
-        return found
+        return found + self.names[: None if most is None else most - len(found)]
 
 
 def loss_between(original: Any, reduced: Any) -> Loss:
@@ -77,18 +81,33 @@ def _compare(original: Any, reduced: Any, loss: Loss) -> None:
 
 
 def _compare_records(original: dict[str, Any], reduced: dict[str, Any], loss: Loss) -> None:
+    items_by_name = is_map(original)
+    if items_by_name:
+        loss.total += len(original)
+        loss.kept += len(reduced)
     for name, value in original.items():
         if name in reduced:
             _compare(value, reduced[name], loss)
+            continue
+        if items_by_name:
+            loss.names.append(name)
             continue
         loss.omitted += 1
         if isinstance(value, list) and value:
             loss.total += len(value)
             loss.tails.append((value, 0))
+        elif isinstance(value, dict) and is_map(value):
+            loss.total += len(value)
+            loss.names += value
+
+
+def is_map(value: dict[str, Any]) -> bool:
+    """Whether the members of an object are items under their names: records all, or more than a record has."""
+    return len(value) > MOST_MEMBERS or (len(value) > 1 and all(isinstance(item, dict) for item in value.values()))
 
 
 def _count_whole(value: Any, loss: Loss) -> None:
-    if isinstance(value, list):
+    if isinstance(value, list) or (isinstance(value, dict) and is_map(value)):
         loss.total += len(value)
         loss.kept += len(value)
 
