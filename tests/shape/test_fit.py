@@ -160,6 +160,16 @@ def test_when_the_archive_fails_the_reply_still_fits_and_is_honest(budget: int) 
     assert "retrieve" not in str(honest)
 
 
+@pytest.mark.parametrize("budget", [700, 1_500])
+def test_when_the_archive_fails_a_handlers_own_notices_stay_as_they_are(budget: int) -> None:
+    own = Notice.of("PARTIAL_RESULTS", "3 of 5 sources failed: try again", suggestion="Ask again at noon")
+    plain = Notice("Pages 4 to 9: not scanned", "CONTENT_TRUNCATED", "warning")
+    fitted = fit(Reply.ok(rows(300), notices=(own, plain)), budget, measure=SIZER, retrieve="retrieve").reply
+    assert fitted.notices[:2] == (own, plain)
+    assert without_archive(fitted).notices[:2] == (own, plain)
+    assert "not kept" in str(without_archive(fitted).notices[-1].suggestion)
+
+
 def test_a_page_that_is_too_large_goes_on_at_the_next_cursor() -> None:
     """Whole items, a cursor after the last of them, and no loss to report."""
     data = rows(40)
@@ -375,6 +385,32 @@ def test_a_list_that_is_left_out_whole_counts_as_dropped() -> None:
     assert fitted.status == "partial"
     total = sum(len(fitted.data.get(name, ())) for name in ("first", "second"))
     assert fitted.notices[0].message == f"{70 - total} of 70 items left out"
+
+
+@pytest.mark.parametrize("budget", [400, 900, 2_500])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_map_of_records_names_and_counts_the_members_that_it_lost(budget: int, wrapped: bool) -> None:
+    people = {f"person-{n:03}": {"name": f"Name {n}", "text": WORDS * 3} for n in range(300)}
+    data = {"people": people, "total": 300} if wrapped else people
+    fitted, leftovers = fit(Reply.ok(data), budget, measure=SIZER, retrieve="retrieve")
+    assert SIZER(fitted) <= budget
+    shown = fitted.data.get("people", {}) if wrapped else fitted.data
+    missing = [name for name in people if name not in shown]
+    assert missing
+    assert fitted.status == "partial"
+    assert fitted.notices[0].message.startswith(f"{len(missing)} of 300 items left out")
+    assert fitted.fidelity is not None
+    assert list(fitted.fidelity.dropped_ids) == missing[: len(fitted.fidelity.dropped_ids)]
+    if budget > 2_000:
+        assert fitted.fidelity.dropped_ids
+        assert dict(leftovers)["dropped_ids"].value() == missing
+
+
+def test_a_record_that_lost_a_member_is_shortened_and_has_dropped_nothing() -> None:
+    data = {"id": 1, "text": WORDS * 100, "by": {"name": "Ada", "note": WORDS * 100}}
+    fitted = fit(Reply.ok(data), 400, measure=SIZER).reply
+    assert fitted.status == "ok"
+    assert fitted.notices[0].code == "CONTENT_TRUNCATED"
 
 
 def test_a_declared_type_leaves_records_of_other_kinds_alone() -> None:

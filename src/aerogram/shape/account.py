@@ -7,6 +7,7 @@ items are missing, and one notice that names the call.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -26,8 +27,10 @@ DROPPED_IDS: Final = "dropped_ids"
 ENVELOPE: Final = "envelope"
 OWN_NAMES: Final = frozenset({DATA, DROPPED_IDS, ENVELOPE})
 BRIEF_CALL: Final = ": "
+HASH_AND_IDS: Final = "the hash and ids"
 NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
+_BRIEF: Final = re.compile(rf"(\d+ of \d+ items left out|Shortened)({BRIEF_CALL}\S+\(hash\))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,8 @@ class Account:
         if not self.hashes:
             return NOT_KEPT
         if self.retrieve is None:
-            return "Fetch the rest by its hash, or by the hash and ids"
-        return f"Call {self.retrieve} with the hash, or with the hash and ids"
+            return f"Fetch the rest by its hash, or by {HASH_AND_IDS}"
+        return f"Call {self.retrieve} with the hash, or with {HASH_AND_IDS}"
 
     def _retrieval(self) -> Action:
         name = DATA if DATA in self.hashes else next(iter(self.hashes))
@@ -191,7 +194,16 @@ def _asks_for(action: Action, lost: list[str]) -> bool:
 
 
 def _honest(notice: Notice) -> Notice:
-    if notice.code not in _ABOUT_SIZE:
+    if not _is_own(notice):
         return notice
     message = notice.message.partition(BRIEF_CALL)[0]
     return replace(notice, message=message, suggestion=NOT_KEPT)
+
+
+def _is_own(notice: Notice) -> bool:
+    """Whether a notice is part of an account; a handler may have its own to say about what is missing."""
+    if notice.code not in _ABOUT_SIZE:
+        return False
+    if notice.suggestion is None:
+        return _BRIEF.fullmatch(notice.message) is not None
+    return notice.suggestion.endswith(HASH_AND_IDS)
