@@ -178,10 +178,16 @@ async def test_always_gives_an_empty_text_an_empty_digest_and_says_so():
 async def test_a_digest_is_never_digested_again(long_ferry):
     first = await Digester(ALWAYS).digest(long_ferry, QUERY)
     listed = source_of("ferry", first)
-    for source in (first.payload, listed, SimpleNamespace(**listed)):
+    written = first.payload.to_json()
+    for source in (first.payload, listed, SimpleNamespace(**listed), written, written.encode()):
         again = await Digester(ALWAYS).digest(source, "Another question?")
         assert again.skipped == "already_digest"
         assert again.payload == first.payload
+
+
+async def test_a_text_about_digests_is_not_taken_for_one():
+    for text in ('{"content_type": "digest/v1"}', "Its content_type is digest/v1."):
+        assert (await Digester(ALWAYS).digest(text, "content")).skipped is None
 
 
 async def test_sources_may_be_mappings_or_objects_with_content(ferry):

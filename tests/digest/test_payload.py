@@ -137,3 +137,10 @@ def test_size_estimates_go_by_what_the_digest_says_of_itself():
     assert estimated_chars({"content_type": "digest/v1", "content": json.dumps(GOOD)}) == 2500
     assert estimated_chars({"content_type": "text/plain", "content": "twelve chars"}) == 12
     assert validate_payload_dict(GOOD).estimated_tokens == 625
+
+
+@pytest.mark.parametrize("locator", ["char:5-1", "page:2:char:10-9"])
+def test_a_locator_that_ends_before_it_starts_is_refused(locator):
+    with pytest.raises(ValidationError, match=f"locator: '{locator}' ends before it starts"):
+        EvidenceSnippet(**{**SNIPPET, "locator": locator})
+    assert EvidenceSnippet(**{**SNIPPET, "locator": "char:5-5"}).locator == "char:5-5"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, Va
 from pydantic import model_validator as validates
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from aerogram.digest.locator import LOCATOR_PATTERN
+from aerogram.digest.locator import LOCATOR_PATTERN, InvalidLocator, Locator
 
 CONTENT_TYPE: Literal["digest/v1"] = "digest/v1"
 VERSION = "1.0"
@@ -18,6 +18,8 @@ MAX_POINTS = 10
 MAX_POINT = 500
 MAX_SNIPPETS = 10
 MAX_SNIPPET = 500
+# every character of a full payload as an escape of twelve, and its frame
+_LONGEST_JSON = 12 * (MAX_SUMMARY + MAX_POINTS * MAX_POINT + MAX_SNIPPETS * MAX_SNIPPET) + 8_000
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
@@ -44,6 +46,15 @@ class EvidenceSnippet(_Checked):
     text: str = Field(max_length=MAX_SNIPPET)
     locator: str = Field(pattern=LOCATOR_PATTERN)
     relevance_score: Share
+
+    @field_validator("locator")
+    @classmethod
+    def _ends_after_it_starts(cls, locator: str) -> str:
+        try:
+            Locator.parse(locator)
+        except InvalidLocator as error:
+            raise PydanticCustomError("locator_order", f"locator: {error.message}") from None
+        return locator
 
 
 class DigestPayload(_Checked):
@@ -101,7 +112,9 @@ def validate_payload_dict(data: Mapping[str, Any]) -> DigestPayload:
 
 
 def is_digest(source: Any) -> bool:
-    """Whether a source, a mapping or an object, says that its content is a digest."""
+    """Whether a source says that its content is a digest: a mapping, an object, or the JSON of a payload."""
+    if isinstance(source, (str, bytes)):
+        return _written_payload(source) is not None
     said = source.get("content_type") if isinstance(source, Mapping) else getattr(source, "content_type", None)
     return said == CONTENT_TYPE
 
@@ -110,6 +123,8 @@ def payload_of(source: Any) -> DigestPayload:
     """The payload of a source that is digested already, or the payload itself."""
     if isinstance(source, DigestPayload):
         return source
+    if isinstance(source, (str, bytes)):
+        return deserialize_payload(source)
     content = source.get("content") if isinstance(source, Mapping) else getattr(source, "content", None)
     if content is None and isinstance(source, Mapping):
         return validate_payload_dict(source)
@@ -122,6 +137,17 @@ def estimated_chars(source: Any) -> int:
         return payload_of(source).digest_chars
     content = source.get("content") if isinstance(source, Mapping) else getattr(source, "content", source)
     return len(content) if isinstance(content, str) else 0
+
+
+def _written_payload(content: str | bytes) -> DigestPayload | None:
+    """The payload that a text is, if it is one; a long text is not parsed to find that it is none."""
+    mark: Any = "content_type" if isinstance(content, str) else b"content_type"
+    if len(content) > _LONGEST_JSON or mark not in content:
+        return None
+    try:
+        return deserialize_payload(content)
+    except ValidationError:
+        return None
 
 
 def _named(detail: Any) -> InitErrorDetails:
