@@ -105,6 +105,14 @@ def test_reading_the_same_document_again_gives_the_same_hash(print_pdf, tmp_path
         ("utf-8-sig", "Größe und 字"),
         ("utf-16", "Größe und 字"),
         ("utf-16-le", "plain words in wide letters"),
+        ("utf-16-be", "plain words in wide letters"),
+        ("utf-16-le", "これは日本語の文章です。漢字とかなが混ざっています。"),
+        ("utf-16-be", "これは日本語の文章です。\n漢字とかなが混ざっています。"),
+        ("utf-16-le", "日本語 Version 2 の文章です。"),
+        ("utf-16-le", "这是一个简单的中文文本，用于测试编码检测。"),
+        ("utf-16-le", "Это простой русский текст, который нужно прочитать."),
+        ("utf-16-be", "고양이는 지붕에서 잡니다. 새는 노래합니다."),
+        ("ascii", "Bush hid the facts"),
         ("utf-32", "Größe und 字"),
         ("cp1252", "Die Größe der Äpfel – „schön“, sagte er über die Straße."),
         ("cp1251", "Это простой русский текст, который нужно прочитать."),
@@ -116,6 +124,12 @@ def test_reading_the_same_document_again_gives_the_same_hash(print_pdf, tmp_path
 )
 def test_bytes_in_the_encodings_of_the_wild_are_read(encoding, text):
     assert read(text.encode(encoding)).text == text
+
+
+def test_a_stray_zero_byte_does_not_make_wide_letters_of_plain_words():
+    assert read(b"Plain words with one\0 zero byte among them, and as many letters as it takes.").text == (
+        "Plain words with one zero byte among them, and as many letters as it takes."
+    )
 
 
 def test_stray_bytes_in_utf8_do_not_spoil_the_rest():

@@ -30,6 +30,8 @@ _DOCUMENTS = re.compile(
 _EAST_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 _JAPANESE = re.compile("[\u3040-\u30ff]")
 _HAN_OR_HANGUL = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
+_STOPS = re.compile("[\u3001\u3002]")
+_EAST_ASIAN_PROSE = re.compile("[\n\r\x20-\x7e\u2010-\u203b\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
 _ODD = re.compile("[\x80-\x9f\ue000-\uf8ff\uff61-\uff9f\ufffd]")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
@@ -41,6 +43,8 @@ _SAMPLE = 1 << 16
 # the share of strays that UTF-8 may have, and of high bytes above which a text is not in Latin letters
 _TOLERATED = 0.1
 _DENSE = 0.25
+# the share of blanks, line ends and digits that any prose in UTF-16 has at least
+_BLANKS = 0.02
 
 
 def decode(content: bytes) -> tuple[str, str]:
@@ -67,10 +71,13 @@ def is_text(content: bytes) -> bool:
 
 def _as_text(text: str) -> str:
     """The same text, unless it is noise: text has next to no control characters."""
-    sample = text[:_SAMPLE]
-    if len(_CONTROLS.findall(sample)) > 0.02 * len(sample):
+    if _is_noise(text[:_SAMPLE]):
         raise UnreadableSource("binary", "the source is binary data, not text")
     return text
+
+
+def _is_noise(sample: str) -> bool:
+    return len(_CONTROLS.findall(sample)) > 0.02 * len(sample)
 
 
 def _candidates(content: bytes) -> Iterator[str]:
@@ -100,14 +107,34 @@ def _known(declared: str) -> Iterator[str]:
 
 
 def _wide(sample: bytes) -> Iterator[str]:
-    """UTF-16 without a mark shows by zeros in every other byte."""
-    if b"\0" not in sample:
-        return
+    """UTF-16 without a mark shows by zeros in every other byte, or by what it says when it is not UTF-8."""
     half = len(sample) // 2
-    if sample[1::2].count(0) > 0.4 * half > sample[::2].count(0):
-        yield "utf-16-le"
-    if sample[::2].count(0) > 0.4 * half > sample[1::2].count(0):
-        yield "utf-16-be"
+    clean = _is_clean(sample)
+    for encoding, filled, other in (("utf-16-le", sample[1::2], sample[::2]), ("utf-16-be", sample[::2], sample[1::2])):
+        zeros, misplaced = filled.count(0), other.count(0)
+        blanks = misplaced == 0 and zeros >= _BLANKS * half
+        if zeros > 0.4 * half > misplaced or (not clean and _is_wide(sample[: 2 * half], encoding, blanks)):
+            yield encoding
+
+
+def _is_clean(sample: bytes) -> bool:
+    """Whether a sample is UTF-8 without noise; it may have been cut within a letter."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return not _is_noise(text)
+
+
+def _is_wide(sample: bytes, encoding: str, blanks: bool) -> bool:
+    """Whether a sample is prose in UTF-16: letters with blanks between them, or East Asian with its kana and stops."""
+    text = sample.decode(encoding, "replace")
+    if not text or len(_ODD.findall(text)) > 0.01 * len(text):
+        return False
+    if blanks:
+        return sum(letter.isprintable() or letter.isspace() for letter in text) >= 0.98 * len(text)
+    telling = len(_JAPANESE.findall(text)) >= 0.2 * len(text) or len(_STOPS.findall(text)) >= 0.01 * len(text)
+    return telling and len(_EAST_ASIAN_PROSE.findall(text)) >= 0.95 * len(text)
 
 
 def _guess(content: bytes) -> tuple[str, str]:
