@@ -30,13 +30,12 @@ from aerogram.shape.lighten import lighter, removed_between
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.reduce import Part, Reducer
+from aerogram.shape.reduce import GOOD_FILL, Part, Reducer
 from aerogram.shape.text import whole_characters
 
 __all__ = ["Fitted", "Leftover", "Measure", "fit"]
 
 ROUNDS: Final = 12
-GOOD_FILL: Final = 0.97
 NEARLY_FULL: Final = 0.9
 NEARLY_ALL: Final = 0.25
 ROOMY: Final = 4
