@@ -61,6 +61,6 @@ def test_a_text_records_what_made_it_next_to_its_hash():
     assert text.provenance == {
         "source_text_hash": text.hash,
         "extractor": "html",
-        "extractor_version": "1",
+        "extractor_version": "2",
         "normalisation": "canonical/1",
     }
