@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.content import Content
@@ -28,6 +28,8 @@ __all__ = ["Retrieval", "retrieve"]
 
 SEARCHED_ENTRIES: Final = 64
 MOST_IDS: Final = 200
+
+Naming: TypeAlias = Callable[[Any], str | None]
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,16 @@ async def retrieve(
     principal: str | None = None,
     tool: str = "retrieve",
     kind: RecordType | None = None,
+    kinds: Collection[RecordType] = (),
 ) -> Paged:
-    """A page of archived content, for `fit` with `detail_first`; `kind` declares what identifies its records."""
+    """A page of archived content, for `fit` with `detail_first`.
+
+    `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
+    first whose foremost identifier it has.
+    """
     pager = asked.pager(cursors, tool, principal)
     if asked.ids:
-        rows, missing = await _find(archive, asked, principal, kind)
+        rows, missing = await _find(archive, asked, principal, _naming(kind, kinds))
         paged = _rows_page(rows, asked, pager, kind)
         return paged if not missing else Paged(_with_missing(paged.reply, missing), paged.resume)
     content = await archive.get(asked.hash or "", principal=principal)
@@ -84,6 +91,19 @@ async def retrieve(
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind)
     return Paged(Reply.ok(_shown(value, asked, kind)))
+
+
+def _naming(kind: RecordType | None, kinds: Collection[RecordType]) -> Naming:
+    """What items are called, by the types that are declared and else by the usual names."""
+    if kind is not None:
+        return lambda item: identify(item, kind.ids_only)
+    foremost = {one.ids_only[0]: one.ids_only for one in kinds if one.ids_only}
+
+    def name_of(item: Any) -> str | None:
+        declared = next((names for first, names in foremost.items() if isinstance(item, dict) and first in item), ())
+        return identify(item, declared)
+
+    return name_of
 
 
 def _text_of(content: Content) -> str:
@@ -130,18 +150,17 @@ def _text_page(text: str, asked: Retrieval, pager: Pager) -> Paged:
 
 
 async def _find(
-    archive: Archive, asked: Retrieval, principal: str | None, kind: RecordType | None
+    archive: Archive, asked: Retrieval, principal: str | None, name_of: Naming
 ) -> tuple[list[Any], list[str]]:
     """The items with these ids, in this order, from one entry or from the newest that has them."""
     wanted = dict.fromkeys(map(str, asked.ids))
-    declared = kind.ids_only if kind is not None else ()
     found: dict[str, Any] = {}
     if asked.hash is not None:
-        found = _pick(await archive.get(asked.hash, principal=principal), wanted.keys(), asked.path, declared)
+        found = _pick(await archive.get(asked.hash, principal=principal), wanted.keys(), asked.path, name_of)
     else:
         count = 0
         async for content in archive.newest(principal=principal):
-            found = {**_pick(content, wanted.keys() - found.keys(), asked.path, declared), **found}
+            found = {**_pick(content, wanted.keys() - found.keys(), asked.path, name_of), **found}
             count += 1
             if len(found) == len(wanted) or count == SEARCHED_ENTRIES:
                 break
@@ -154,7 +173,7 @@ async def _find(
     return [found[name] for name in wanted if name in found], [name for name in wanted if name not in found]
 
 
-def _pick(content: Content, wanted: Collection[str], path: str, declared: Sequence[str]) -> dict[str, Any]:
+def _pick(content: Content, wanted: Collection[str], path: str, name_of: Naming) -> dict[str, Any]:
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
     if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
@@ -162,7 +181,7 @@ def _pick(content: Content, wanted: Collection[str], path: str, declared: Sequen
     found: dict[str, Any] = {}
     for named in (_items, _members):
         for outer in _containers(value):
-            for name, item in named(outer, declared):
+            for name, item in named(outer, name_of):
                 if name in wanted:
                     found.setdefault(name, item)
             if len(found) == len(wanted):
@@ -185,14 +204,14 @@ def _containers(value: Any) -> Iterator[Any]:
             pending.extend(outer if isinstance(outer, list) else outer.values())
 
 
-def _items(outer: Any, declared: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _items(outer: Any, name_of: Naming) -> Iterator[tuple[str, Any]]:
     """The items of a list by their identifiers or positions."""
     if isinstance(outer, list):
         for position, item in enumerate(outer):
-            yield identify(item, declared) or f"#{position}", item
+            yield name_of(item) or f"#{position}", item
 
 
-def _members(outer: Any, _: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _members(outer: Any, _: Naming) -> Iterator[tuple[str, Any]]:
     """The members of a map by their names."""
     if isinstance(outer, dict) and is_map(outer):
         yield from outer.items()

@@ -16,6 +16,7 @@ from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import RecordType
+from aerogram.shape.records import SEARCH_RESULT
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Sizer
 
@@ -136,6 +137,11 @@ async def test_ids_of_a_declared_member_bring_their_items_back() -> None:
     assert reply.fidelity.dropped_ids
     wanted = reply.fidelity.dropped_ids[:2]
     assert [item["sku"] for item in (await desk.fetch(kind=goods, ids=wanted)).data] == list(wanted)
+    among = (SEARCH_RESULT, goods)
+    for asked, found in ((wanted, list(wanted)), (["no-sku"], [None])):
+        await desk.send(Reply.ok([{"id": "no-sku", "rank": 1, "text": WORDS * 200}] * 9))
+        paged = await retrieve(desk.archive, desk.cursors, Retrieval(ids=asked), principal="ada", kinds=among)
+        assert [item.get("sku") for item in paged.reply.data] == found
 
 
 @pytest.mark.parametrize("name", ["C:\\logs\\a.txt", 'say "hello"', "tab\there", "bell\x07", "naïve ☃"])
