@@ -258,7 +258,8 @@ class Contract:
             return self.completed(Reply.failed("NOT_FOUND", "This server keeps no archive"), call)
         tool = self.retrieve or "retrieve"
         try:
-            paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool)
+            kinds = tuple(self.kinds.values())
+            paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
             return await self._kept(self._fitted(paged, call, detail_first=True), call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
@@ -273,11 +274,11 @@ class Contract:
             return Paged(reply)
         kind = self.kinds.get(call.operation)
         mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
-        resume = None
+        resume, every = None, reply.data if isinstance(reply.data, list) else None
         if call.is_paged and isinstance(reply.data, list) and reply.page is None:
             reply, resume = self._page(reply, call, mode)
         if mode is not None or call.fields is not None:
-            shown = select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind)
+            shown = select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind, among=every)
             reply = reply.replace(data=shown)
         return Paged(reply, resume)
 

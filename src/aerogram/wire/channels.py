@@ -189,7 +189,9 @@ class Sizer:
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
-        return self.counter.count(text) * (_SHARES[self.policy] if self.payload is None else _SHARES["mirror"])
+        if self.payload is not None:
+            return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]
+        return self.counter.count(text) * _SHARES[self.policy]
 
 
 def _with_stand_ins(reply: Reply[Any], needs: frozenset[str]) -> Reply[Any]:

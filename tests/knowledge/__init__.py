@@ -1,0 +1,1 @@
+"""The knowledge index, tried on small folders of documents."""
