@@ -170,7 +170,7 @@ DAMAGED = ['{"other": 1}', "", '{"keys": [', "[]", "\x00", '{"keys": [{"kid": "a
 def test_a_file_that_holds_no_keys_is_named_and_not_overwritten(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "keys.json"
     path.write_text(damaged)
-    with pytest.raises(ValueError, match="keys.json is not a file of cursor keys"):
+    with pytest.raises(ValueError, match=r"keys\.json is not a file of cursor keys"):
         KeyRing.at(path)
     assert path.read_text() == damaged
 
