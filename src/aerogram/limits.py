@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -367,10 +368,9 @@ def _key(principal: str | None, scope: str, limit: Limit) -> str:
 
 def _counters() -> Any:
     try:
-        from aerogram import counters
+        return import_module("aerogram.counters")
     except ImportError:
         raise MissingExtra("limits", "throttled-py") from None
-    return counters
 
 
 def header_fields(state: RateLimit, *, now: float | None = None, legacy: bool = False) -> dict[str, str]:

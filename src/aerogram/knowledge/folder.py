@@ -14,12 +14,13 @@ from typing import Final
 
 from aerogram.digest.limits import UnreadableSource
 from aerogram.errors import NotFound, ValidationFailed
-from aerogram.knowledge import documents, graph
+from aerogram.knowledge.documents import SUFFIXES as DOCUMENT_SUFFIXES
+from aerogram.knowledge.graph import SUFFIXES as GRAPH_SUFFIXES
 from aerogram.knowledge.documents import File
 
 __all__ = ["Changing", "Listing", "list_files", "read_bytes", "resolve"]
 
-SUFFIXES: Final = frozenset((*documents.SUFFIXES, *graph.SUFFIXES))
+SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
 ATTEMPTS: Final = 3
 
 
