@@ -15,8 +15,8 @@ from typing import Final
 from aerogram.digest.limits import UnreadableSource
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.knowledge.documents import SUFFIXES as DOCUMENT_SUFFIXES
-from aerogram.knowledge.graph import SUFFIXES as GRAPH_SUFFIXES
 from aerogram.knowledge.documents import File
+from aerogram.knowledge.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["Changing", "Listing", "list_files", "read_bytes", "resolve"]
 
