@@ -12,7 +12,7 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import AerogramError
 from aerogram.reading import read
 from aerogram.reply import Reply
-from aerogram.testing import asgi
+from aerogram.testing.asgi import Response
 from aerogram.testing.inputs import explain_mismatch
 from aerogram.testing.leaks import leaks_in
 from aerogram.testing.observation import Complaint, heard, observe
@@ -59,7 +59,7 @@ class Ask:
 class Answer:
     """A response, and what is wrong with it."""
 
-    def __init__(self, place: Place, ask: Ask, response: asgi.Response, entry: Entry | None) -> None:
+    def __init__(self, place: Place, ask: Ask, response: Response, entry: Entry | None) -> None:
         self.place, self.ask, self.response, self.entry = place, ask, response, entry
         self.choice = ask.choice(place.versions)
         self.has_failed = response.status_code >= _FAILURES

@@ -13,7 +13,7 @@ from aerogram.client import CONTENT
 from aerogram.controls import CONTROLS
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply
-from aerogram.testing import asgi
+from aerogram.testing.asgi import Response, running, send
 from aerogram.testing.inputs import example_of, spoiled
 from aerogram.testing.leaks import InjectedFault
 from aerogram.testing.report import Report
@@ -38,8 +38,8 @@ _GUESSES: Final = ("1", "example", "6f1e4a52-3c1f-4b6c-9a55-0f5f5a1f0c11", "1.5"
 
 async def sweep_app(app: Any, settings: Settings) -> Report:
     """Visit every route of an application."""
-    async with asgi.running(app) as state:
-        await asgi.send(app, "GET", NOWHERE, state=state)  # an application builds itself at its first request
+    async with running(app) as state:
+        await send(app, "GET", NOWHERE, state=state)  # an application builds itself at its first request
         sweep = _Sweep(app, settings, state)
         with sweep.faulty():
             await sweep.everything()
@@ -90,14 +90,14 @@ class _Sweep:
 
     async def ask(
         self, target: str, probe: str, ask: Ask, entry: Entry | None, expected: tuple[int, ...] = ()
-    ) -> tuple[Reply[Any], asgi.Response]:
+    ) -> tuple[Reply[Any], Response]:
         """One request, its answer checked."""
         request_id = f"sweep-{next(self._numbers)}"
         headers = {**self.settings.headers, "x-request-id": request_id}
         headers |= {"accept": ask.accept} if ask.accept else {}
         headers |= {"content-type": "application/json"} if ask.body else {}
         state = {**self.state, **({_FAULT: True} if ask.is_faulty else {})}
-        response = await asgi.send(
+        response = await send(
             self.app, ask.method, ask.path, query=ask.query, headers=headers, body=ask.body, state=state,
             patience=self.settings.patience,
         )  # fmt: skip
@@ -210,7 +210,7 @@ class _Route:
         """A request in the newer envelope, its answer checked."""
         return (await self._ask(probe, self.request(arguments)))[0]
 
-    async def _ask(self, probe: str, ask: Ask, *expected: int) -> tuple[Reply[Any], asgi.Response]:
+    async def _ask(self, probe: str, ask: Ask, *expected: int) -> tuple[Reply[Any], Response]:
         return await self.sweep.ask(self.name, probe, ask, self.entry, expected)
 
     async def visit(self, foreign: str | None) -> str | None:
