@@ -7,7 +7,7 @@ SOURCES := src tests bench
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve check test bench docs goldens format clean
+.PHONY: help setup serve check programs test bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,7 +31,11 @@ check: $(READY) ## lint and types
 	@echo "== types"
 	@$(BIN)/mypy
 
-test: check ## everything that must be green
+programs: ## the browser and the Redis that the tests use, from Debian's packages
+	@echo "== programs for the tests"
+	@bash tools/debian.sh
+
+test: check programs ## everything that must be green
 	@echo "== tests"
 	@$(BIN)/python -m pytest -n $(WORKERS) -rs
 
