@@ -79,6 +79,16 @@ def test_chunks_follow_sections_and_sentences_and_keep_the_limit(write, index):
     assert chunks[-1].header == "River > Fish"
 
 
+@pytest.mark.parametrize("heading", ["Rules", "A heading of several words, as long as a sentence may be"])
+def test_what_follows_a_heading_is_in_the_chunk_below_it(write, index, heading):
+    """A short heading is no beginning of the sentence below it, whose words would be lost with it."""
+    text = f"Keys\n====\n\n{heading}\n{'-' * len(heading)}\n\n* A key is kept for 72 hours.\n* Another one is not.\n"
+    index.ingest(write({"keys.rst": text}))
+    assert [chunk.text for chunk in index.store.chunks_of("keys.rst")] == [
+        "* A key is kept for 72 hours.\n* Another one is not."
+    ]
+
+
 def test_a_heading_inside_code_is_no_section(write, index):
     index.ingest(write({"a.md": "# Shell\n\nRun it:\n\n```\n# not a heading\nls\n```\n\nThen wait for it to end.\n"}))
     assert headers(index, "a.md") == ["Shell"]

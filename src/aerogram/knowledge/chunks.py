@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from aerogram.digest.sentences import Sentence, split
+from aerogram.digest.sentences import split
 from aerogram.knowledge.documents import Document
 from aerogram.knowledge.sections import Section
 from aerogram.tokens import Counter
@@ -46,42 +46,39 @@ class Chunk:
 def chunks_of(document: Document, counter: Counter, most_tokens: int = MOST_TOKENS) -> list[Chunk]:
     """The chunks of a document in order."""
     text = document.source.text
-    sentences = split(text, min(LONGEST_SENTENCE, int(most_tokens * CHARACTERS_PER_TOKEN)))
-    sizes = [counter.count(text[one.start : one.end]) for one in sentences]
+    longest = min(LONGEST_SENTENCE, int(most_tokens * CHARACTERS_PER_TOKEN))
     found: list[Chunk] = []
-    for section, first, last in _by_section(document.sections, sentences):
+    for section in document.sections:
         header = section.header(document.title)
-        for a, b in _runs(sizes, first, last, most_tokens):
-            start, end = sentences[a].start, sentences[b - 1].end
+        spans = _sentences(text, section, longest)
+        sizes = [counter.count(text[start:end]) for start, end in spans]
+        for first, last in _runs(sizes, most_tokens):
+            start, end = spans[first][0], spans[last - 1][1]
             words = text[start:end]
+            if words == header:  # the title of a page, once more
+                continue
             found.append(Chunk(len(found), header, words, start, end, counter.count(words)))
     return found
 
 
-def _by_section(sections: tuple[Section, ...], sentences: list[Sentence]) -> Iterator[tuple[Section, int, int]]:
-    """Each section with the range of sentences that begin in it."""
-    place = 0
-    for section in sections:
-        while place < len(sentences) and sentences[place].start < section.start:
-            place += 1
-        first = place
-        while place < len(sentences) and sentences[place].start < section.end:
-            place += 1
-        if place > first:
-            yield section, first, place
+def _sentences(text: str, section: Section, longest: int) -> list[tuple[int, int]]:
+    """Where the sentences of a section stand; it is split by itself, so that none of them begins in its heading."""
+    begin = section.start
+    return [(begin + one.start, begin + one.end) for one in split(text[begin : section.end], longest)]
 
 
-def _runs(sizes: list[int], first: int, last: int, most: int) -> Iterator[tuple[int, int]]:
+def _runs(sizes: list[int], most: int) -> Iterator[tuple[int, int]]:
     """Runs of sentences within the limit, as even as they can be."""
-    total = sum(sizes[first:last])
+    total = sum(sizes)
     if total <= most:
-        yield first, last
+        if sizes:
+            yield 0, len(sizes)
         return
     share = total / -(-total // int(most * (1 - SHORT / 2)))
-    start, size = first, 0
-    for place in range(first, last):
-        if size and (size + sizes[place] > most or size + sizes[place] / 2 > share):
+    start, size = 0, 0
+    for place, own in enumerate(sizes):
+        if size and (size + own > most or size + own / 2 > share):
             yield start, place
             start, size = place, 0
-        size += sizes[place]
-    yield start, last
+        size += own
+    yield start, len(sizes)
