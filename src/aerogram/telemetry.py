@@ -24,13 +24,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 
-__all__ = ["JsonLines", "Observation", "Observer", "RequestIds", "current_request_id", "trace_parent"]
+__all__ = ["JsonLines", "Listener", "Observation", "Observer", "RequestIds", "current_request_id", "trace_parent"]
 
 log = logging.getLogger("aerogram.reply")
 
@@ -39,6 +40,10 @@ _TRACE_PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0
 _SERVER_FAULTS: Final = frozenset({"internal", "unavailable"})
 _NOT_TOKENS: Final = frozenset({"bytes", "characters"})
 _REQUEST_ID: Final[ContextVar[str | None]] = ContextVar("aerogram_request_id", default=None)
+
+
+Listener: TypeAlias = Callable[["Observation", Reply[Any], Mapping[str, Any], Mapping[str, float]], None]
+"""What may hear of each reply that is sent: its observation, the reply, the words and the numbers about it."""
 
 
 def current_request_id() -> str | None:
@@ -60,6 +65,7 @@ class Observation:
     request_id: str | None = None
     traceparent: str | None = None
     _record: Callable[[dict[str, Any], dict[str, float]], None] | None = None
+    _listener: Listener | None = None
     _started: float = field(default_factory=time.perf_counter)
 
     def sent(self, reply: Reply[Any], *, dialect: str | None = None, size: int | None = None) -> None:
@@ -68,6 +74,8 @@ class Observation:
         readings = {"duration": time.perf_counter() - self._started, **_readings(reply, size)}
         if self._record is not None:
             self._record(facts, readings)
+        if self._listener is not None:
+            self._listener(self, reply, facts, readings)
         is_ours = reply.problem is not None and reply.problem.kind in _SERVER_FAULTS
         level = logging.WARNING if is_ours else logging.INFO
         if log.isEnabledFor(level):
@@ -110,6 +118,13 @@ class Observer:
 
     def __init__(self, *, tracer_provider: Any = None, meter_provider: Any = None) -> None:
         self._instruments = _instruments(tracer_provider, meter_provider)
+        self._listener: Listener | None = None
+
+    def told_to(self, listener: Listener) -> Observer:
+        """The same observer, that also tells a listener of each reply: what was observed, its words, its numbers."""
+        observer = copy(self)
+        observer._listener = listener
+        return observer
 
     @contextmanager
     def observe(
@@ -119,9 +134,10 @@ class Observer:
         token = _REQUEST_ID.set(request_id)
         try:
             if self._instruments is None:
-                yield Observation(operation, request_id, trace_parent(carrier))
+                yield Observation(operation, request_id, trace_parent(carrier), _listener=self._listener)
             else:
                 with self._instruments.span(operation, request_id, carrier) as observation:
+                    observation._listener = self._listener
                     yield observation
         finally:
             _REQUEST_ID.reset(token)
