@@ -42,7 +42,7 @@ from aerogram.errors import ContractError, ReplyError
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps
 from aerogram.limits import Allowance, Limits
-from aerogram.normalize.plain import is_plain
+from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import SIGNALS
@@ -102,12 +102,18 @@ class Call:
 class Heard(NamedTuple):
     """An outcome as a reply over JSON, and the pictures and sounds that stood in it.
 
-    `is_content`: the outcome is content blocks and nothing else; the data then says what they are.
+    `is_content`: the outcome is content blocks and nothing else; the data then says what they are. `json` is that of
+    the data, where it came to be known.
     """
 
     reply: Reply[Any]
     media: tuple[dict[str, Any], ...] = ()
     is_content: bool = False
+    json: bytes | None = None
+
+    def json_in(self, reply: Reply[Any]) -> bytes | None:
+        """The JSON of the data of another reply, if that is still the data of this one."""
+        return self.json if reply.data is self.reply.data else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,11 +209,12 @@ class Contract:
     def heard(self, said: Reply[Any]) -> Heard:
         """A reply over any value that need not be awaited, as one over JSON."""
         said = self._spoken(said)
-        if said.data is None or is_plain(said.data, self.forms.max_bytes):
-            return Heard(said)
+        json = plain_json(said.data, self.forms.max_bytes)
+        if json is not None:
+            return Heard(said, json=json)
         encoded = encode(said.data, self.forms)
         reply = said.replace(data=read_json(encoded.body), notices=(*said.notices, *encoded.notices))
-        return Heard(reply, encoded.media, encoded.is_content)
+        return Heard(reply, encoded.media, encoded.is_content, encoded.body)
 
     def _spoken(self, said: Reply[Any]) -> Reply[Any]:
         """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
@@ -226,7 +233,8 @@ class Contract:
     async def conclude(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived."""
         try:
-            finished = self._counted(await self._kept(self.finish(self.told(reply, call), call), call), call)
+            fitted = self.finish(self.told(reply, call), call)
+            finished = self._counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
             finished = self.completed(self.told(failure, call), call)
@@ -250,7 +258,8 @@ class Contract:
             changes["rate_limit"] = reply.rate_limit or call.allowance.rate_limit
         if notices is not reply.notices:
             changes["notices"] = notices
-        return sanitize(reply.replace(**changes) if changes else reply, *self.sanitizers)
+        told = reply.replace(**changes) if changes else reply
+        return sanitize(told, *self.sanitizers) if self.sanitizers else told
 
     async def retrieved(self, asked: Retrieval, call: Call) -> Reply[Any]:
         """The finished reply to a request for archived content; what does not fit is the next page."""
@@ -289,9 +298,9 @@ class Contract:
         elapsed = (self.clock() - call.started) * 1000
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
-    def render(self, reply: Reply[Any]) -> Channels:
-        """The two channels of a finished reply."""
-        return channels_of(reply, self.speaker.encode(reply), self.channels)
+    def render(self, reply: Reply[Any], json: bytes | None = None) -> Channels:
+        """The two channels of a finished reply; the JSON of its data may be known."""
+        return channels_of(reply, self.speaker.encode(reply), self.channels, json)
 
     def limit(self, call: Call) -> Budget | None:
         """The budget of a call: the operation's or the server's, and the caller's if that is smaller."""

@@ -347,7 +347,8 @@ class Service:
     def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> dict[str, Any]:
         contract = opened.contract
         if contract.speaker.name != "bare":
-            return tool_result(reply, contract.render(reply), dialect=contract.speaker, media=heard.media)
+            channels = contract.render(reply, heard.json_in(reply))
+            return tool_result(reply, channels, dialect=contract.speaker, media=heard.media)
         if reply.problem is None and reply.data is heard.reply.data and convert is not None:
             value = outcome.data if isinstance(outcome, Reply) else outcome
             own = convert(value, reply.data)

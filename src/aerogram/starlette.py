@@ -19,7 +19,7 @@ from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyErro
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
-from aerogram.wire.headers import Fields
+from aerogram.wire.headers import Fields, is_json
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import CURRENT, LEGACY, Versions
 from aerogram.wire.openapi import document
@@ -170,15 +170,18 @@ class ContractClerk:
         if self._contract.limits is not None and exchange.allowance is not None:
             await self._contract.limits.settle(exchange.allowance, 0)
 
-    async def answer(self, outcome: Any, exchange: Exchange) -> Reply[Any]:
-        """The finished reply to an outcome."""
+    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
+        """The finished reply to an outcome, and the JSON of its data where that is known."""
         contract = self._contracts[exchange.version]
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
-            return contract.refused(outcome, self._call(exchange))
+            return contract.refused(outcome, self._call(exchange)), None
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         terms = exchange.terms
         shaping = exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS
-        return await contract.answer(outcome, self._call(exchange, shaping))
+        call = self._call(exchange, shaping)
+        heard = await contract.hear(outcome, call)
+        reply = await contract.conclude(heard.reply, call)
+        return reply, heard.json_in(reply)
 
     def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
         terms = exchange.terms
@@ -249,9 +252,8 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
 def _holds_json(response: Response) -> bool:
     """Whether a response is a success with a JSON body that is already there."""
     given = dict(response.raw_headers)
-    kind = given.get(b"content-type", b"").partition(b";")[0].strip().lower()
     return (
-        (kind == b"application/json" or kind.endswith(b"+json"))
+        is_json(given.get(b"content-type", b""))
         and response.status_code < _REDIRECTS
         and response.status_code not in _WITHOUT_BODY
         and bool(getattr(response, "body", b""))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Sequence
+from gc import get_referents
 from typing import Any, Final
 
 import orjson
 
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps
 from aerogram.normalize.survey import has_non_finite
 
-__all__ = ["is_plain"]
+__all__ = ["is_plain", "json_around", "plain_json"]
 
 _JSON: Final = frozenset((str, int, float, bool, type(None), dict, list))
-_CONTAINERS: Final = frozenset((dict, list))
 _OPTIONS: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS
     | orjson.OPT_PASSTHROUGH_DATETIME
@@ -21,44 +23,76 @@ _OPTIONS: Final = (
 )
 _DEEPEST: Final = 64
 _MOST_ITEMS: Final = 1_000_000
+_FIRST_STEP: Final = 32
 
 
 def is_plain(value: Any, limit: int) -> bool:
-    """Whether a value is exactly JSON data of at most `limit` bytes; in doubt it is not.
+    """Whether a value is exactly JSON data of at most `limit` bytes."""
+    return plain_json(value, limit) is not None
+
+
+def plain_json(value: Any, limit: int) -> bytes | None:
+    """The JSON of a value that is exactly JSON data of at most `limit` bytes; in doubt it is not.
 
     A subclass, a tuple, a key that is no text, NaN, a long integer, a lone surrogate, a cycle: none of them is plain.
     """
     if not _has_plain_types(value):
-        return False
+        return None
     try:
         body = orjson.dumps(value, option=_OPTIONS)
     except (TypeError, RecursionError):
-        return False
+        return None
     # orjson writes NaN and the infinities as null
-    return len(body) <= limit and not (b"null" in body and has_non_finite(value, _refuse))
+    return None if len(body) > limit or (body.rfind(b"null") >= 0 and has_non_finite(value, _refuse)) else body
 
 
 def _has_plain_types(value: Any) -> bool:
     """Look at the types level by level, at C speed; what is shared counts as often as it would be written."""
-    level: list[Any] = [value]
+    level: Sequence[Any] = (value,)
     items = 0
     for _ in range(_DEEPEST):
-        kinds = set(map(type, level))
         items += len(level)
-        if not kinds <= _JSON or items > _MOST_ITEMS:
+        if items > _MOST_ITEMS or not _JSON.issuperset(map(type, level)):
             return False
-        if kinds.isdisjoint(_CONTAINERS):
+        level = _inside(level)
+        if not level:
             return True
-        objects = map(dict.values, _only(level, kinds, dict))
-        level = [*chain.from_iterable(objects), *chain.from_iterable(_only(level, kinds, list))]
     return False
 
 
-def _only(level: list[Any], kinds: set[type], kind: type) -> list[Any]:
-    if kind not in kinds:
-        return []
-    return level if len(kinds) == 1 else [part for part in level if type(part) is kind]
+def _inside(level: Sequence[Any]) -> list[Any]:
+    """What lists and dictionaries refer to, which is what they hold.
+
+    It is taken in steps that grow, so that a large list that is shared many times over is noticed early.
+    """
+    found: list[Any] = get_referents(*level[:_FIRST_STEP])
+    start = step = _FIRST_STEP
+    while start < len(level) and len(found) <= _MOST_ITEMS:
+        found += get_referents(*level[start : start + step])
+        start, step = start + step, step * 2
+    return found
 
 
 def _refuse(value: Any) -> Any:
     raise TypeError(type(value).__name__)
+
+
+def json_around(body: Any, data: Any, known: bytes | None) -> bytes:
+    """The JSON of a body; `data`, which stands somewhere in it, is not written again when its JSON is known."""
+    if known is None:
+        return dumps(body)
+    if body is data:
+        return known
+    try:
+        return dumps(_with_known(body, data, orjson.Fragment(known)))
+    except ContractError:  # integers too long for orjson stand around it
+        return dumps(body)
+
+
+def _with_known(body: Any, data: Any, known: orjson.Fragment) -> Any:
+    for name, part in body.items() if type(body) is dict else ():
+        if part is data:
+            return {**body, name: known}
+        if type(part) is dict and any(inner is data for inner in part.values()):
+            return {**body, name: _with_known(part, data, known)}
+    return body

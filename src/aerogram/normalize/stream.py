@@ -11,6 +11,9 @@ from aerogram.reply import Notice
 
 __all__ = ["Drained", "drain", "settle"]
 
+_HERE = frozenset((dict, list, str, int, float, bool, type(None)))
+"""What nobody has to wait for."""
+
 
 class Drained(list[Any]):
     """What was read of a stream; `notice` says so when that is not all."""
@@ -56,6 +59,8 @@ async def settle(value: Any, policy: Policy | None = None) -> Any:
 
     Any other value is given back as it is.
     """
+    if type(value) in _HERE:
+        return value
     while inspect.isawaitable(value):
         value = await value
     return await _drain_async(value, policy or Policy()) if isinstance(value, AsyncIterable) else value

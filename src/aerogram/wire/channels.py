@@ -23,6 +23,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ValidationFailed
 from aerogram.identity import identify
 from aerogram.jsontext import dumps
+from aerogram.normalize.plain import json_around
 from aerogram.reply import Action, Fidelity, Page, Problem, Reply
 from aerogram.tokens import Counter, best_counter
 from aerogram.wire.encodings import cheapest_text
@@ -52,16 +53,16 @@ class Channels:
     structured: Any = None
 
 
-def channels_of(reply: Reply[Any], body: Any, policy: Policy) -> Channels:
-    """The two channels of a reply whose body a dialect has written."""
+def channels_of(reply: Reply[Any], body: Any, policy: Policy, json: bytes | None = None) -> Channels:
+    """The two channels of a reply whose body a dialect has written; `json` is that of its data, if it is known."""
     if policy == "mirror":
-        return Channels(dumps(body).decode(), body)
+        return Channels(json_around(body, reply.data, json).decode(), body)
     if policy == "compact":
         return Channels(cheapest_text(body, best_counter()), body)
     if policy == "summary":
         return Channels(summary_of(reply, body), body)
     if policy == "text":
-        return Channels(dumps(body).decode())
+        return Channels(json_around(body, reply.data, json).decode())
     raise ValidationFailed(f"There is no channel policy {policy!r}", remediation=f"Use one of {', '.join(POLICIES)}")
 
 

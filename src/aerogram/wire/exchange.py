@@ -23,7 +23,7 @@ from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.headers import Fields
 from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
-from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Version, Versions
+from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, VERSIONS, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Request, Scope, lazy
 from aerogram.wire.routes import Terms, Usage
 
@@ -45,9 +45,9 @@ _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _FAILURES: Final = 400
 _CRASH: Final = 500
-_LEGACY_MARK: Final = (b"x-envelope-version", LEGACY.encode())
+_MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
 _VARY: Final = (b"Accept", b"X-Envelope-Version")
-_VARY_ALONE: Final = b", ".join(_VARY)
+_VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
 _EXPOSED: Final = (
     b"X-Envelope-Version",
     b"Vary",
@@ -94,8 +94,8 @@ class Clerk(Protocol):
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what is known already."""
 
-    async def answer(self, outcome: Any, exchange: Exchange) -> Reply[Any]:
-        """The finished reply to what a handler returned or raised."""
+    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
+        """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a failed call has taken."""
@@ -215,7 +215,7 @@ class Exchange(Request):
             else:
                 self._is_open = True
                 self.layer.count[terms.path, LEGACY] += 1
-                await self._send({**message, "headers": [*message["headers"], _LEGACY_MARK]})
+                await self._send({**message, "headers": [*message["headers"], _MARKS[LEGACY]]})
         elif self._held is not None and message["type"] == BODY:
             await self._collect(message)
         else:
@@ -275,7 +275,8 @@ class Exchange(Request):
         assert self._held is not None
         status, given = self._held["status"], self._held["headers"]
         problem = read_problem(status, dict(given), bytes(self._content))
-        await self._fail(await self.layer.clerk.answer(Reply.failed(problem), self), status, given)
+        reply, _ = await self.layer.clerk.answer(Reply.failed(problem), self)
+        await self._fail(reply, status, given)
 
     async def finish(self) -> None:
         """The application is done and nobody raised: what is held was meant as it is."""
@@ -285,7 +286,7 @@ class Exchange(Request):
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
-        reply = await self.layer.clerk.answer(error, self)
+        reply, _ = await self.layer.clerk.answer(error, self)
         is_unknown = reply.problem is not None and reply.problem.code == "INTERNAL_ERROR"
         if is_unknown and self._keeps_legacy_failures and self._held is not None:
             await self._let_go()  # legacy callers see what they always saw
@@ -314,21 +315,25 @@ class Exchange(Request):
         await self._send({**start, "headers": self._stamped(start["headers"], version)})
 
     def _stamped(self, given: Fields, version: Version | None) -> Fields:
-        found = [pair for pair in given if pair[0] not in _STAMPS]
-        vary = b", ".join(value for name, value in given if name == b"vary")
-        found.append((b"vary", fields.joined(vary, _VARY) if vary else _VARY_ALONE))
+        names = {name for name, _ in given}
+        if names.isdisjoint(_STAMPS):
+            found = [*given, _VARY_ALONE]
+        else:
+            found = [pair for pair in given if pair[0] not in _STAMPS]
+            vary = b", ".join(value for name, value in given if name == b"vary")
+            found.append((b"vary", fields.joined(vary, _VARY)))
         found.append((b"x-request-id", self.request_id.encode()))
         if version is not None:
-            found.append((b"x-envelope-version", version.encode()))
+            found.append(_MARKS[version])
         if self.client_tag is not None:
             found.append((b"x-client-tag", self.client_tag.encode()))
-        if self.allowance is not None and self._ours is None and not _find(given, b"ratelimit"):
+        if self.allowance is not None and self._ours is None and b"ratelimit" not in names:
             found += fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
         if self.observation is not None and self.observation.traceparent:
             found.append((b"traceparent", self.observation.traceparent.encode()))
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
             found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
-        if _find(given, b"access-control-allow-origin"):
+        if b"access-control-allow-origin" in names:
             exposed = fields.joined(_find(given, b"access-control-expose-headers"), _EXPOSED)
             found.append((b"access-control-expose-headers", exposed))
         return found
@@ -347,11 +352,12 @@ class Exchange(Request):
         has_failed = isinstance(outcome, BaseException)
         if not has_failed:
             self.insist_on_json()
-        reply = await self.layer.clerk.answer(self._read(outcome), self)
-        body = self._rendered(reply, status if has_failed or reply.problem is None else None)
-        found = [pair for pair in given or () if pair[0] not in _OF_A_BODY]
+        reply, json = await self.layer.clerk.answer(self._read(outcome), self)
+        body = self._rendered(reply, status if has_failed or reply.problem is None else None, json)
+        found = [pair for pair in given if pair[0] not in _OF_A_BODY] if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
-            tag = self._tag_of(reply, body, _find(given or [], b"etag"))
+            own = _find(given, b"etag") if given else b""
+            tag = fields.own_entity_tag(own, self.version) if own else self._tag_of(reply, body, json)
             found.append((b"etag", tag))
             if self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
@@ -370,23 +376,23 @@ class Exchange(Request):
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return error
 
-    def _rendered(self, reply: Reply[Any], status: int | None) -> Body:
+    def _rendered(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
         """The reply as it was negotiated; one that cannot be written becomes a failure that can."""
         try:
-            return self._render(reply, status)
+            return self._render(reply, status, json)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failed = Reply.failed(problem_of(error, request_id=self.request_id), request_id=self.request_id)
             operation = self.terms.operation if self.terms else self.scope["path"]
             return self._render(self.layer.speakers[self.version].complete(failed, operation=operation), None)
 
-    def _render(self, reply: Reply[Any], status: int | None) -> Body:
+    def _render(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
         media_type = self.choice.media_type if self.version == CURRENT else JSON
         if reply.problem is not None and self.choice.as_problem and not self.is_passing:
             return render(reply, self.layer.problem, media_type, status)
         writer = self.terms.shapes.legacy if self.terms else None
         if writer is not None and self.version == LEGACY and reply.problem is None:
-            reply = reply.replace(data=writer(reply))
-        return render(reply, self.layer.speakers[self.version], media_type, status)
+            reply, json = reply.replace(data=writer(reply)), None
+        return render(reply, self.layer.speakers[self.version], media_type, status, json)
 
     @property
     def is_passing(self) -> bool:
@@ -412,12 +418,10 @@ class Exchange(Request):
             found.append((b"content-length", b"%d" % len(body.content)))
         return found
 
-    def _tag_of(self, reply: Reply[Any], body: Body, own: bytes) -> bytes:
-        if own:
-            return fields.own_entity_tag(own, self.version)
+    def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
         if not self.layer.speakers[self.version].needs:
             return fields.tag_of(body.content)  # nothing in it is of this request alone
-        return fields.entity_tag(reply, f"{self.version} {body.media_type}")
+        return fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
@@ -425,8 +429,7 @@ class Exchange(Request):
 
 
 def _is_json(start: Message) -> bool:
-    kind = _find(start["headers"], b"content-type").split(b";")[0].strip().lower()
-    return kind == b"application/json" or kind.endswith(b"+json")
+    return fields.is_json(_find(start["headers"], b"content-type"))
 
 
 def _is_whole(start: Message) -> bool:
@@ -436,4 +439,7 @@ def _is_whole(start: Message) -> bool:
 
 
 def _find(given: Fields, wanted: bytes) -> bytes:
-    return next((value for name, value in given if name == wanted), b"")
+    for name, value in given:
+        if name == wanted:
+            return value
+    return b""

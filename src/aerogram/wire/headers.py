@@ -19,6 +19,7 @@ __all__ = [
     "Fields",
     "client_tag",
     "entity_tag",
+    "is_json",
     "joined",
     "link_to",
     "of_reply",
@@ -69,11 +70,18 @@ def joined(present: bytes | None, words: Iterable[bytes]) -> bytes:
     return b", ".join(found.values())
 
 
-def entity_tag(reply: Reply[Any], representation: str) -> bytes:
+def is_json(content_type: bytes) -> bool:
+    """Whether a content type is JSON of some kind."""
+    kind = content_type.partition(b";")[0].strip().lower()
+    return kind == b"application/json" or kind.endswith(b"+json")
+
+
+def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:
     """A weak tag of what a reply says in one representation, whichever request it answers."""
     lasting = {name: value for name, value in reply.said().items() if name not in _PER_REQUEST}
-    text = orjson.dumps((representation, lasting), option=orjson.OPT_NON_STR_KEYS)
-    return tag_of(text)
+    if json is not None:
+        lasting["data"] = orjson.Fragment(json)
+    return tag_of(orjson.dumps((representation, lasting), option=orjson.OPT_NON_STR_KEYS))
 
 
 def tag_of(content: bytes | bytearray) -> bytes:

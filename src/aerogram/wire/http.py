@@ -11,7 +11,8 @@ from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.faults import invalid_input
-from aerogram.jsontext import dumps, loads
+from aerogram.jsontext import loads
+from aerogram.normalize.plain import json_around
 from aerogram.reply import Problem, Reply
 
 __all__ = ["LONGEST_ERROR", "Body", "read_problem", "render"]
@@ -32,8 +33,13 @@ class Body(NamedTuple):
     content: bytes
 
 
-def render(reply: Reply[Any], dialect: Dialect, media_type: str, status: int | None = None) -> Body:
-    """A finished reply in a dialect; a failure has its problem's status unless another is given."""
+def render(
+    reply: Reply[Any], dialect: Dialect, media_type: str, status: int | None = None, json: bytes | None = None
+) -> Body:
+    """A finished reply in a dialect; a failure has its problem's status unless another is given.
+
+    `json` is that of the reply's data, where it is known.
+    """
     said = dialect.encode(reply)
     if reply.problem is not None and status is None:
         status = reply.problem.status
@@ -41,7 +47,7 @@ def render(reply: Reply[Any], dialect: Dialect, media_type: str, status: int | N
         media_type = dialect.media_type
         if isinstance(said.get("status"), int):
             said["status"] = status  # problem details repeat the status of their response
-    return Body(status or 200, media_type, dumps(said))
+    return Body(status or 200, media_type, json_around(said, reply.data, json))
 
 
 def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:

@@ -21,6 +21,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 
 MOST_PARAMETERS: Final = 1_000
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_PARAMETER: Final = PARAMETER.encode()
 _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
 _LONGEST_REMEMBERED: Final = 256
@@ -62,9 +63,12 @@ class Request:
     @lazy
     def headers(self) -> dict[bytes, bytes]:
         """The header fields by their lower-case names; repeated ones are joined."""
-        found: dict[bytes, bytes] = {}
-        for name, value in self.scope["headers"]:
-            found[name] = found[name] + b", " + value if name in found else value
+        given = self.scope["headers"]
+        found: dict[bytes, bytes] = dict(given)
+        if len(found) < len(given):
+            found.clear()
+            for name, value in given:
+                found[name] = found[name] + b", " + value if name in found else value
         return found
 
     @lazy
@@ -77,7 +81,8 @@ class Request:
 
     @property
     def _has_too_many_parameters(self) -> bool:
-        return bool(self.scope["query_string"].count(b"&") >= MOST_PARAMETERS)
+        raw: bytes = self.scope["query_string"]
+        return len(raw) > MOST_PARAMETERS and raw.count(b"&") >= MOST_PARAMETERS
 
     @lazy
     def accept(self) -> str:
@@ -99,8 +104,10 @@ class Request:
     @lazy
     def choice(self) -> Choice:
         """What was negotiated."""
-        asked = [value for name, value in self.query if name == PARAMETER] if self.query else ()
-        return self.versions.negotiate(asked, self.accept)
+        raw: bytes = self.scope["query_string"]
+        if raw and (_PARAMETER in raw or b"%" in raw):
+            return self.versions.negotiate([value for name, value in self.query if name == PARAMETER], self.accept)
+        return self.versions.negotiate((), self.accept)
 
     @property
     def target(self) -> str:
