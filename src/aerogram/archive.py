@@ -5,7 +5,7 @@ Entries of one principal are kept apart from those of every other, so deleting o
 touches nobody else; equal content of one principal is stored once.
 
     Archive ── put(Content) / get(hash) / newest() / delete(hash) ──▶ any py-key-value-aio store
-       │                                                               memory · files on disk · Redis · …
+       │                                                               memory · files · Redis · S3 · …
        └─ Ledger: one small record per principal: what it has, how large, until when, and what is gone and why
 
 Files are the default. py-key-value's file tree writes a temporary file, flushes it to the disk and renames it,
@@ -13,8 +13,9 @@ so a process that is killed at any moment leaves the old entry or the new one, n
 stray `.tmp` file remains, which `sweep` removes. Its diskcache store was not chosen: it unpickles what it reads.
 The content is written before the ledger, so the ledger never names what is not there; an entry whose ledger
 row was lost with a kill can still be read. Between processes the ledger of a file archive is guarded by a lock
-file. Other stores offer no lock: there, two processes that write for one principal in the same moment may
-leave one entry out of the quota's sum until it is next written.
+file; in Redis and in object storage a ledger is written only if nobody else has written it since it was read.
+Stores of one's own offer neither: there, two processes that write for one principal in the same moment may leave
+one entry out of the quota's sum until it is next written.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ import base64
 import binascii
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, get_args
+from random import random
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
 from aerogram.content import Content, Kind
@@ -49,6 +52,9 @@ REMEMBERED_GONE: Final = 1_000
 SHORTEST_PREFIX: Final = 12
 DIGEST_LENGTH: Final = 64
 STALE_DRAFT: Final = HOUR
+MOST_ATTEMPTS: Final = 100
+"""So often a ledger is read again because somebody else was faster."""
+RETRY_AFTER: Final = 2.0
 _GONE_WORDS: Final = {
     "expired": "has expired",
     "deleted": "was deleted",
@@ -109,6 +115,12 @@ class _Ledger:
         self.live.pop(digest, None)
         self.gone[digest] = reason
 
+    def drop(self, digest: str) -> list[str]:
+        """Retire what its owner has deleted."""
+        if digest in self.live:
+            self.retire(digest, "deleted")
+        return []
+
     def expire(self, now: float) -> list[str]:
         """Retire what has ended; its digests."""
         ended = [digest for digest, (_, end) in self.live.items() if end <= now]
@@ -133,6 +145,33 @@ class _Ledger:
         self.gone.pop(digest, None)
 
 
+class Ledgers(Protocol):
+    """Where ledgers are kept, so that several processes may write them."""
+
+    async def read(self, owner: str) -> tuple[dict[str, Any] | None, Any]:
+        """The ledger of an owner, if there is one, and its version."""
+
+    async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
+        """Write a ledger and remove entries, unless somebody else has written it since it was read."""
+
+
+class _Beside:
+    """Ledgers in the store of the entries, for one process or under a lock."""
+
+    def __init__(self, store: AsyncKeyValue) -> None:
+        self._store = store
+
+    async def read(self, owner: str) -> tuple[dict[str, Any] | None, None]:
+        return await self._store.get(f"{owner}_ledger", collection=COLLECTION), None
+
+    async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
+        del version
+        await self._store.put(f"{owner}_ledger", record, collection=COLLECTION, ttl=life)
+        for key in gone:
+            await self._store.delete(key, collection=COLLECTION)
+        return True
+
+
 class Archive:
     """Puts content away for a principal and gives it back, whole and verified."""
 
@@ -144,9 +183,11 @@ class Archive:
         quota: int = 256 * MEGABYTE,
         most_entries: int = 4_096,
         directory: Path | None = None,
+        ledgers: Ledgers | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
+        self._ledgers = ledgers or _Beside(store)
         self._lifetime = lifetime
         self._quota = quota
         self._most_entries = most_entries
@@ -177,11 +218,20 @@ class Archive:
     @classmethod
     def in_redis(cls, url: str, **options: Any) -> Archive:
         """An archive in Redis, for several machines."""
+        from aerogram.redis_store import RedisLedgers, connect, open_store
+
+        client = connect(url)
+        return cls(open_store(client), ledgers=RedisLedgers(client, COLLECTION), **options)
+
+    @classmethod
+    def in_bucket(cls, url: str, **options: Any) -> Archive:
+        """An archive in S3-compatible object storage, as s3://bucket/prefix?endpoint=URL&region=NAME."""
         try:
-            from key_value.aio.stores.redis import RedisStore
+            bucket = import_module("aerogram.bucket")
         except ImportError:
-            raise MissingExtra("redis", "py-key-value-aio[redis]") from None
-        return cls(RedisStore(url=url), **options)
+            raise MissingExtra("s3", "obstore") from None
+        opened = bucket.open_bucket(url)
+        return cls(bucket.BucketStore(opened), ledgers=bucket.BucketLedgers(opened), **options)
 
     async def put(self, *contents: Content, principal: str | None = None) -> tuple[Stored, ...]:
         """Store contents; when this returns they are on the disk (or wherever the store keeps them).
@@ -220,15 +270,12 @@ class Archive:
         """Forget an entry; whether there was one."""
         owner = _owner(principal)
         async with self._holding_the_ledger():
-            ledger = await self._ledger(owner)
             try:
-                digest = _match(ledger, hash)
+                digest = _match(await self._ledger(owner), hash)
             except NotFound:
                 return False
             existed = await self._ask(self._store.delete(_key(owner, digest), collection=COLLECTION))
-            if digest in ledger.live:
-                ledger.retire(digest, "deleted")
-                await self._write_ledger(owner, ledger)
+            await self._amend(owner, lambda ledger: ledger.drop(digest))
             return existed
 
     async def usage(self, *, principal: str | None = None) -> Usage:
@@ -248,9 +295,10 @@ class Archive:
 
     async def close(self) -> None:
         """Let go of the store's connections."""
-        close = getattr(self._store, "close", None)
-        if close is not None:
-            await close()
+        for part in (self._store, self._ledgers):
+            close = getattr(part, "close", None)
+            if close is not None:
+                await close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -280,29 +328,53 @@ class Archive:
     async def _put_one(self, owner: str, content: Content) -> Stored:
         digest = _digest(content.hash)
         end = self._clock() + self._lifetime
-        ledger = await self._ledger(owner)
-        ledger.live.pop(digest, None)
-        retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
-        await self._write(_key(owner, digest), _record_of(content, end), self._lifetime)
-        ledger.admit(digest, content.size, end)
-        await self._write_ledger(owner, ledger)
-        for gone in retired:
-            await self._ask(self._store.delete(_key(owner, gone), collection=COLLECTION))
+
+        def admit(ledger: _Ledger) -> list[str]:
+            ledger.live.pop(digest, None)
+            retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
+            ledger.admit(digest, content.size, end)
+            return retired
+
+        async def write() -> None:
+            await self._write(_key(owner, digest), _record_of(content, end), self._lifetime)
+
+        await self._amend(owner, admit, write)
         return Stored(content.hash, content.size, end)
+
+    async def _amend(
+        self, owner: str, change: Callable[[_Ledger], list[str]], before: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Change a ledger and remove the entries that the change retires; again, when somebody else was faster.
+
+        What is done `before` lies between reading and writing: whoever has removed it meanwhile has written too.
+        """
+        for attempt in range(MOST_ATTEMPTS):
+            ledger, version = await self._read_ledger(owner)
+            retired = change(ledger)
+            if before is not None:
+                await before()
+            gone = [_key(owner, digest) for digest in retired if digest not in ledger.live]
+            # it outlives its entries, so that an expired one can be told from one that never was
+            life = self._lifetime + max(self._lifetime, 7 * 24 * HOUR)
+            if await self._ask(self._ledgers.write(owner, ledger.record(), version, life, gone)):
+                return
+            await asyncio.sleep(random() * 0.002 * (attempt + 1))  # noqa: S311 - only to come at different times
+        raise Unavailable("The archive is busy at the moment", remediation="Try again", retry_after=RETRY_AFTER)
 
     async def _full_digest(self, owner: str, hash: str) -> str:
         digest = _digest(hash)
         return digest if len(digest) == DIGEST_LENGTH else _match(await self._ledger(owner), hash)
 
     async def _ledger(self, owner: str) -> _Ledger:
-        try:
-            return _Ledger.read(await self._ask(self._store.get(_ledger_key(owner), collection=COLLECTION)))
-        except IntegrityError:
-            return _Ledger()  # the entries do not depend on it; only the sum and the reasons start anew
+        return (await self._read_ledger(owner))[0]
 
-    async def _write_ledger(self, owner: str, ledger: _Ledger) -> None:
-        # it outlives its entries, so that an expired one can be told from one that never was
-        await self._write(_ledger_key(owner), ledger.record(), self._lifetime + max(self._lifetime, 7 * 24 * HOUR))
+    async def _read_ledger(self, owner: str) -> tuple[_Ledger, Any]:
+        version = None
+        try:
+            record, version = await self._ask(self._ledgers.read(owner))
+            return _Ledger.read(record), version
+        except IntegrityError:
+            return _Ledger(), version  # the entries do not depend on it; only the sum and the reasons start anew
 
     async def _write(self, key: str, record: dict[str, Any], lifetime: float) -> None:
         await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=lifetime))
@@ -320,6 +392,7 @@ class Archive:
                 "The archive cannot be reached at the moment",
                 remediation="Try again later",
                 details={"store": "archive"},
+                retry_after=RETRY_AFTER,
             ) from error
 
     @contextlib.asynccontextmanager
@@ -337,7 +410,8 @@ class Archive:
         try:
             await asyncio.to_thread(stack.enter_context, locked(path))
         except OSError as error:
-            raise Unavailable("The archive's directory cannot be used at the moment") from error
+            message = "The archive's directory cannot be used at the moment"
+            raise Unavailable(message, retry_after=RETRY_AFTER) from error
         return stack
 
 
@@ -348,10 +422,6 @@ def _owner(principal: str | None) -> str:
 
 def _key(owner: str, digest: str) -> str:
     return f"{owner}_{digest}"
-
-
-def _ledger_key(owner: str) -> str:
-    return f"{owner}_ledger"
 
 
 def _digest(hash: str) -> str:

@@ -112,11 +112,9 @@ class Cache:
     @classmethod
     def in_redis(cls, url: str, **options: Any) -> Self:
         """A cache that several processes share."""
-        try:
-            from key_value.aio.stores.redis import RedisStore
-        except ImportError:
-            raise MissingExtra("redis", "py-key-value-aio[redis]") from None
-        return cls(RedisStore(url=url), **options)
+        from aerogram.redis_store import connect, open_store
+
+        return cls(open_store(connect(url)), **options)
 
     @staticmethod
     def key(operation: str, arguments: Mapping[str, Any], principal: str | None = None) -> str | None:

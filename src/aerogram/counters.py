@@ -27,6 +27,7 @@ __all__ = ["BurstCount", "BurstRate", "Counters", "MemoryCounters", "QuotaCount"
 
 MOST_COUNTS: Final = 100_000
 """In memory, the least recently seen counts beyond this many are forgotten."""
+RETRY_AFTER: Final = 2.0
 _GCRA: Final = RateLimiterType.GCRA.value
 _PREFIX: Final = "aerogram"
 
@@ -158,7 +159,9 @@ class RedisCounters(Counters):
     """Counts in a Redis, however many processes share it; throttled's URLs of sentinels and clusters work too."""
 
     def __init__(self, url: str) -> None:
-        self._store = asyncio.RedisStore(server=url)
+        from aerogram.redis_store import connection_options
+
+        self._store = asyncio.RedisStore(server=url, options={"CONNECTION_POOL_KWARGS": connection_options()})
         self._take = _TakeInRedis(self._store._backend)
         self._limiters: dict[BurstRate, asyncio.Throttled] = {}
 
@@ -197,5 +200,8 @@ def _reaching_the_store() -> Iterator[None]:
         yield
     except (StoreUnavailableError, OSError) as error:
         raise Unavailable(
-            "Limits cannot be counted at the moment", remediation="Try again later", details={"store": "limits"}
+            "Limits cannot be counted at the moment",
+            remediation="Try again later",
+            details={"store": "limits"},
+            retry_after=RETRY_AFTER,
         ) from error

@@ -14,8 +14,8 @@ SOURCE = ROOT / "src"
 
 LADDER = (
     ("errors", "identity", "secrecy", "state", "typescript"),
-    ("codes", "content", "counters", "cursor", "jsontext", "tokens"),
-    ("archive", "reply"),
+    ("bucket", "codes", "content", "cursor", "jsontext", "redis_store", "tokens"),
+    ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize", "telemetry"),
     ("dialects", "digest", "normalize", "shape"),
     ("cache", "controls", "explain", "retrieval", "schemas", "wire"),

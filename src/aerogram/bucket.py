@@ -1,0 +1,126 @@
+"""A bucket: S3-compatible object storage as a store of records, and the ledgers of an archive in it.
+
+    s3://bucket/prefix?endpoint=https://storage.example.com&region=eu-west-1
+
+Keys to the storage come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), or from
+the machine's role where there is one; never from the address. A ledger is written only if nobody has written it since
+it was read (`If-Match`), so sums are exact. Object storage cannot remove an entry in the same step, and an entry that
+was just written again must not be removed: what a ledger retires stays until `cull` finds it ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import obstore
+from key_value.aio._utils.managed_entry import ManagedEntry
+from key_value.aio.stores.base import BaseStore
+from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+from obstore.store import S3Store
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig
+
+__all__ = ["BucketLedgers", "BucketStore", "open_bucket"]
+
+_CLIENT: Final[ClientConfig] = {"connect_timeout": timedelta(seconds=1), "timeout": timedelta(seconds=5)}
+_RETRY: Final[RetryConfig] = {"max_retries": 1, "retry_timeout": timedelta(seconds=3)}
+_ASKED: Final = frozenset({"endpoint", "region"})
+_ENTRIES: Final = "entries"
+_LEDGERS: Final = "ledgers"
+
+
+def open_bucket(url: str) -> S3Store:
+    """The bucket at an address; it is reached with the first question."""
+    parts = urlsplit(url)
+    asked = dict(parse_qsl(parts.query))
+    if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or set(asked) - _ASKED:
+        raise ValueError("a bucket is written as s3://bucket/prefix?endpoint=URL&region=NAME")
+    endpoint = asked.get("endpoint")
+    options: dict[str, Any] = {} if endpoint is None else {"endpoint": endpoint}
+    return S3Store(
+        parts.netloc,
+        prefix=parts.path.strip("/") or None,
+        region=asked.get("region", "us-east-1"),
+        client_options={**_CLIENT, "allow_http": (endpoint or "").startswith("http://")},
+        retry_config=_RETRY,
+        **options,
+    )
+
+
+class BucketStore(BaseStore):
+    """Records as objects: `entries/<collection>/<key>`."""
+
+    def __init__(self, bucket: S3Store) -> None:
+        super().__init__(stable_api=True)
+        self._bucket = bucket
+
+    @override
+    async def _get_managed_entry(self, *, collection: str, key: str) -> ManagedEntry | None:
+        found = await _body(self._bucket, _path(collection, key))
+        return None if found is None else self._serialization_adapter.load_json(json_str=found[0])
+
+    @override
+    async def _put_managed_entry(self, *, collection: str, key: str, managed_entry: ManagedEntry) -> None:
+        text = self._serialization_adapter.dump_json(entry=managed_entry, key=key, collection=collection)
+        await obstore.put_async(self._bucket, _path(collection, key), text.encode())
+
+    @override
+    async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
+        existed = await _body(self._bucket, _path(collection, key)) is not None
+        await obstore.delete_async(self._bucket, _path(collection, key))
+        return existed
+
+    async def cull(self) -> None:
+        """Remove entries that have ended."""
+        now = datetime.now(UTC)
+        async for several in obstore.list(self._bucket, prefix=_ENTRIES):
+            for one in several:
+                found = await _body(self._bucket, one["path"])
+                if found is not None and _has_ended(self._serialization_adapter.load_json(json_str=found[0]), now):
+                    await obstore.delete_async(self._bucket, one["path"])
+
+
+class BucketLedgers:
+    """The ledgers of an archive whose entries are in the same bucket; the version of one is its ETag."""
+
+    def __init__(self, bucket: S3Store) -> None:
+        self._bucket = bucket
+
+    async def read(self, owner: str) -> tuple[dict[str, Any] | None, str | None]:
+        """The ledger of an owner, if there is one, and its version."""
+        found = await _body(self._bucket, f"{_LEDGERS}/{owner}.json")
+        return (None, None) if found is None else (json.loads(found[0]), found[1])
+
+    async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
+        """Write a ledger, unless somebody else has written it since it was read; `life` and `gone` are for others."""
+        del life, gone
+        body = json.dumps(record).encode()
+        path = f"{_LEDGERS}/{owner}.json"
+        try:
+            await obstore.put_async(self._bucket, path, body, mode={"e_tag": version} if version else "create")
+        except (AlreadyExistsError, NotFoundError, PreconditionError):
+            return False
+        return True
+
+
+def _path(collection: str, key: str) -> str:
+    return f"{_ENTRIES}/{collection}/{key}"
+
+
+async def _body(bucket: S3Store, path: str) -> tuple[str, str | None] | None:
+    """The text of an object and its ETag, if it is there."""
+    try:
+        found = await obstore.get_async(bucket, path)
+        return bytes(await found.bytes_async()).decode(), found.meta["e_tag"]
+    except (FileNotFoundError, NotFoundError):
+        return None
+
+
+def _has_ended(entry: ManagedEntry, now: datetime) -> bool:
+    return entry.expires_at is not None and entry.expires_at <= now
