@@ -77,7 +77,7 @@ class StaticEmbedder:
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
         self._tokenizer, np = _libraries(folder)
-        self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+        self._vectors = np.asarray(np.load(folder / "vectors.npy", mmap_mode="r"))
         self._scales = np.load(folder / "scales.npy")
         self._unknown = self._tokenizer.token_to_id("[UNK]")
         self.dimensions = int(self._vectors.shape[1])

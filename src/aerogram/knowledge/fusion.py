@@ -75,12 +75,14 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
         score, kept = found.meaning, found.meaning >= FAINT
     else:
         score, kept = hybrid(found, known), (found.words > 0) | (found.meaning >= floor)
-    rounded: Any = np.round(np.clip(score.astype(np.float64), 0, 1), DIGITS)
-    order = np.lexsort((found.ids, -rounded))
-    order = order[kept[order]]
+    order = np.flatnonzero(kept)
+    order = order[np.argsort(found.ids[order], kind="stable")]  # equals stand in the order of their ids
+    rounded: Any = np.round(np.clip(score[order].astype(np.float64), 0, 1), DIGITS)
+    best = np.argsort(-rounded, kind="stable")
+    rounded, order = rounded[best], order[best]
     return Ranked(
         found.ids[order],
-        rounded[order],
+        rounded,
         found.words[order],
         found.meaning[order],
         method,

@@ -142,13 +142,14 @@ class Knowledge:
         if not len(searched.ranked):
             return Paged(self._nothing(asked, narrowed, searched, window))
         first = _first(searched.ranked, window)
-        chunks = self._page(searched.ranked, first, window.size)
+        shown = range(len(searched.ranked))[first : first + window.size]
+        chunks = self.store.chunks([int(searched.ranked.ids[place]) for place in shown])
         wanted = _cites(cite, mode) or about or mode == "full"
         statuses = self._verified(chunks) if wanted else None
         kind = kind_for(mode, fields, about)
         similar = self.store.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
         known = statuses or ["verified"] * len(chunks)
-        records = search_records(chunks, searched.ranked, known, similar)
+        records = search_records(chunks, searched.ranked, shown, known, similar)
         rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
         reply = Reply.ok(
             rows,
@@ -266,9 +267,6 @@ class Knowledge:
         found = find_mentions(graph, self.store.texts()) if graph.entities else {}
         if found or self.store.mentions():
             self.store.set_mentions(found)
-
-    def _page(self, ranked: Ranked, first: int, size: int) -> list[Found]:
-        return self.store.chunks([int(one) for one in ranked.ids[first : first + size]])
 
     def _verified(self, chunks: Sequence[Found]) -> list[Status]:
         """Whether the sources of some chunks still say so; each file is looked for once."""

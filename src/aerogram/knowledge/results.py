@@ -50,14 +50,16 @@ def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> Re
 def search_records(
     chunks: Sequence[Found],
     ranked: Ranked,
+    shown: range,
     statuses: Sequence[Status],
     similar: Mapping[int, Sequence[tuple[int, float]]] | None,
 ) -> list[dict[str, Any]]:
-    """The records of some results; with `similar`, what they say about themselves."""
+    """The records of the results that stand at the places `shown`; with `similar`, what they say about themselves."""
     today = dt.datetime.now(dt.UTC).date()
+    places = {int(ranked.ids[place]): place for place in shown}
     records = []
     for chunk, status in zip(chunks, statuses, strict=True):
-        place = (ranked.rank_of(chunk.id) or 1) - 1
+        place = places[chunk.id]
         record = _search_record(chunk, ranked, place)
         if similar is not None:
             record["confidence"] = confidence(chunk, ranked, place, status == "verified", today)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.errors import AerogramError
 from aerogram.jsontext import dumps
@@ -40,6 +40,9 @@ except ImportError:  # Windows has no flock; there one process writes at a time 
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["EmbeddedStore"]
+
+SAMPLE: Final = 4_096
+"""How many of all values are looked at for a guess of where the largest begin."""
 
 
 @dataclass(frozen=True)
@@ -113,16 +116,16 @@ class EmbeddedStore:
         scores = self._keywords.search(now.searcher, terms, filters, by_words)
         matrix = now.matrix
         places, there = matrix.places(scores.ids)
-        places = places[there]
         close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
         wanted = close if filters.is_open else np.where(self._allowed(matrix, filters), close, 0)
-        near = _largest(wanted, by_meaning)
-        seen = np.zeros(len(matrix.ids), np.bool_)
-        seen[places] = True
-        near = near[~seen[near]]
-        chosen = np.concatenate([places, near])
-        words = np.concatenate([scores.words[there], np.zeros(len(near), np.float32)])
-        return Candidates(matrix.ids[chosen], words, close[chosen], scores.unknown, scores.coverage)
+        words = np.zeros(len(matrix.ids), np.float32)
+        words[places[there]] = scores.words[there]
+        found = words > 0
+        found[_largest(wanted, by_meaning)] = True
+        chosen = np.flatnonzero(found)
+        return Candidates(
+            matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), scores.unknown, scores.coverage
+        )
 
     def chunks(self, ids: Iterable[int]) -> list[Found]:
         """The chunks of these ids that exist."""
@@ -215,12 +218,11 @@ class EmbeddedStore:
 
     def _current(self) -> _Snapshot:
         """A snapshot of the present generation."""
-        generation, stamp = self._rows.generation, self._keywords.generation
-        now = self._snapshot
-        if now is not None and (now.generation, now.stamp) == (generation, stamp) and stamp == generation:
+        generation, now = self._rows.generation, self._snapshot
+        if now is not None and now.generation == now.stamp == generation:
             return now
         with self._refreshing:
-            return self._refreshed(generation, stamp)
+            return self._refreshed(generation, self._keywords.generation)
 
     def _refreshed(self, generation: int, stamp: int) -> _Snapshot:
         now = self._snapshot
@@ -273,13 +275,18 @@ def _largest(values: Numbers, count: int) -> Ids:
     """The places of the largest values above nothing; looking above a good guess first saves most of the work."""
     import numpy as np
 
-    guess = values.mean() + 2 * values.std() if len(values) > count else 0.0
+    sample = values[:: max(1, len(values) // SAMPLE)]
+    guess = max(0.0, float(sample.mean() + 2 * sample.std())) if len(values) > count else 0.0
     places = np.flatnonzero(values > guess)
     if len(places) < count:
         places = np.flatnonzero(values > 0)
     if len(places) <= count:
         return places
-    return places[np.argpartition(values[places], len(places) - count)[len(places) - count :]]
+    found = values[places]
+    least = np.partition(found, len(found) - count)[len(found) - count]
+    above, equal = places[found > least], places[found == least]
+    # among equals those with the lower ids, so that the same chunks are chosen however the guess was
+    return np.concatenate([above, equal[: count - len(above)]])
 
 
 def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterator[Posting]:

@@ -132,10 +132,10 @@ class Keywords:
         if not known:
             return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
         hits = searcher.search(self._query(terms, filters), limit, count=False).hits
-        scores, places = zip(*hits, strict=True) if hits else ((), ())
-        ids = np.fromiter(searcher.fast_field_values("id", list(places)), np.int64, len(hits))
-        earnings = np.fromiter(scores, np.float32, len(hits)) / np.float32(earned)
-        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
+        ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
+        earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
+        order = np.argsort(ids)  # in the order of ids they are found in the matrix without jumping about
+        return Scores(ids[order], (1 - np.exp(-earnings))[order], unknown, known / earned)
 
     def _frequency(self, searcher: Any, term: Term) -> int:
         return int(sum(searcher.doc_freq("body", form) for form in term.forms))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,13 +19,11 @@ from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import index_terms
 from aerogram.knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
 from aerogram.knowledge.store import Entry, FileState, Found, Graph
-from aerogram.knowledge.store.schema import migrate
+from aerogram.knowledge.store.connections import Connections
 from aerogram.reply import utc_timestamp
 
 __all__ = ["Changes", "Rows", "Stored"]
 
-PATIENCE: Final = 30.0
-"""Seconds to wait for another process that writes."""
 MOST_ALIKE: Final = 40
 MOST_NAMES: Final = 900
 """SQLite takes about a thousand parameters in one statement."""
@@ -61,19 +58,17 @@ class Stored(NamedTuple):
 
 
 class Rows:
-    """The rows in a file; one connection for each thread."""
+    """The rows in a file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
-        self._guard = threading.Lock()
+        self._connections = Connections(path)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """The connection of this thread; what goes wrong with it is said in plain words."""
+        """A connection for a moment; what goes wrong with it is said in plain words."""
         try:
-            yield self._connection()
+            with self._connections.lend() as connection:
+                yield connection
         except sqlite3.DatabaseError as error:
             raise _plainly(error) from error
 
@@ -280,40 +275,7 @@ class Rows:
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._guard:
-            for connection in self._all:
-                connection.close()
-            self._all.clear()
-        self._local = threading.local()
-
-    def _connection(self) -> sqlite3.Connection:
-        """The connection of this thread, opened anew when the file is another one than before."""
-        held = getattr(self._local, "held", None)
-        try:
-            there = self.path.stat().st_ino
-        except FileNotFoundError:
-            if held is not None:
-                raise Unavailable("The index has gone away", remediation="Ingest the documents again") from None
-            there = None
-        if held is not None and held[1] == there:
-            found: sqlite3.Connection = held[0]
-            return found
-        return self._open()
-
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA cache_size = -32000")
-            migrate(connection)
-        except BaseException:
-            connection.close()
-            raise
-        self._local.held = (connection, self.path.stat().st_ino)
-        with self._guard:
-            self._all.append(connection)
-        return connection
+        self._connections.close()
 
     def _forget(self, connection: sqlite3.Connection, paths: Sequence[str]) -> list[int]:
         """Delete what some files held; the ids of the chunks they had."""

@@ -66,7 +66,7 @@ class Matrix:
         return places, there
 
     def closeness(self, vector: bytes) -> Numbers:
-        """The cosine between a vector and every chunk; below 0 counts as 0."""
+        """The cosine between a vector and every chunk."""
         import numpy as np
 
         asked = np.frombuffer(vector, np.int8)
@@ -76,7 +76,7 @@ class Matrix:
         close: Numbers = np.asarray(_simd().cdist(asked[None], self.rows, "dot", out_dtype="float32"))[0]
         close *= self.inverse
         close /= length
-        return np.maximum(close, 0, out=close)
+        return close
 
 
 def _simd() -> Any:

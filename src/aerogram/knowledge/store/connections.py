@@ -1,0 +1,92 @@
+"""Connections to one SQLite file: lent for a moment each, and kept open for whoever comes next.
+
+A thread that asks once in a while finds a connection that others have warmed, instead of opening one of its own. A
+connection to a file that is no longer the one at the path is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from aerogram.errors import Unavailable
+from aerogram.knowledge.store.schema import migrate
+
+__all__ = ["Connections"]
+
+PATIENCE: Final = 30.0
+"""Seconds to wait for another process that writes."""
+KEPT: Final = 8
+"""How many idle connections stay open."""
+
+
+class _Held(NamedTuple):
+    connection: sqlite3.Connection
+    file: int
+
+
+class Connections:
+    """The connections to the file at a path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._idle: list[_Held] = []
+        self._round = 0
+        self._was_there = False
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[sqlite3.Connection]:
+        """A connection that is nobody else's until the block ends."""
+        held, lent_in = self._take(), self._round
+        try:
+            yield held.connection
+        finally:
+            self._give_back(held, lent_in)
+
+    def close(self) -> None:
+        """Close what is idle, and what is lent as soon as it comes back."""
+        self._round += 1
+        self._was_there = False
+        while self._idle:
+            with contextlib.suppress(IndexError):
+                self._idle.pop().connection.close()
+
+    def _take(self) -> _Held:
+        file = self._file()
+        while self._idle:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                held = self._idle.pop()
+                if held.file == file:
+                    return held
+                held.connection.close()
+        return self._open()
+
+    def _file(self) -> int | None:
+        try:
+            return self.path.stat().st_ino
+        except FileNotFoundError:
+            if self._was_there:
+                raise Unavailable("The index has gone away", remediation="Ingest the documents again") from None
+            return None
+
+    def _give_back(self, held: _Held, lent_in: int) -> None:
+        if lent_in != self._round or len(self._idle) >= KEPT or held.connection.in_transaction:
+            held.connection.close()
+        else:
+            self._idle.append(held)
+
+    def _open(self) -> _Held:
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA cache_size = -32000")
+            migrate(connection)
+            self._was_there = True
+            return _Held(connection, self.path.stat().st_ino)
+        except BaseException:
+            connection.close()
+            raise
