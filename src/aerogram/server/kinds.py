@@ -14,18 +14,23 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from aerogram.server.addresses import listener, place
 from aerogram.server.plans import ALLOWED as LIMITS_ALLOWED
 from aerogram.server.plans import parse_plan
 
 __all__ = [
+    "ARCHIVE",
     "BUDGET",
     "HOSTS",
+    "LISTENER",
     "ORIGINS",
     "PATH",
     "PATHS",
     "PLAN",
+    "REDIS",
     "SECONDS",
     "SIZE",
+    "STORE",
     "SWITCH",
     "TEXT",
     "Kind",
@@ -175,6 +180,22 @@ TEXT: Final = Kind("TEXT", "one line of text", _text)
 SWITCH: Final = Kind("", "true or false", _switch, is_switch=True)
 PATH: Final = Kind("PATH", "a path", _path, is_path=True)
 PATHS: Final = Kind("PATH", "paths", lambda value: _items(value, _path), is_path=True, is_list=True)
+STORE: Final = Kind(
+    "ADDRESS",
+    "a folder, or an address such as 'postgresql://user@host/database'",
+    place("postgresql", "postgres"),
+    is_path=True,
+)
+REDIS: Final = Kind(
+    "ADDRESS", "an address such as 'redis://host:6379/0' or 'rediss://…'", place("redis", "rediss", folder=False)
+)
+ARCHIVE: Final = Kind(
+    "ADDRESS",
+    "a folder, or an address such as 'redis://host/0' or 's3://bucket/prefix?endpoint=URL&region=NAME'",
+    place("redis", "rediss", "s3"),
+    is_path=True,
+)
+LISTENER: Final = Kind("HOST:PORT", "an address to listen on, such as '127.0.0.1:9464'", listener)
 SIZE: Final = Kind("SIZE", "bytes as a number, or such as '512 KiB' or '2 MB', at most 1 GiB", _size)
 SECONDS: Final = Kind("SECONDS", "seconds from 0 to 86400", _seconds)
 PLAN: Final = Kind("LIMITS", LIMITS_ALLOWED, _plan)

@@ -19,6 +19,7 @@ from aerogram.dialects import NAMES
 from aerogram.errors import AerogramError
 from aerogram.limits import Plan
 from aerogram.server import kinds
+from aerogram.server.addresses import is_url, without_secrets
 from aerogram.server.kinds import Kind
 from aerogram.server.plans import parse_plan
 
@@ -70,7 +71,7 @@ class Option(NamedTuple):
         try:
             return self.kind.read(value)
         except (ValueError, TypeError, OverflowError):
-            given = repr(value) if isinstance(value, str) else str(value)
+            given = repr(without_secrets(value)) if isinstance(value, str) else str(value)
             raise BadSetting(self.name, origin, f"{given[:80]} is not allowed; allowed: {self.kind.allowed}") from None
 
     def said(self, value: Any) -> list[str]:
@@ -78,7 +79,7 @@ class Option(NamedTuple):
         if self.kind.is_switch:
             return [self.flag if value else f"--no-{self.flag[2:]}"]
         values = value if self.kind.is_list else (value,)
-        return [word for one in values for word in (self.flag, str(one.absolute() if self.kind.is_path else one))]
+        return [word for one in values for word in (self.flag, str(one.absolute() if isinstance(one, Path) else one))]
 
 
 class Shown(NamedTuple):
@@ -99,6 +100,24 @@ class Settings:
 
     documents: tuple[Path, ...] = field(default=(), metadata=_of(kinds.PATHS, "Files and folders to serve."))
     index: Path = field(default=Path(".aerogram"), metadata=_of(kinds.PATH, "Where the index is kept."))
+    store: Path | str | None = field(
+        default=None,
+        repr=False,
+        metadata=_of(kinds.STORE, "The index elsewhere than in --index, for several servers."),
+    )
+    redis: str | None = field(
+        default=None,
+        repr=False,
+        metadata=_of(kinds.REDIS, "Where several servers keep limits, quotas, cache and archive together."),
+    )
+    archive: Path | str | None = field(
+        default=None,
+        repr=False,
+        metadata=_of(kinds.ARCHIVE, "Where left-out content is kept; else in --redis, else beside the index."),
+    )
+    cache: float = field(
+        default=0.0, metadata=_of(kinds.SECONDS, "How long the answer to a question may be given again; 0 is never.")
+    )
     embedder: str | None = field(
         default=None, metadata=_of(kinds.TEXT, "'default', 'none' (words alone), or a model's folder.")
     )
@@ -135,6 +154,13 @@ class Settings:
     )
     grace: float = field(
         default=10.0, metadata=_of(kinds.SECONDS, "How long running requests may take when the server ends.")
+    )
+    drain: float = field(
+        default=0.0,
+        metadata=_of(kinds.SECONDS, "How long a server that is to end still answers, while its health says so."),
+    )
+    metrics: str | None = field(
+        default=None, metadata=_of(kinds.LISTENER, "Where Prometheus finds metrics, at /metrics, without a key.")
     )
     max_connections: int = field(
         default=1000, metadata=_of(kinds.whole(1, 100_000), "More connections than this are turned away.")
@@ -202,6 +228,8 @@ class Settings:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, str):
+        return without_secrets(value)
     return str(value) if isinstance(value, Path) else value
 
 
@@ -248,7 +276,8 @@ def _beside(file: Path, value: Any) -> Any:
     """Paths in a file are meant from the file's own folder."""
     if isinstance(value, list):
         return [_beside(file, one) for one in value]
-    return file.parent / Path(value).expanduser() if isinstance(value, str) and value else value
+    is_folder = isinstance(value, str) and value and not is_url(value)
+    return file.parent / Path(value).expanduser() if is_folder else value
 
 
 def _unknown(name: str, origin: str, known: list[str]) -> Option:
