@@ -26,9 +26,10 @@ QUESTIONS = {
     "How many requests a minute does the Team plan allow?": "600 a minute",
 }
 MODES = ("ids_only", "metadata", "preview", "full")
-BUDGET = 2_000
+BUDGET = 3_000
 LIMIT = 5_000
 BEST = 3
+PASSAGES = ["source_file", "chunk_text"]
 COUNT = counter_named("o200k_base").count
 
 
@@ -48,7 +49,7 @@ async def then_read(client, question):
     """Search by ids, then read the best passages."""
     found = await client.call_tool("semantic_search", {"query": question, "response_mode": "ids_only"})
     best = [row["chunk_id"] for row in found.structured_content["results"][:BEST]]
-    read = await client.call_tool("get_chunks", {"chunk_ids": best, "fields": ["source_file", "chunk_text"]})
+    read = await client.call_tool("get_chunks", {"chunk_ids": best, "fields": PASSAGES})
     return told(found) + told(read)
 
 
@@ -84,7 +85,8 @@ async def compare(server, index):
     rows = [(f"this server, {mode}", server.mcp, in_mode(mode)) for mode in MODES]
     rows += [
         (f"this server, ids_only, then the best {BEST}", server.mcp, then_read),
-        (f"this server, full, max_tokens={BUDGET}", server.mcp, in_mode("full", max_tokens=BUDGET)),
+        ("this server, full, only the passages", server.mcp, in_mode("full", fields=PASSAGES)),
+        (f"this server, full, max_tokens={BUDGET}", server.mcp, in_mode("full", fields=PASSAGES, max_tokens=BUDGET)),
         ("plain FastMCP tool, its rows", plain_server(index), plain),
         (f"plain, response limiting at {LIMIT:,} bytes", plain_server(index, limiting), plain),
     ]

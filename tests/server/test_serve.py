@@ -128,7 +128,8 @@ def test_a_port_that_is_taken_is_one_line_with_what_to_do(documents, tmp_path):
         done = run(tmp_path / "index", "--port", str(port), documents=documents)
     assert done.returncode == 1
     assert done.stderr == (
-        f"aerogram: port {port} is taken: end the other server, or choose another with --port {port + 1}\n"
+        f"aerogram: port {port} is taken: end the other server, or choose another with --port {port + 1} "
+        f"or AEROGRAM_PORT={port + 1}\n"
     )
 
 
@@ -196,6 +197,34 @@ async def test_one_server_follows_changes_speaks_another_dialect_and_survives_ba
             if search(server, "anchor").data:
                 break
         assert search(server, "anchor").data[0]["source_file"] == "anchor.md"
+
+
+@pytest.fixture
+def hasty(documents, tmp_path):
+    """A server on this machine whose clients have half a second to say what they want."""
+    arguments = ("--timeout", "0.5", "--keys", str(tmp_path / "keys.json"))
+    with serving(tmp_path / "index", *arguments, documents=documents) as server:
+        yield server
+
+
+def test_who_does_not_say_what_they_want_loses_their_place(hasty):
+    """Before the first request and before the next one; the answer to a whole one comes first."""
+    whole = f"GET /v1/health HTTP/1.1\r\nHost: {urlsplit(hasty.address).netloc}\r\n\r\n".encode()
+    for sent, statuses in ((b"", []), (whole[:20], [b"408"]), (whole + whole[:20], [b"200", b"408"])):
+        with dawdling(hasty) as slow:
+            slow.settimeout(30)
+            slow.sendall(sent)
+            answer = b"".join(iter(lambda: slow.recv(65536), b""))  # noqa: B023 - read at once
+        assert [part.split(b" ")[0] for part in answer.split(b"HTTP/1.1 ")[1:]] == statuses
+    assert b'"retryable":true' in answer
+    assert search(hasty, "harbour").data
+
+
+def test_a_key_has_its_limits_where_none_is_needed(hasty, tmp_path):
+    key = Keys(tmp_path / "keys.json").create("ada", plan="2/minute").secret
+    problems = [search(hasty, "harbour", key).problem for _ in range(3)]
+    assert [problem and problem.code for problem in problems] == [None, None, "RATE_LIMIT_EXCEEDED"]
+    assert search(hasty, "harbour").problem is None
 
 
 def test_over_stdio_the_end_of_the_input_ends_the_server(documents, tmp_path):

@@ -15,7 +15,6 @@ from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.knowledge.results import KINDS
 from aerogram.limits import Limits
-from aerogram.server.gate import needs_keys
 from aerogram.server.guard import mcp_principal, principal_of, protect
 from aerogram.server.keys import Keys
 from aerogram.server.library import Library
@@ -68,9 +67,7 @@ class _Fork:
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
 
 
-def _limits(settings: Settings, keys: Keys) -> Limits | None:
+def _limits(settings: Settings, keys: Keys) -> Limits:
     """The limits of each caller: those of its key, or else those of the settings."""
-    if not settings.limits and not needs_keys(settings):
-        return None
     usual = settings.plan
-    return Limits.in_memory(lambda principal: keys.plan_of(principal) or usual)
+    return Limits.in_memory(lambda caller: (keys.plan_of(caller) if caller else None) or usual)

@@ -18,7 +18,7 @@ from anyio import to_thread
 from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.digest import Digester, Policy
-from aerogram.errors import NotFound, Unavailable
+from aerogram.errors import IntegrityError, NotFound, Unavailable
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.knowledge.knowledge import Knowledge
 from aerogram.reply import Reply
@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 COME_BACK: Final = 5.0
 """Seconds after which it is worth asking again for an index that has gone away."""
+LONG_ENOUGH: Final = 12 * 3600.0
+"""Seconds for which a text can be had after a digest of it has been made, at least."""
 
 
 class Library:
@@ -157,7 +159,16 @@ class _Shelf:
         self._principal = principal
 
     async def put(self, *contents: Content) -> object:
-        return await self._archive.put(*contents, principal=self._principal)
+        """Keep contents; one that was kept lately stays, because writers wait for each other and readers do not."""
+        missing = [one for one in contents if not await self._keeps(one)]
+        return await self._archive.put(*missing, principal=self._principal) if missing else ()
+
+    async def _keeps(self, content: Content) -> bool:
+        try:
+            _, left = await self._archive.entry(content.hash, principal=self._principal)
+        except (NotFound, IntegrityError):
+            return False
+        return left > LONG_ENOUGH
 
     async def get(self, hash: str) -> Content:
         return await self._archive.get(hash, principal=self._principal)

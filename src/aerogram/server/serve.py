@@ -110,7 +110,10 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 def _not_listening(error: OSError, host: str, port: int) -> AerogramError:
     if error.errno == errno.EADDRINUSE:
-        return PortTaken(f"port {port} is taken: end the other server, or choose another with --port {port + 1}")
+        return PortTaken(
+            f"port {port} is taken: end the other server, or choose another with --port {port + 1} "
+            f"or AEROGRAM_PORT={port + 1}"
+        )
     if error.errno == errno.EACCES:
         return PortTaken(f"port {port} needs more rights: choose one above 1023, as in --port 8000")
     return AerogramError(f"cannot listen on {host}: {error.strerror or error}")
@@ -136,9 +139,13 @@ def _shown(host: str) -> str:
 def _server(app: Any, settings: Settings) -> uvicorn.Server:
     import uvicorn
 
+    from aerogram.server.connection import connection_within
+
     return uvicorn.Server(
         uvicorn.Config(
             app,
+            http=connection_within(settings.timeout),
+            ws="none",
             log_config=None,
             log_level="warning",
             access_log=False,

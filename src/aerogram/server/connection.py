@@ -1,0 +1,101 @@
+"""A connection: HTTP as uvicorn speaks it, with a client that has only so long to say what it wants.
+
+Uvicorn waits for ever for the head of a request. A client that sends it byte by byte, or nothing at all, would hold
+its place as long as it likes; here it gets a 408, or a closed line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from aerogram.dialects import dialect
+from aerogram.reply import Reply, new_request_id
+from aerogram.wire.http import render
+
+__all__ = ["connection_within"]
+
+SLOWEST_HEAD: Final = 10.0
+"""Seconds in which the head of a request has to arrive."""
+_TOO_SLOW: Final = 408
+
+
+def connection_within(timeout: float) -> type[H11Protocol]:
+    """Connections for a server whose requests have so many seconds, 0 for any number."""
+    seconds = min(timeout or SLOWEST_HEAD, SLOWEST_HEAD)
+    return type("Connection", (_Connection,), {"seconds": seconds})
+
+
+class _Connection(H11Protocol):
+    """One client's line to the server."""
+
+    seconds: ClassVar[float]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._waiting: asyncio.TimerHandle | None = None
+        self._has_begun = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Begin to wait for a first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived; once the head is whole, there is nothing more to wait for."""
+        super().data_received(data)
+        self._wait_for_the_rest()
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, of which a part may have arrived already."""
+        super().on_response_complete()
+        self._wait_for_the_rest()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_the_rest(self) -> None:
+        """Wait while there is a part of a head, and only then; without one, the line may idle as uvicorn lets it."""
+        self._has_begun = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if not self._has_begun:
+            self._stop_waiting()
+        elif self._waiting is None:
+            self._wait()
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.seconds, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self._has_begun and self.conn.our_state is h11.IDLE:
+            self._answer()
+        self.transport.close()
+
+    def _answer(self) -> None:
+        problem = dialect("problem")
+        failed = Reply.failed(
+            "UNAVAILABLE", f"The request did not arrive within {self.seconds:g} seconds", request_id=new_request_id()
+        )
+        body = render(problem.complete(failed, operation="request"), problem, problem.media_type, _TOO_SLOW)
+        head = [
+            ("content-type", body.media_type),
+            ("content-length", str(len(body.content))),
+            ("connection", "close"),
+        ]
+        for event in (
+            h11.Response(status_code=body.status, headers=head, reason=b"Request Timeout"),
+            h11.Data(data=body.content),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
