@@ -1,0 +1,106 @@
+/** App: the frame around the views. It opens the view that the address names, and says when the server is away. */
+
+import { button, el, fill, refill } from "./element.js";
+import { failure } from "./failure.js";
+import { addressOf, note, routeOf } from "./route.js";
+import { ask, useKey, useOwnerToken, watch } from "./server.js";
+import { address, language, languages, speak, t } from "./texts.js";
+import { theme, themes, wear } from "./theme.js";
+
+const VIEWS = ["search", "dialects", "digest", "vendors", "errors", "live", "inspect"];
+const WITHOUT_SERVER = ["inspect", "dialects", "errors"];
+const SHORTLY = 3000;
+
+const main = document.getElementById("main");
+const navigation = document.getElementById("navigation");
+const banner = document.getElementById("banner");
+
+let context = null;
+let shown = null;
+
+/** Show the view of the address. */
+async function open() {
+  const { view, params } = routeOf(location.hash);
+  const name = known(view);
+  shown?.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  mark(name);
+  document.title = `${t(`view.${name}`)} · Aerogram`;
+  try {
+    context ??= await ask("context", undefined, { signal });
+    frame();
+    if (context.needs_key && !context.authenticated) throw { status: 401, message: t("key.needed") };
+    const module = await import(`./views/${name}.js`);
+    if (signal.aborted) return;
+    main.className = `view-${name}`;
+    await module.open({ main, params, context, signal, note: (said) => signal.aborted || note(name, said) });
+  } catch (error) {
+    if (!signal.aborted) refused(error);
+  }
+}
+
+/** The views there are: without a server of documents behind the page, those of a single reply. */
+const available = () => (context?.kind === "inspect" ? WITHOUT_SERVER : VIEWS);
+
+function known(view) {
+  if (available().includes(view)) return view;
+  return available()[0];
+}
+
+function refused(error) {
+  if (error.status === 401) context = null;
+  fill(main, error.status === 401 ? keyForm(error) : failure(error, open));
+}
+
+/** Servers that can be reached from elsewhere want a key; it is kept until the window is closed. */
+function keyForm(error) {
+  const secret = el("input", { type: "password", id: "key", autocomplete: "off", required: true });
+  const submit = (event) => {
+    event.preventDefault();
+    useKey(secret.value.trim());
+    open();
+  };
+  return el("form", { class: "card key-form", on: { submit } },
+    el("h1", {}, t("key.title")), el("p", {}, error.message),
+    el("label", { for: "key" }, t("key.label")), secret, el("button", { class: "primary" }, t("key.use")));
+}
+
+function mark(current) {
+  fill(navigation, available().map((name) =>
+    el("a", { href: addressOf(name), "aria-current": name === current ? "page" : null }, t(`view.${name}`))));
+}
+
+function frame() {
+  mark(known(routeOf(location.hash).view));
+  refill(document.getElementById("preferences"), languageSwitch(), themeSwitch());
+  fill(document.getElementById("colophon"),
+    el("span", {}, `Aerogram ${context?.version ?? ""}`),
+    context?.kind === "inspect" ? null : [el("a", { href: "docs" }, t("shell.api")), el("a", { href: "v1/health/deep" }, t("shell.health"))]);
+}
+
+function languageSwitch() {
+  return el("div", { class: "choice", role: "group", "aria-label": t("shell.language") },
+    Object.entries(languages).map(([code, name]) =>
+      button(name, () => { speak(code); open(); }, { lang: code, data: { name: code }, "aria-pressed": code === language() })));
+}
+
+function themeSwitch() {
+  const next = themes[(themes.indexOf(theme()) + 1) % themes.length];
+  return button(t(`theme.${theme()}`), () => { wear(next); frame(); },
+    { data: { name: "theme" }, class: `theme theme-${theme()}`, "aria-label": t("shell.theme", { now: t(`theme.${theme()}`) }) });
+}
+
+function report(isThere) {
+  if (!isThere) return fill(banner, el("p", { class: "away" }, el("span", { class: "spinner", "aria-hidden": "true" }), t("shell.away")));
+  fill(banner, el("p", { class: "back" }, t("shell.back")));
+  setTimeout(() => banner.querySelector(".back")?.remove(), SHORTLY);
+}
+
+useOwnerToken();
+wear(theme());
+address();
+watch(report);
+addEventListener("hashchange", () => { if (location.hash !== "#main") { scrollTo(0, 0); open(); } });
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+open();

@@ -1,0 +1,151 @@
+/** Budget: the slider, and what the reply costs by it, in each mode and in each dialect. */
+
+import { announce } from "./announcer.js";
+import { button, el, fill, refill } from "./element.js";
+import { explain } from "./hint.js";
+import { count, percent } from "./numbers.js";
+import { t } from "./texts.js";
+
+const STEPS = 400;
+
+/** The panel; `changed()` is called when another budget, mode or dialect is chosen. */
+export class Budget {
+  constructor(context, params, changed) {
+    this._context = context;
+    this._changed = changed;
+    this.mode = params.get("mode") ?? context.defaults.mode;
+    this.dialect = params.get("dialect") ?? context.defaults.dialect;
+    this.limit = Number(params.get("budget")) || context.defaults.budget;
+    this._least = context.budget.smallest;
+    this._most = context.budget.server;
+    this.node = this._panel();
+  }
+
+  /** The chosen budget in tokens; null at the far end, where nothing is left out. */
+  get tokens() {
+    return this.limit >= this._most ? null : this.limit;
+  }
+
+  /** What an address says about it. */
+  get params() {
+    return { mode: this.mode, dialect: this.dialect, budget: this.limit };
+  }
+
+  /** Show what a reply costs. */
+  show(fitted) {
+    this._most = Math.max(this._least * 2, Math.ceil(fitted.before.size * 1.02));
+    if (this._slider !== document.activeElement || !this._isHeld) this._place();
+    this._figures(fitted);
+    this._modes(fitted);
+    this._dialects(fitted);
+  }
+
+  _panel() {
+    this._slider = el("input", {
+      type: "range", id: "budget", min: 0, max: STEPS, step: 1,
+      on: { input: () => this._slid(), pointerdown: () => (this._isHeld = true), pointerup: () => (this._isHeld = false) },
+    });
+    this._exact = el("input", {
+      type: "number", class: "exact", id: "budget-exact", min: 1, "aria-label": t("budget.exact"), on: { change: () => this._typed() },
+    });
+    this._marks = el("div", { class: "marks", "aria-hidden": "true" });
+    this._sum = el("div", { class: "sum" });
+    this._modeRow = el("div", { class: "prices", role: "group", "aria-label": t("budget.modes") });
+    this._dialectRow = el("div", { class: "prices", role: "group", "aria-label": t("budget.dialects") });
+    this._place();
+    return el("section", { class: "card budget", "aria-labelledby": "budget-title" },
+      el("h2", { id: "budget-title", class: "unseen" }, t("budget.title")),
+      this._sum,
+      el("div", { class: "slider" },
+        el("label", { for: "budget" }, t("budget.label")),
+        el("div", { class: "track" }, this._slider, this._marks),
+        el("div", { class: "exact-row" }, this._exact, el("span", { class: "quiet" }, t("budget.unit")))),
+      el("div", { class: "price-row" }, el("h3", {}, t("budget.modes")), this._modeRow),
+      el("div", { class: "price-row" }, el("h3", {}, t("budget.dialects")), this._dialectRow));
+  }
+
+  _slid() {
+    const share = this._slider.valueAsNumber / STEPS;
+    this.limit = Math.round(this._least * (this._most / this._least) ** share);
+    this._say();
+    this._changed();
+  }
+
+  _typed() {
+    this.limit = Math.max(1, this._exact.valueAsNumber || this.limit);
+    this._place();
+    this._changed();
+  }
+
+  _place() {
+    this._slider.value = Math.round(this._at(Math.min(this.limit, this._most)) * STEPS);
+    this._say();
+  }
+
+  /** Where a size stands on the slider, from 0 to 1; it is logarithmic, as sizes are. */
+  _at(size) {
+    const share = Math.log(Math.max(size, this._least) / this._least) / Math.log(this._most / this._least);
+    return Math.min(1, Math.max(0, share));
+  }
+
+  _say() {
+    this._exact.value = Math.min(this.limit, this._most);
+    const text = this.tokens === null ? t("budget.none") : t("budget.tokens", { n: count(this.limit) });
+    this._slider.setAttribute("aria-valuetext", text);
+  }
+
+  _figures({ before, after, refused, budget }) {
+    const saved = before.size ? 1 - after.size / before.size : 0;
+    const bar = el("div", { class: "bar", "aria-hidden": "true" }, el("div", { class: "bar-sent" }));
+    bar.firstChild.style.setProperty("width", `${Math.min(100, 100 * (1 - saved))}%`);
+    fill(this._sum,
+      el("div", { class: "figures" },
+        figure(t("budget.whole"), before.size, "whole"), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+        figure(t("budget.sent"), after.size, "sent"),
+        saved > 0.005 ? el("span", { class: "chip blue saved" }, t("budget.saved", { share: percent(saved) })) : null,
+        levelChip(after, refused)),
+      bar,
+      el("p", { class: "account" }, account(before, after, refused), " ",
+        el("span", { class: "quiet small" }, t("budget.counter", { name: budget.counter }))));
+    announce(t("budget.said", { before: count(before.size), after: count(after.size), dropped: count(after.dropped ?? 0) }));
+  }
+
+  _modes({ modes }) {
+    refill(this._modeRow, modes.map(({ mode, size }) => this._price(mode, t(`mode.${mode}`), size, mode === this.mode, () => (this.mode = mode), t(`mode.${mode}.about`))));
+    fill(this._marks, modes.map(({ mode, size }) => {
+      const tick = el("span", { class: `tick line-${mode}`, title: t(`mode.${mode}`) });
+      tick.style.setProperty("left", `${100 * this._at(size)}%`);
+      return tick;
+    }));
+  }
+
+  _dialects({ dialects }) {
+    const said = dialects.filter(({ dialect, size }) => dialect !== "problem" || size !== null);
+    refill(this._dialectRow, said.map(({ dialect, size }) =>
+      this._price(dialect, dialect, size, dialect === this.dialect, () => (this.dialect = dialect), t(`dialect.${dialect}`))));
+  }
+
+  _price(name, label, size, isChosen, choose, about) {
+    const node = button("", () => { choose(); this._changed(); }, { class: "price", "aria-pressed": isChosen, data: { name } });
+    node.append(el("span", {}, label), el("span", { class: "number" }, size === null ? "–" : count(size)));
+    return explain(node, about);
+  }
+}
+
+function figure(label, size, name) {
+  return el("div", { class: `figure-${name}` }, el("span", { class: "label" }, label), el("span", { class: "big number" }, count(size)));
+}
+
+function levelChip(after, refused) {
+  if (refused) return el("span", { class: "chip bad" }, t("level.refused"));
+  const level = after.fidelity ?? "full";
+  return el("span", { class: `chip ${level === "full" ? "good" : "warn"}` }, t(`level.${level}`));
+}
+
+function account(before, after, refused) {
+  if (refused) return t("budget.refused", { needed: count(refused.needed ?? 0) });
+  if (!after.dropped && !after.shortened) return t("budget.complete", { n: count(after.items ?? 0) });
+  return t("budget.account", {
+    items: count(before.items ?? 0), whole: count(after.whole ?? 0), shortened: count(after.shortened ?? 0), dropped: count(after.dropped ?? 0),
+  });
+}

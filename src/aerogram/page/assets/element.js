@@ -1,0 +1,50 @@
+/** Element: nodes of the document, made by calls. Text is only ever set as text, so no document can run as script. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An HTML element: `el("p", {class: "quiet", on: {click}}, "some text", other)`. */
+export function el(name, given = {}, ...children) {
+  return furnish(document.createElement(name), given, children);
+}
+
+/** An SVG element, by the same rules. */
+export function svg(name, given = {}, ...children) {
+  return furnish(document.createElementNS(SVG, name), given, children);
+}
+
+/** A button that does something and never submits a form. */
+export function button(label, onClick, given = {}) {
+  return el("button", { type: "button", ...given, on: { click: onClick, ...given.on } }, label);
+}
+
+/** The children of a node, all replaced. */
+export function fill(node, ...children) {
+  node.replaceChildren(...nodesOf(children));
+  return node;
+}
+
+/** As `fill`, but whoever had the focus by its `data-name` has it again. */
+export function refill(node, ...children) {
+  const focused = node.contains(document.activeElement) ? document.activeElement.dataset.name : undefined;
+  fill(node, ...children);
+  if (focused !== undefined) node.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
+  return node;
+}
+
+function furnish(node, { on = {}, data = {}, ...attributes }, children) {
+  for (const [event, listener] of Object.entries(on)) node.addEventListener(event, listener);
+  Object.assign(node.dataset, data);
+  for (const [name, value] of Object.entries(attributes)) describe(node, name, value);
+  node.append(...nodesOf(children));
+  return node;
+}
+
+function describe(node, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (name === "value" || name === "checked" || name === "selected") node[name] = value;
+  else node.setAttribute(name, value === true ? "" : String(value));
+}
+
+function nodesOf(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+}

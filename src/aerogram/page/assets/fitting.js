@@ -1,0 +1,96 @@
+/** Fitting: a reply within a budget. Budget, pieces and chart are kept in step with one question to the server. */
+
+import { Budget } from "./budget.js";
+import { chart } from "./chart.js";
+import { el, fill } from "./element.js";
+import { failure } from "./failure.js";
+import { pieceList } from "./pieces.js";
+import { record } from "./records.js";
+import { ask } from "./server.js";
+import { t } from "./texts.js";
+
+const CURVE_PAUSE = 350;
+
+/**
+ * `source()` says which reply is wanted, null for none; `show(fitted)` draws it,
+ * `refuse(error)` says why there is none, and `render(value)` draws a piece that came back.
+ */
+export class Fitting {
+  constructor({ context, params, signal, source, show, refuse, render = record, changed = () => {} }) {
+    Object.assign(this, { _context: context, _signal: signal, _source: source, _show: show, _refuse: refuse, _render: render, _changed: changed });
+    this.budget = new Budget(context, params, () => this.update());
+    this._chart = el("section", { class: "card", "aria-labelledby": "chart-title" });
+    this._pieces = el("div", {});
+    this.aside = el("div", { class: "aside stack", hidden: true }, this._pieces, this._chart);
+  }
+
+  /** What is asked for now. */
+  get asked() {
+    const { mode, dialect, tokens } = this.budget;
+    return { source: this._source(), mode, dialect, channels: this._context.defaults.channels, budget: tokens };
+  }
+
+  /** Ask for the reply as it is wanted now; an older question that is still open is given up. */
+  async update() {
+    this._pending?.abort();
+    this._pending = new AbortController();
+    const signal = AbortSignal.any([this._signal, this._pending.signal]);
+    const asked = this.asked;
+    this._changed();
+    if (!asked.source) return this.rest();
+    try {
+      const fitted = await ask("shrink", asked, { signal });
+      if (fitted.problem) this.rest();
+      else this._present(fitted, asked, signal);
+      this._show(fitted);
+    } catch (error) {
+      if (!signal.aborted) this._refuse(error);
+    }
+  }
+
+  /** Nothing to fit. */
+  rest() {
+    this.aside.hidden = true;
+  }
+
+  _present(fitted, asked, signal) {
+    this.aside.hidden = false;
+    this.budget.show(fitted);
+    fill(this._pieces, pieceList(fitted, asked.source, { signal: this._signal, render: this._render }));
+    this._drawSoon(asked, signal);
+  }
+
+  /** The chart belongs to the reply and its dialect; the slider only moves its cursor. */
+  _drawSoon({ source, dialect, channels }, signal) {
+    const key = JSON.stringify([source, dialect, channels]);
+    if (key === this._curveKey) return this._draw();
+    clearTimeout(this._curveTimer);
+    this._curveTimer = setTimeout(async () => {
+      try {
+        this._curve = await ask("curve", { source, dialect, channels }, { signal });
+        this._curveKey = key;
+        this._draw();
+      } catch (error) {
+        if (!signal.aborted) fill(this._chart, failure(error));
+      }
+    }, CURVE_PAUSE);
+  }
+
+  _draw() {
+    fill(this._chart, el("h2", { id: "chart-title" }, t("chart.title")), el("p", { class: "small quiet" }, t("chart.about")), chart(linesOf(this._curve), this.budget.tokens));
+  }
+}
+
+/** The rows of a fitted reply; null when its data is something else. */
+export function rowsOf(fitted) {
+  const { data } = fitted;
+  return Array.isArray(data) ? data : null;
+}
+
+function linesOf(curve) {
+  return curve.series.map(({ mode, points }) => ({
+    name: mode,
+    label: t(`mode.${mode}`),
+    points: points.filter(({ size }) => size !== null).map(({ budget, size }) => [budget, size]),
+  }));
+}

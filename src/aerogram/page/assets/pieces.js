@@ -1,0 +1,105 @@
+/** Pieces: what a reply left out. Each can be brought back, and is hashed here to see that nothing has changed. */
+
+import { announce } from "./announcer.js";
+import { button, el, fill } from "./element.js";
+import { count } from "./numbers.js";
+import { ask } from "./server.js";
+import { brief, sha256 } from "./sha256.js";
+import { t } from "./texts.js";
+
+const FIRST = 12;
+
+/** The list of a fitted reply's pieces; `render(value)` draws what came back. */
+export function pieceList(fitted, source, { signal, render }) {
+  const { listed, total } = fitted.pieces ?? { listed: [], total: 0 };
+  const items = listed.map((piece) => new Piece(piece, { source, mode: fitted.mode, signal, render }));
+  const list = el("ol", { class: "plain pieces" }, items.slice(0, FIRST).map((item) => item.node));
+  return el("section", { class: "card left-out", "aria-labelledby": "left-out-title" },
+    el("div", { class: "row between" },
+      el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(total))),
+      items.length ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null),
+    total ? el("p", { class: "quiet small" }, t("pieces.about")) : el("p", { class: "quiet" }, t("pieces.none")),
+    list,
+    items.length > FIRST ? further(items, list) : null,
+    total > listed.length ? el("p", { class: "quiet small" }, t("pieces.beyond", { n: count(total - listed.length) })) : null,
+    total ? archives(fitted.archives ?? []) : null);
+}
+
+function further(items, list) {
+  const node = button(t("pieces.more", { n: count(items.length - FIRST) }), () => {
+    list.append(...items.slice(FIRST).map((item) => item.node));
+    node.remove();
+  }, { class: "more" });
+  return node;
+}
+
+async function bringAll(items, list) {
+  const shown = items.filter((item) => item.node.parentNode === list);
+  for (const item of shown) await item.bring();
+  const good = shown.filter((item) => item.isChecked).length;
+  announce(t("pieces.allBack", { good: count(good), n: count(shown.length) }));
+}
+
+/** The whole of it lies in the archive, under a hash that the reply names. */
+function archives(entries) {
+  return entries.map((entry) => el("p", { class: "small quiet archive" }, t("pieces.archive"), " ", el("code", { title: entry.hash }, brief(entry.hash))));
+}
+
+class Piece {
+  constructor(piece, { source, mode, signal, render }) {
+    Object.assign(this, { _piece: piece, _source: source, _mode: mode, _signal: signal, _render: render, isChecked: false });
+    this._outcome = el("div", { class: "outcome" });
+    this._button = button(t("piece.bring"), () => this.bring(), { class: "bring", "aria-label": t("piece.bringNamed", { name: this._name }) });
+    this.node = el("li", { class: `piece piece-${piece.what}`, data: { id: piece.id ?? piece.pointer } }, this._head(), this._outcome);
+  }
+
+  get _name() {
+    return [this._piece.id, this._piece.label].filter(Boolean).join(" · ") || this._piece.pointer;
+  }
+
+  _head() {
+    const { what, size, lost } = this._piece;
+    return el("div", { class: "piece-head" },
+      el("div", {},
+        el("span", { class: `chip ${what === "dropped" ? "bad" : "warn"}` }, t(`piece.${what}`)), " ",
+        el("span", { class: "piece-name", dir: "auto" }, this._name),
+        lost?.length ? el("div", { class: "small quiet" }, t("piece.lost", { fields: lost.join(", ") })) : null),
+      el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) })),
+      this._button);
+  }
+
+  /** Fetch it from the archive, hash it, and show both. */
+  async bring() {
+    if (this.isChecked) return;
+    this._button.disabled = true;
+    try {
+      const { archive, pointer, hash } = this._piece;
+      const back = await ask("piece", { source: this._source, mode: this._mode, archive, pointer, hash }, { signal: this._signal });
+      await this._check(back);
+    } catch (error) {
+      if (!this._signal.aborted) this._gone(error);
+    }
+  }
+
+  async _check(back) {
+    const here = await sha256(back.text);
+    this.isChecked = here === null ? back.matches : here === this._piece.hash && back.matches;
+    this._button.replaceWith(el("span", { class: "chip good" }, t("piece.back")));
+    fill(this._outcome, proof(this._piece.hash, here ?? back.hash, this.isChecked, here !== null), el("div", { class: "restored" }, this._render(back.value)));
+    announce(t(this.isChecked ? "piece.matches" : "piece.differs"));
+  }
+
+  _gone(error) {
+    this._button.disabled = false;
+    fill(this._outcome, el("p", { class: "failure" }, error.message, " ", error.remediation ?? ""));
+  }
+}
+
+function proof(expected, found, isSame, isOwn) {
+  return el("p", { class: `proof ${isSame ? "good" : "bad"}` },
+    el("span", { class: "seal", "aria-hidden": "true" }, isSame ? "✓" : "✗"), " ",
+    el("strong", {}, t(isSame ? "piece.matches" : "piece.differs")), " ",
+    el("span", { class: "small" }, t(isOwn ? "piece.hashedHere" : "piece.hashedThere")),
+    el("br"),
+    el("code", { title: expected }, `sha256 ${brief(expected)}…`), isSame ? " = " : " ≠ ", el("code", { title: found }, `${brief(found)}…`));
+}

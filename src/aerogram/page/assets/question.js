@@ -1,0 +1,88 @@
+/** Question: what is asked, with its filters; it speaks up when it changes, once the typing has paused. */
+
+import { button, el } from "./element.js";
+import { filtersOf } from "./source.js";
+import { t } from "./texts.js";
+
+const PAUSE = 180;
+const LISTS = ["category", "license", "path"];
+const DAYS = ["after", "before"];
+
+/** The form; `changed()` is called when something else is asked. */
+export class Question {
+  constructor(params, contents, changed) {
+    this._given = params;
+    this._contents = contents;
+    this._changed = changed;
+    this._fields = new Map();
+    this.node = this._form();
+  }
+
+  /** The words that are asked for. */
+  get text() {
+    return this._input.value.trim();
+  }
+
+  /** The filters that say something, as the tools take them. */
+  get filters() {
+    return filtersOf(new URLSearchParams(this.params));
+  }
+
+  /** What an address says about it. */
+  get params() {
+    return { q: this.text, ...Object.fromEntries([...this._fields].map(([name, field]) => [name, field.value])) };
+  }
+
+  _form() {
+    this._input = el("input", {
+      type: "search", id: "question", value: this._given.get("q") ?? "", maxlength: 500, placeholder: t("search.placeholder"),
+      autocomplete: "off", spellcheck: "false", dir: "auto", on: { input: () => this._soon() },
+    });
+    const submit = (event) => { event.preventDefault(); this._now(); };
+    return el("form", { class: "question", role: "search", "aria-label": t("view.search"), on: { submit } },
+      el("label", { for: "question" }, t("search.ask")),
+      el("div", { class: "question-row" }, this._input, el("button", { class: "primary" }, t("search.go"))),
+      this._filters());
+  }
+
+  _filters() {
+    const isUsed = [...LISTS, ...DAYS].some((name) => this._given.get(name));
+    return el("details", { class: "filters", open: isUsed },
+      el("summary", {}, t("search.filters")),
+      el("div", { class: "filter-row" },
+        LISTS.map((name) => this._labelled(name, this._select(name))),
+        DAYS.map((name) => this._labelled(name, el("input", { type: "date", value: this._given.get(name) ?? "" }))),
+        button(t("search.clear"), () => this._clear())));
+  }
+
+  _labelled(name, field) {
+    field.id = `filter-${name}`;
+    field.addEventListener("change", () => this._now());
+    this._fields.set(name, field);
+    return el("div", { class: "filter" }, el("label", { for: field.id }, t(`filter.${name}`)), field);
+  }
+
+  _select(name) {
+    const choices = { category: "categories", license: "licenses", path: "files" }[name];
+    const known = this._contents?.[choices] ?? [];
+    const names = Array.isArray(known) ? known : Object.keys(known);
+    const field = el("select", {}, el("option", { value: "" }, t("filter.any")), names.map((one) => el("option", { value: one }, one)));
+    field.value = this._given.get(name) ?? "";
+    return field;
+  }
+
+  _clear() {
+    for (const field of this._fields.values()) field.value = "";
+    this._now();
+  }
+
+  _soon() {
+    clearTimeout(this._timer);
+    this._timer = setTimeout(() => this._changed(), PAUSE);
+  }
+
+  _now() {
+    clearTimeout(this._timer);
+    this._changed();
+  }
+}

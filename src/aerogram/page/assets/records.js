@@ -1,0 +1,80 @@
+/** Records: rows of a reply as a person reads them, whatever they are. */
+
+import { button, el } from "./element.js";
+import { marked } from "./marking.js";
+import { count, score } from "./numbers.js";
+import { t } from "./texts.js";
+import { tree } from "./tree.js";
+
+const CUT = /\s?…\s?\[\+([\d,]+) chars\]$/;
+const LONG = 3000;
+const PORTION = 50;
+
+/** Rows as a list, a portion at a time. */
+export function recordList(rows, terms) {
+  const list = el("ol", { class: "plain records" });
+  const extend = (from) => {
+    list.append(...rows.slice(from, from + PORTION).map((row) => el("li", {}, record(row, terms))));
+    const left = rows.length - from - PORTION;
+    if (left <= 0) return;
+    const more = el("li", {}, button(t("tree.more", { n: count(left) }), () => { more.remove(); extend(from + PORTION); }, { class: "more" }));
+    list.append(more);
+  };
+  extend(0);
+  return list;
+}
+
+/** One row. A passage shows where it stands, how well it answers, and its words. */
+export function record(row, terms = []) {
+  if (row === null || typeof row !== "object") return el("p", { class: "record", dir: "auto" }, String(row));
+  if (!("chunk_id" in row)) return tree(row);
+  const text = row.chunk_text ?? row.chunk_snippet ?? row.snippet ?? row.text;
+  return el("article", { class: "record", data: { id: row.chunk_id } },
+    el("div", { class: "record-head" }, rankOf(row), titleOf(row), scoreOf(row)),
+    typeof text === "string" ? words(text, terms) : null,
+    facts(row));
+}
+
+function rankOf(row) {
+  return row.rank === undefined ? null : el("span", { class: "rank number", title: t("record.rank") }, count(row.rank));
+}
+
+function titleOf(row) {
+  const trail = row.context_header ?? row.source_file;
+  return el("div", { class: "record-title" },
+    el("h3", { dir: "auto" }, trail ?? t("record.chunk", { id: row.chunk_id })),
+    row.context_header && row.source_file ? el("span", { class: "small quiet", dir: "auto" }, row.source_file) : null);
+}
+
+function scoreOf(row) {
+  const value = row.hybrid_score;
+  if (typeof value !== "number") return null;
+  const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");
+  const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
+  gauge.firstChild.style.setProperty("width", `${100 * Math.max(0, Math.min(1, value))}%`);
+  return el("div", { class: "score" },
+    el("span", { class: "number" }, el("span", { class: "unseen" }, `${t("record.score")} `), score(value)), gauge,
+    parts.length ? el("span", { class: "small quiet number" }, parts.map((name) => `${t(`record.${name}`)} ${score(row[name])}`).join(" · ")) : null);
+}
+
+function words(text, terms) {
+  const cut = text.match(CUT);
+  const kept = cut ? text.slice(0, cut.index) : text;
+  const node = el("p", { class: "passage", dir: "auto" }, marked(kept.slice(0, LONG), terms));
+  if (cut) node.append(" … ", el("span", { class: "chip warn number" }, t("record.cut", { n: count(Number(cut[1].replaceAll(",", ""))) })));
+  if (kept.length > LONG) {
+    const further = button(t("tree.moreText", { n: count(kept.length - LONG) }), () => further.replaceWith(kept.slice(LONG)), { class: "more" });
+    node.append(further);
+  }
+  return node;
+}
+
+function facts(row) {
+  const said = [];
+  if (row.source_category) said.push(row.source_category);
+  if (row.total_chunks) said.push(t("record.place", { n: count((row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
+  if (row.chunk_token_count) said.push(t("budget.tokens", { n: count(row.chunk_token_count) }));
+  if (row.ranking?.explanation) said.push(row.ranking.explanation);
+  said.push(t("record.chunk", { id: row.chunk_id }));
+  return el("p", { class: "facts small quiet" }, said.map((fact) => el("span", {}, fact)));
+}

@@ -1,0 +1,135 @@
+/** Server: questions to it, and whether it is there. A question that finds nobody waits until somebody is back. */
+
+const API = "page/api/";
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 4000;
+const KEY = "aerogram.key";
+const OWNER = "aerogram.owner";
+
+const watchers = new Set();
+let absence = null;
+
+/** What the server answered instead of an answer: its problem, in whatever shape it came. */
+export class Refusal extends Error {
+  constructor(status, body) {
+    const problem = problemOf(body);
+    super(problem.message || `HTTP ${status}`);
+    Object.assign(this, { status, body, ...problem });
+  }
+}
+
+/** Ask the page's interface; `given` is sent as JSON. */
+export async function ask(path, given = undefined, { signal } = {}) {
+  return (await send(API + path, given, signal)).json();
+}
+
+/** Ask a public route of the server: the answer with its status and headers, refusals included. */
+export async function call(path, given = undefined, { signal } = {}) {
+  const response = await reach(path, options(given, signal), signal);
+  const text = await response.text();
+  return { status: response.status, headers: Object.fromEntries(response.headers), text, body: parsed(text) };
+}
+
+/** A stream of the page's interface, open until the signal says otherwise. */
+export const stream = (path, signal) => send(API + path, undefined, signal);
+
+/** Call `listener(isThere)` whenever the server goes away or comes back. */
+export function watch(listener) {
+  watchers.add(listener);
+  return () => watchers.delete(listener);
+}
+
+/** The API key that goes with every question, for servers that want one. */
+export function useKey(secret) {
+  if (secret) sessionStorage.setItem(KEY, secret);
+  else sessionStorage.removeItem(KEY);
+}
+
+/** The owner opens the page with a token in the address: it is kept here, and out of sight. */
+export function useOwnerToken() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("owner");
+  if (!token) return;
+  sessionStorage.setItem(OWNER, token);
+  history.replaceState(null, "", location.pathname);
+}
+
+async function send(path, given, signal) {
+  const response = await reach(path, options(given, signal), signal);
+  if (!response.ok) throw new Refusal(response.status, parsed(await response.text()));
+  return response;
+}
+
+function options(given, signal) {
+  const [key, owner] = [sessionStorage.getItem(KEY), sessionStorage.getItem(OWNER)];
+  const headers = {
+    Accept: "application/json, application/problem+json, text/event-stream",
+    ...(key && { "X-API-Key": key }),
+    ...(owner && { "X-Owner-Token": owner }),
+    ...(given !== undefined && { "Content-Type": "application/json" }),
+  };
+  if (given === undefined) return { headers, signal };
+  return { method: "POST", headers, body: typeof given === "string" ? given : JSON.stringify(given), signal };
+}
+
+/** The response; while there is no server, it is waited for and asked again. */
+async function reach(path, asked, signal) {
+  for (;;) {
+    try {
+      return await fetch(path, { cache: "no-store", ...asked });
+    } catch (error) {
+      if (signal?.aborted || error.name === "AbortError") throw error;
+      await unlessAborted(returned(), signal);
+    }
+  }
+}
+
+/** Resolves when the server is back; one watch serves everybody who waits. */
+function returned() {
+  absence ??= waitForIt().finally(() => {
+    absence = null;
+    tell(true);
+  });
+  return absence;
+}
+
+async function waitForIt() {
+  tell(false);
+  for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 1.5, LONGEST_WAIT)) {
+    await new Promise((done) => setTimeout(done, wait));
+    const answer = await fetch(`${API}context`, { cache: "no-store", headers: options().headers }).catch(() => null);
+    if (answer) return;
+  }
+}
+
+function unlessAborted(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((done, fail) => {
+    signal.addEventListener("abort", () => fail(new DOMException("no longer wanted", "AbortError")), { once: true });
+    promise.then(done, fail);
+  });
+}
+
+function tell(isThere) {
+  for (const listener of watchers) listener(isThere);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Code, message and advice of a failure, in any of the shapes a server says it in. */
+function problemOf(body) {
+  if (body === null || typeof body !== "object") return { message: String(body ?? "").slice(0, 300) };
+  const error = body.error ?? body.problem ?? body;
+  if (typeof error === "string") return { message: error, code: body.data?.error_code ?? body.code };
+  return {
+    code: error.code,
+    message: error.user_message ?? error.message ?? error.detail ?? error.title,
+    remediation: error.remediation,
+    details: error.details,
+  };
+}

@@ -1,0 +1,43 @@
+/** Texts: every word of the page, in English and Japanese. */
+
+import en from "./texts/en.js";
+import ja from "./texts/ja.js";
+
+const LANGUAGES = { en, ja };
+const KEPT = "aerogram.language";
+
+let chosen = localStorage.getItem(KEPT) || guess();
+
+/** The languages of the page, each by its own name. */
+export const languages = { en: "English", ja: "日本語" };
+
+/** The language in which the page speaks. */
+export const language = () => chosen;
+
+/** Speak another language from now on. */
+export function speak(name) {
+  chosen = name in LANGUAGES ? name : "en";
+  localStorage.setItem(KEPT, chosen);
+  address();
+}
+
+/** One text: `t("search.found", {n: 3})`. */
+export function t(key, values = {}) {
+  const text = LANGUAGES[chosen][key] ?? en[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+/** Whether there is a text of this name. */
+export const has = (key) => key in en;
+
+/** The words of what stands in the document already. */
+export function address(root = document) {
+  document.documentElement.lang = chosen;
+  for (const node of root.querySelectorAll("[data-text]")) node.textContent = t(node.dataset.text);
+  for (const node of root.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
+}
+
+function guess() {
+  const wanted = navigator.languages.map((name) => name.slice(0, 2)).find((name) => name in LANGUAGES);
+  return wanted ?? "en";
+}

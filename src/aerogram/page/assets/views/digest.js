@@ -1,0 +1,145 @@
+/** Digest: a document condensed for a question, with every quotation shown where it stands and checked. */
+
+import { copyButton } from "../copying.js";
+import { button, el, fill } from "../element.js";
+import { failure } from "../failure.js";
+import { count, score } from "../numbers.js";
+import { ask } from "../server.js";
+import { brief, sha256 } from "../sha256.js";
+import { t } from "../texts.js";
+
+const FEW_PARTS = 400;
+
+/** Open the view. */
+export async function open(stage) {
+  const contents = await ask("contents", undefined, { signal: stage.signal });
+  await new DigestView(stage, contents.files).update();
+}
+
+class DigestView {
+  constructor({ main, params, context, signal, note }, files) {
+    Object.assign(this, { _signal: signal, _note: note });
+    this._file = el("select", { id: "digest-file", on: { change: () => this.update() } }, files.map((file) => el("option", { value: file }, file)));
+    const first = files.find((file) => file.includes("jwt-guide")) ?? files[0];
+    this._file.value = params.get("file") || first || "";
+    this._query = el("input", { type: "search", id: "digest-question", dir: "auto", maxlength: 500, value: params.get("q") || context.suggestion || "" });
+    this._outcome = el("div", { class: "outcome" });
+    this._checked = el("div", { class: "outcome" });
+    fill(main, el("h1", {}, t("digest.title")), el("p", { class: "lead" }, t("digest.lead")), this._form(), this._outcome, this._checker());
+  }
+
+  _form() {
+    const submit = (event) => { event.preventDefault(); this.update(); };
+    return el("form", { class: "card controls", on: { submit } },
+      el("div", { class: "control" }, el("label", { for: "digest-file" }, t("digest.file")), this._file),
+      el("div", { class: "control grow" }, el("label", { for: "digest-question" }, t("digest.question")), this._query),
+      el("button", { class: "primary" }, t("digest.make")));
+  }
+
+  /** Digest the chosen document for the question. */
+  async update() {
+    const asked = { source_file: this._file.value, query: this._query.value.trim() };
+    this._note({ file: asked.source_file, q: asked.query });
+    if (!asked.query || !asked.source_file) return;
+    try {
+      const digest = await ask("digest", asked, { signal: this._signal });
+      fill(this._outcome, await digestSheet(digest, asked));
+      this._pasted.value ||= digest.payload_text;
+    } catch (error) {
+      if (!this._signal.aborted) fill(this._outcome, failure(error, () => this.update()));
+    }
+  }
+
+  _checker() {
+    this._pasted = el("textarea", { id: "digest-paste", spellcheck: "false", dir: "auto" });
+    this._text = el("textarea", { id: "digest-text", spellcheck: "false", dir: "auto", class: "short" });
+    return el("section", { class: "card stack", "aria-labelledby": "check-title" },
+      el("h2", { id: "check-title" }, t("digest.check")), el("p", { class: "quiet" }, t("digest.checkLead")),
+      el("label", { for: "digest-paste" }, t("digest.paste")), this._pasted,
+      el("details", {}, el("summary", {}, t("digest.withText")), el("label", { for: "digest-text" }, t("digest.text")), this._text),
+      el("div", { class: "row" },
+        button(t("digest.checkNow"), () => this._check(), { class: "primary", id: "digest-check" }),
+        button(t("digest.tamper"), () => this._tamper(), { id: "digest-tamper" })),
+      this._checked);
+  }
+
+  async _check() {
+    try {
+      const asked = { digest: this._pasted.value, ...(this._text.value && { text: this._text.value }) };
+      fill(this._checked, await verdict(await ask("digest", asked, { signal: this._signal })));
+    } catch (error) {
+      if (!this._signal.aborted) fill(this._checked, failure(error));
+    }
+  }
+
+  /** Change one letter of the first quotation, to see that it does not pass. */
+  _tamper() {
+    this._pasted.value = this._pasted.value.replace(/("evidence_snippets"\s*:\s*\[\s*\{[^}]*?"text"\s*:\s*"[^"]*?)([a-z])([^"a-z]*")/s, (_, start, letter, end) => start + (letter === "x" ? "y" : "x") + end);
+    this._check();
+  }
+}
+
+async function digestSheet(digest, asked) {
+  const { payload, size } = digest;
+  const call = { operation: "digest_document", arguments: asked };
+  return el("div", { class: "columns digest-columns" },
+    el("section", { class: "card", "aria-labelledby": "digest-heading" },
+      el("div", { class: "row between" }, el("h2", { id: "digest-heading", dir: "auto" }, digest.title ?? digest.source_file), copyButton(() => ({ call, mode: "full", budget: null }))),
+      el("p", { class: "small" }, sizeText(size)),
+      await verdict(digest),
+      payload ? [
+        el("p", { class: "summary", dir: "auto" }, payload.summary),
+        el("ul", { class: "key-points" }, payload.key_points.map((point) => el("li", { dir: "auto" }, point))),
+        el("h3", {}, t("digest.evidence")), evidenceList(payload.evidence_snippets)] : el("p", {}, t("digest.none"))),
+    documentSheet(digest));
+}
+
+function sizeText(size) {
+  return size ? t("digest.size", { document: count(size.document), digest: count(size.digest) }) : "";
+}
+
+function evidenceList(snippets) {
+  return el("ol", { class: "evidence" }, snippets.map((snippet, at) => el("li", {},
+    el("blockquote", { dir: "auto" }, snippet.text),
+    el("div", { class: "row small quiet" },
+      el("code", {}, snippet.locator), el("span", { class: "number" }, score(snippet.relevance_score)),
+      button(t("digest.show"), () => reveal(at), { class: "link", "aria-label": t("digest.showNamed", { n: count(at + 1) }) })))));
+}
+
+function reveal(at) {
+  const place = document.getElementById(`evidence-${at}`);
+  place?.scrollIntoView({ block: "center" });
+  place?.focus({ preventScroll: true });
+}
+
+/** The document, with its evidence highlighted; of a very long one, a part at a time. */
+function documentSheet({ segments }) {
+  const text = el("div", { class: "document", tabindex: "0", role: "region", "aria-label": t("digest.document"), dir: "auto" });
+  const extend = (from) => {
+    text.append(...segments.slice(from, from + FEW_PARTS).map(segmentNode));
+    if (from + FEW_PARTS >= segments.length) return;
+    const more = button(t("tree.more", { n: count(segments.length - from - FEW_PARTS) }), () => { more.remove(); extend(from + FEW_PARTS); }, { class: "more" });
+    text.append(more);
+  };
+  extend(0);
+  return el("section", { class: "card", "aria-labelledby": "document-title" }, el("h2", { id: "document-title" }, t("digest.document")), text);
+}
+
+function segmentNode({ text, evidence }) {
+  if (evidence === null) return text;
+  return el("mark", { id: `evidence-${evidence}`, tabindex: "-1" }, el("sup", { "aria-hidden": "true" }, count(evidence + 1)), text);
+}
+
+/** Whether it holds; the hash of the document is computed here as well. */
+async function verdict({ verified, checked, mismatches = [], segments = [], text_hash: said }) {
+  if (verified === null || verified === undefined) return el("p", { class: "proof" }, t("digest.unknown"));
+  const here = segments.length ? await sha256(segments.map(({ text }) => text).join("")) : null;
+  const isGood = verified && (here === null || here === said);
+  return el("div", { class: `proof ${isGood ? "good" : "bad"}`, role: "status" },
+    el("p", {}, el("span", { class: "seal", "aria-hidden": "true" }, isGood ? "✓" : "✗"), " ",
+      el("strong", {}, isGood ? t("digest.verified", { n: count(checked?.snippets ?? 0) }) : t("digest.broken"))),
+    here ? el("p", { class: "small" }, t("digest.hashed"), " ", el("code", { title: here }, brief(here)), here === said ? " = " : " ≠ ", el("code", { title: said }, brief(said))) : null,
+    mismatches.map((mismatch) => el("div", { class: "mismatch small" }, el("code", {}, mismatch.field), " ", mismatch.message,
+      mismatch.said ? el("p", { dir: "auto" }, el("del", {}, mismatch.said)) : null,
+      mismatch.found ? el("p", { dir: "auto" }, el("ins", {}, mismatch.found)) : null)));
+}

@@ -1,0 +1,101 @@
+/** Live: the replies that the server is sending, for its owner. */
+
+import { button, el, fill } from "../element.js";
+import { eventsOf } from "../events.js";
+import { failure } from "../failure.js";
+import { clock, count, milliseconds } from "../numbers.js";
+import { call, stream } from "../server.js";
+import { t, has } from "../texts.js";
+
+const KEPT = 200;
+const PAUSE = 1000;
+const COLUMNS = ["time", "tool", "tokens", "fidelity", "problem", "duration"];
+
+/** Open the view. */
+export async function open({ main, context, signal }) {
+  const view = new LiveView(context, signal);
+  fill(main, el("h1", {}, t("live.title")), el("p", { class: "lead" }, t("live.lead")), context.owner ? view.node : ownerOnly());
+  if (context.owner) await view.follow();
+}
+
+function ownerOnly() {
+  return el("p", { class: "notice", role: "status" }, t("live.ownerOnly"));
+}
+
+class LiveView {
+  constructor(context, signal) {
+    Object.assign(this, { _context: context, _signal: signal, _seen: 0, _isPaused: false, _held: [] });
+    this._rows = el("tbody", {});
+    this._count = el("span", { class: "chip number", role: "status" }, count(0));
+    this._pause = button(t("live.pause"), () => this._turn(), { "aria-pressed": "false" });
+    this._note = el("div", {});
+    this.node = el("section", { class: "card stack", "aria-label": t("live.title") },
+      el("div", { class: "row between" }, el("div", { class: "row" }, this._count, this._pause), button(t("live.try"), () => this._try(), { id: "live-try" })),
+      this._note,
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("live.table") }, el("table", { class: "live" },
+        el("caption", { class: "unseen" }, t("live.table")),
+        el("thead", {}, el("tr", {}, COLUMNS.map((name) => el("th", { scope: "col" }, t(`live.${name}`))))), this._rows)),
+      (this._none = el("p", { class: "quiet" }, t("live.none"))));
+  }
+
+  /** Follow the stream until the view is left; when it breaks off, it is taken up again. */
+  async follow() {
+    while (!this._signal.aborted) {
+      try {
+        for await (const event of eventsOf(await stream("live", this._signal))) this._take(event);
+      } catch (error) {
+        if (this._signal.aborted) return;
+        if (error.status) return void fill(this._note, error.status === 403 ? ownerOnly() : failure(error));
+      }
+      await new Promise((done) => setTimeout(done, PAUSE));
+    }
+  }
+
+  _take({ id, event, data }) {
+    if (event === "gap") return void fill(this._note, el("p", { class: "notice small" }, t("live.gap", { n: count(data.missed) })));
+    if (event !== "reply" || Number(id) <= this._last) return;
+    this._last = Number(id) || this._last;
+    if (this._isPaused) this._held.push(data);
+    else this._add(data);
+  }
+
+  _add(said) {
+    this._none.hidden = true;
+    this._seen += 1;
+    this._count.textContent = t("live.seen", { n: count(this._seen) });
+    this._rows.prepend(rowOf(said));
+    while (this._rows.children.length > KEPT) this._rows.lastChild.remove();
+  }
+
+  _turn() {
+    this._isPaused = !this._isPaused;
+    this._pause.setAttribute("aria-pressed", this._isPaused);
+    this._pause.textContent = t(this._isPaused ? "live.goOn" : "live.pause");
+    if (!this._isPaused) for (const said of this._held.splice(0)) this._add(said);
+  }
+
+  /** Something to see for whoever is alone with the server. */
+  _try() {
+    const query = new URLSearchParams({ q: this._context.suggestion ?? "token", response_mode: "full", max_tokens: 1200, envelope: "v2" });
+    return call(`v1/search?${query}`, undefined, { signal: this._signal });
+  }
+}
+
+function rowOf(said) {
+  const share = said.tokens_before ? said.tokens / said.tokens_before : 1;
+  const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
+  gauge.firstChild.style.setProperty("width", `${100 * Math.min(1, share)}%`);
+  const level = said.fidelity && has(`level.${said.fidelity}`) ? t(`level.${said.fidelity}`) : said.fidelity ?? "–";
+  return el("tr", {},
+    el("td", { class: "number" }, said.time ? clock(said.time) : "–"),
+    el("td", {}, el("code", {}, said.operation ?? "–"), " ", el("span", { class: "chip" }, [said.via, said.dialect].filter(Boolean).join(" · "))),
+    el("td", { class: "number" }, tokensOf(said), gauge),
+    el("td", {}, el("span", { class: `chip ${said.fidelity && said.fidelity !== "full" ? "warn" : "good"}` }, level)),
+    el("td", {}, said.problem ? el("span", { class: "chip bad" }, said.problem.code ?? said.problem) : "–"),
+    el("td", { class: "number" }, said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)));
+}
+
+function tokensOf({ tokens, tokens_before: before }) {
+  if (tokens === null || tokens === undefined) return "–";
+  return before && before !== tokens ? `${count(before)} → ${count(tokens)}` : count(tokens);
+}
