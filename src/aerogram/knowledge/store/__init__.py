@@ -1,6 +1,8 @@
 """Stores: where chunks, their vectors and the vendor graph live. Peers behind one protocol.
 
 embedded    a folder: SQLite for the rows, tantivy for words, a matrix of bytes for meaning
+postgres    a database that many servers share: tables for everything, pgvector for meaning
+address     which of them a setting means
 """
 
 from __future__ import annotations
@@ -124,6 +126,14 @@ class Store(Protocol):
     def meta(self) -> Mapping[str, str]: ...
     def set_meta(self, **values: str) -> None: ...
 
+    def shared(self, name: str) -> tuple[bytes, int] | None:
+        """A small document that all who use this store share, and its version."""
+        ...
+
+    def set_shared(self, name: str, value: bytes, version: int) -> bool:
+        """Write a shared document if it still has this version (0: there is none yet); whether it was written."""
+        ...
+
     def files(self) -> Mapping[str, FileState]: ...
     def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
         """Replace everything that these files held, in one step that happens wholly or not at all."""
@@ -174,6 +184,10 @@ class Store(Protocol):
         ...
 
     def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None: ...
+    def ping(self) -> Mapping[str, Any]:
+        """What the engine says of itself, in a moment; Unavailable when it does not answer."""
+        ...
+
     def check(self) -> Health: ...
     def rebuild(self) -> None:
         """Make everything again that follows from the rows."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +84,14 @@ class EmbeddedStore:
         draft = self.folder / f"meta.{os.getpid()}.tmp"
         draft.write_bytes(dumps(dict(self._rows.meta()), indent=True))
         draft.replace(self.folder / "meta.json")
+
+    def shared(self, name: str) -> tuple[bytes, int] | None:
+        """A document that all processes share, and its version."""
+        return self._rows.shared(name)
+
+    def set_shared(self, name: str, value: bytes, version: int) -> bool:
+        """Write a shared document if it still has this version."""
+        return self._rows.set_shared(name, value, version)
 
     def files(self) -> Mapping[str, FileState]:
         """Every file that was read."""
@@ -168,6 +178,14 @@ class EmbeddedStore:
         with self._writing():
             self._rows.set_mentions(found)
             self._catch_up()
+
+    def ping(self) -> Mapping[str, Any]:
+        """Whether the rows can be read, and how fast."""
+        started = time.perf_counter()
+        generation, chunks = self.generation, self.count(Filters())
+        seconds = round(time.perf_counter() - started, 4)
+        engine = f"SQLite {sqlite3.sqlite_version}"
+        return {"engine": engine, "generation": generation, "chunks": chunks, "seconds": seconds}
 
     def check(self) -> Health:
         """Whether rows and keywords are sound and tell the same story."""
@@ -275,9 +293,7 @@ def _largest(values: Numbers, count: int) -> Ids:
     """The places of the largest values above nothing; looking above a good guess first saves most of the work."""
     import numpy as np
 
-    sample = values[:: max(1, len(values) // SAMPLE)]
-    guess = max(0.0, float(sample.mean() + 2 * sample.std())) if len(values) > count else 0.0
-    places = np.flatnonzero(values > guess)
+    places = np.flatnonzero(values > _guess(values, count))
     if len(places) < count:
         places = np.flatnonzero(values > 0)
     if len(places) <= count:
@@ -287,6 +303,15 @@ def _largest(values: Numbers, count: int) -> Ids:
     above, equal = places[found > least], places[found == least]
     # among equals those with the lower ids, so that the same chunks are chosen however the guess was
     return np.concatenate([above, equal[: count - len(above)]])
+
+
+def _guess(values: Numbers, count: int) -> float:
+    """A number that half as many again as the largest are probably above, judged by a sample."""
+    import numpy as np
+
+    sample = values[:: max(1, len(values) // SAMPLE)]
+    above = count * len(sample) * 3 // (len(values) * 2) + 1 if len(values) else 0
+    return max(0.0, float(np.partition(sample, -above)[-above])) if 0 < above < len(sample) else 0.0
 
 
 def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterator[Posting]:

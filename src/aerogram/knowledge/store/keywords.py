@@ -134,8 +134,7 @@ class Keywords:
         hits = searcher.search(self._query(terms, filters), limit, count=False).hits
         ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
         earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
-        order = np.argsort(ids)  # in the order of ids they are found in the matrix without jumping about
-        return Scores(ids[order], (1 - np.exp(-earnings))[order], unknown, known / earned)
+        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
 
     def _frequency(self, searcher: Any, term: Term) -> int:
         return int(sum(searcher.doc_freq("body", form) for form in term.forms))

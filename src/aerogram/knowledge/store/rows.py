@@ -103,6 +103,26 @@ class Rows:
         with self.change() as (connection, _):
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
+    def shared(self, name: str) -> tuple[bytes, int] | None:
+        """A document that all processes share, and its version."""
+        with self.connection() as connection:
+            found: tuple[bytes, int] | None = connection.execute(
+                "SELECT value, version FROM shared WHERE name = ?", (name,)
+            ).fetchone()
+            return found
+
+    def set_shared(self, name: str, value: bytes, version: int) -> bool:
+        """Write a shared document if it still has this version; 0 when there is none yet."""
+        with self.connection() as connection:
+            if version:
+                done = connection.execute(
+                    "UPDATE shared SET value = ?, version = version + 1 WHERE name = ? AND version = ?",
+                    (value, name, version),
+                )
+            else:
+                done = connection.execute("INSERT OR IGNORE INTO shared VALUES (?, ?, 1)", (name, value))
+            return done.rowcount > 0
+
     def files(self) -> dict[str, FileState]:
         """Every file that was read, by its path."""
         with self.connection() as connection:

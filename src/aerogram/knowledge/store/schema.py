@@ -55,7 +55,11 @@ CREATE TABLE mentions (
 CREATE INDEX mentions_id ON mentions (id);
 """
 
-MIGRATIONS: Final = (_TABLES,)
+_SHARED: Final = (
+    "CREATE TABLE shared (name TEXT PRIMARY KEY, value BLOB NOT NULL, version INTEGER NOT NULL) WITHOUT ROWID"
+)
+
+MIGRATIONS: Final = (_TABLES, _SHARED)
 VERSION: Final = len(MIGRATIONS)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aerogram.errors import MissingExtra
@@ -56,14 +57,21 @@ class Matrix:
             np.concatenate([self.inverse[kept], newer.inverse])[order],
         )
 
-    def places(self, ids: Ids) -> tuple[Ids, NDArray[np.bool_]]:
+    def places(self, ids: Ids) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Where these ids stand, and which of them are there at all."""
         import numpy as np
 
-        places = np.searchsorted(self.ids, ids)
-        places[places == len(self.ids)] = 0
-        there = self.ids[places] == ids if len(self.ids) else np.zeros(len(ids), np.bool_)
-        return places, there
+        places = self._table[np.where(ids < len(self._table), ids, 0)]
+        return places, places >= 0
+
+    @cached_property
+    def _table(self) -> NDArray[np.int32]:
+        """The place of every id, -1 for none. Ids are given one after another, so the table has few gaps."""
+        import numpy as np
+
+        table = np.full(int(self.ids[-1]) + 1 if len(self.ids) else 1, -1, np.int32)
+        table[self.ids] = np.arange(len(self.ids), dtype=np.int32)
+        return table
 
     def closeness(self, vector: bytes) -> Numbers:
         """The cosine between a vector and every chunk."""

@@ -1,0 +1,153 @@
+"""Questions: what a search reads of the tables.
+
+`ask` is whatever runs a statement and gives its rows: a pool, or a store that chooses among several. Meaning is exact
+in up to 20,000 chunks, or as many as pass the filters; in more, pgvector looks around the nearest ones it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.lexicon import Term
+from aerogram.knowledge.store import Candidates, Found
+from aerogram.knowledge.store.postgres.changes import DOCUMENT
+from aerogram.knowledge.store.postgres.postings import Earned, earned
+
+if TYPE_CHECKING:
+    from aerogram.knowledge.store import Ids
+
+__all__ = ["Ask", "candidates", "chunks_of", "condition", "count", "found"]
+
+Ask = Callable[..., list[Any]]
+
+EXACT: Final = 20_000
+SLICE: Final = 4
+"""How many times the wanted number is looked through at once, for chunks that pass a wide filter."""
+
+# ruff: noqa: S608  # what is put into statements here are names of columns and numbers of parameters
+_PLACED: Final = "aerogram_chunks c JOIN aerogram_documents d ON d.id = c.document"
+_FOUND: Final = (
+    'SELECT c.id, c.idx, d.total, c.header, c.text, c.start, c."end", c.tokens, '
+    + ", ".join(f"d.{name}" for name in DOCUMENT.split(", "))
+    + f" FROM {_PLACED}"
+)
+_POSTINGS: Final = (
+    "SELECT s.chunks, s.terms, p.term, p.block, p.places FROM aerogram_state s "
+    "LEFT JOIN aerogram_postings p ON p.term = ANY($1)"
+)
+
+
+def found(ask: Ask, ids: Sequence[int]) -> list[Found]:
+    """The chunks of these ids that exist, in the order of the ids."""
+    rows = {row[0]: Found(*row) for row in ask(f"{_FOUND} WHERE c.id = ANY($1)", list(ids))}
+    return [rows[one] for one in ids if one in rows]
+
+
+def chunks_of(ask: Ask, path: str) -> list[Found]:
+    """The chunks of one document in order."""
+    return [Found(*row) for row in ask(f"{_FOUND} WHERE d.path = $1 ORDER BY c.idx", path)]
+
+
+def count(ask: Ask, filters: Filters) -> int:
+    """How many chunks pass some filters."""
+    where, values = condition(filters)
+    return int(ask(f"SELECT COALESCE(SUM(total), 0) FROM aerogram_documents d WHERE {where}", *values)[0][0])
+
+
+def candidates(
+    ask: Ask, terms: Sequence[Term], vector: str | None, filters: Filters, by_words: int, by_meaning: int
+) -> Candidates:
+    """The best chunks by words and the best by meaning, each with both numbers."""
+    import numpy as np
+
+    rows = ask(_POSTINGS, [form for term in terms for form in term.forms])
+    total, length = rows[0][:2]
+    scores = earned([tuple(row)[2:] for row in rows if row[2] is not None], terms, total, length)
+    room = total if filters.is_open else count(ask, filters)
+    allowed = _allowed(ask, filters) if room <= EXACT and not filters.is_open else None
+    worded = _worded(ask, scores, filters, allowed, by_words)
+    if vector is None:
+        there = _numbers(ask("SELECT id FROM aerogram_chunks WHERE id = ANY($1)", worded.tolist()), 0, np.int64)
+        ids, meaning = there, np.zeros(len(there), np.float32)
+    else:
+        near = _near(ask, vector, filters, allowed, by_meaning, exact=room <= EXACT)
+        named = ask(
+            "SELECT id, 1 - (vector <=> $1::text::halfvec) FROM aerogram_vectors WHERE id = ANY($2)",
+            vector,
+            worded.tolist(),
+        )
+        both = [*near, *named]
+        ids, first = np.unique(_numbers(both, 0, np.int64), return_index=True)
+        # a vector of zeros is close to nothing, and its cosine is no number
+        meaning = np.nan_to_num(np.maximum(_numbers(both, 1, np.float32)[first], 0))
+    ids, order = np.unique(ids, return_index=True)
+    return Candidates(ids, scores.of(ids), meaning[order], scores.unknown, scores.coverage)
+
+
+def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:
+    """The filters as a condition on the documents `d`, with parameters from a number on."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for test, wanted in (
+        ("d.category_key = ANY({})", [one.strip().lower() for one in filters.category]),
+        ("d.license_key = ANY({})", [one.strip().lower() for one in filters.license]),
+        ("d.steps && {}::text[]", [one.lower() for one in filters.path]),
+        ("d.dated >= {}", filters.after),
+        ("d.dated <= {}", filters.before),
+    ):
+        if wanted:
+            parts.append(test.format(f"${first + len(values)}"))
+            values.append(wanted)
+    return " AND ".join(parts) or "true", values
+
+
+def _allowed(ask: Ask, filters: Filters) -> Ids:
+    """The chunks that pass narrow filters."""
+    import numpy as np
+
+    where, values = condition(filters)
+    ids: Ids = _numbers(ask(f"SELECT c.id FROM {_PLACED} WHERE {where}", *values), 0, np.int64)
+    return ids
+
+
+def _worded(ask: Ask, scores: Earned, filters: Filters, allowed: Ids | None, wanted: int) -> Ids:
+    """The best chunks by words that pass the filters."""
+    import numpy as np
+
+    if filters.is_open:
+        return scores.best(wanted)
+    if allowed is not None:
+        earning = allowed[scores.of(allowed) > 0]
+        return earning[np.argsort(-scores.of(earning), kind="stable")][:wanted]
+    ranked, kept = scores.best(len(scores.scores)), np.zeros(0, np.int64)
+    where, values = condition(filters, 2)
+    statement = f"SELECT c.id FROM {_PLACED} WHERE c.id = ANY($1) AND {where}"
+    for start in range(0, len(ranked), wanted * SLICE):
+        part = ranked[start : start + wanted * SLICE]
+        passed = _numbers(ask(statement, part.tolist(), *values), 0, np.int64)
+        kept = np.concatenate([kept, part[np.isin(part, passed)]])
+        if len(kept) >= wanted:
+            break
+    return kept[:wanted]
+
+
+def _near(ask: Ask, vector: str, filters: Filters, allowed: Ids | None, wanted: int, *, exact: bool) -> list[Any]:
+    """The chunks closest in meaning that pass the filters, with their cosines."""
+    # an index serves the bare distance only, so adding nothing to it is how to read all that are allowed
+    far = "(v.vector <=> $1::text::halfvec)" + (" + 0" if exact else "")
+    select = "SELECT v.id, 1 - (v.vector <=> $1::text::halfvec) FROM aerogram_vectors v"
+    order = f"ORDER BY {far} LIMIT {int(wanted)}"
+    if allowed is not None:
+        return ask(f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
+    if filters.is_open:
+        return ask(f"{select} {order}", vector)
+    where, values = condition(filters, 2)
+    return ask(f"{select} JOIN aerogram_documents d ON d.id = v.document WHERE {where} {order}", vector, *values)
+
+
+def _numbers(rows: Sequence[Any], column: int, kind: Any) -> Any:
+    import numpy as np
+
+    return np.fromiter((row[column] for row in rows), kind, len(rows))

@@ -1,0 +1,200 @@
+"""The PostgreSQL store: an index that many servers and many writers share.
+
+Everything is in tables, and everything that follows from the rows is changed with them in one transaction; so nothing
+is ever behind. Each call answers in time or is UNAVAILABLE, and the next one connects anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from aerogram.jsontext import loads
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.lexicon import Term
+from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health
+from aerogram.knowledge.store.postgres import changes, questions, schema, upkeep
+from aerogram.knowledge.store.postgres.pool import Pool
+from aerogram.knowledge.store.postgres.replicas import Readers
+
+__all__ = ["PostgresStore"]
+
+WRITING: Final = 120.0
+REBUILDING: Final = 24 * 3600.0
+"""Seconds that a change may take, and that making indexes again may take."""
+PAGE: Final = 2_000
+VALUES: Final = ("category", "license", "language", "kind")
+
+
+class PostgresStore:
+    """A store in the database that a URL names; `replicas` are URLs of copies that may be read."""
+
+    def __init__(
+        self,
+        url: str,
+        dimensions: int,
+        *,
+        replicas: Sequence[str] = (),
+        connections: int = 10,
+        patience: float = 5.0,
+        seconds: float = 10.0,
+    ) -> None:
+        self.dimensions = dimensions
+        limits: dict[str, Any] = {"most": connections, "patience": patience, "seconds": seconds}
+        self._primary = Pool(url, **limits)
+        self._readers = Readers(self._primary, [Pool(one, **limits) for one in replicas])
+        self._ask = self._readers.fetch
+        self._languages: tuple[int, frozenset[str]] = (-1, frozenset())
+        try:
+            self._primary.change(lambda connection: schema.migrate(connection, dimensions), WRITING)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def generation(self) -> int:
+        """A number that changes whenever the content does."""
+        return self._readers.generation()
+
+    def meta(self) -> Mapping[str, str]:
+        """What the index remembers about itself."""
+        return dict(map(tuple, self._primary.fetch("SELECT name, value FROM aerogram_meta")))
+
+    def set_meta(self, **values: str) -> None:
+        """Remember something."""
+        self._readers.saw(self._primary.change(lambda one: changes.set_meta(one, values), WRITING))
+
+    def shared(self, name: str) -> tuple[bytes, int] | None:
+        """A document that all servers share, and its version."""
+        rows = self._primary.fetch("SELECT value, version FROM aerogram_shared WHERE name = $1", name)
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def set_shared(self, name: str, value: bytes, version: int) -> bool:
+        """Write a shared document if it still has this version; 0 when there is none yet."""
+        if version:
+            statement = (
+                "UPDATE aerogram_shared SET value = $2, version = version + 1 "
+                "WHERE name = $1 AND version = $3 RETURNING version"
+            )
+            return bool(self._primary.fetch(statement, name, value, version))
+        statement = "INSERT INTO aerogram_shared VALUES ($1, $2, 1) ON CONFLICT (name) DO NOTHING RETURNING version"
+        return bool(self._primary.fetch(statement, name, value))
+
+    def files(self) -> Mapping[str, FileState]:
+        """Every file that was read."""
+        rows = self._primary.fetch("SELECT path, size, changed_ns, checksum, problem FROM aerogram_files")
+        return {row[0]: FileState(*row) for row in rows}
+
+    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+        """Replace everything that these files held."""
+        self._readers.saw(self._primary.change(lambda one: changes.put(one, states, entries, graphs), WRITING))
+
+    def touch(self, states: Sequence[FileState]) -> None:
+        """Remember that these files were seen again."""
+        self._primary.change(lambda one: changes.touch(one, states), WRITING)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Forget files and everything they held."""
+        self._readers.saw(self._primary.change(lambda one: changes.forget(one, paths), WRITING))
+
+    def candidates(
+        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates:
+        """The best chunks by words and the best by meaning, each with both numbers."""
+        numbers = changes.numbers_of(vector) if vector else None
+        return questions.candidates(self._ask, terms, numbers, filters, by_words, by_meaning)
+
+    def chunks(self, ids: Iterable[int]) -> list[Found]:
+        """The chunks of these ids that exist."""
+        return questions.found(self._ask, list(ids))
+
+    def chunks_of(self, path: str) -> list[Found]:
+        """The chunks of one document in order."""
+        return questions.chunks_of(self._ask, path)
+
+    def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """Near-duplicates of each of these chunks, the most alike first."""
+        found: dict[int, list[tuple[int, float]]] = {one: [] for one in ids}
+        statement = (
+            "SELECT id, other, likeness FROM aerogram_likenesses WHERE id = ANY($1) ORDER BY likeness DESC, other"
+        )
+        for one, other, alike in self._ask(statement, list(ids)):
+            found[one].append((other, alike))
+        return found
+
+    def count(self, filters: Filters) -> int:
+        """How many chunks pass these filters."""
+        return questions.count(self._ask, filters)
+
+    def languages(self) -> frozenset[str]:
+        """The languages of the documents."""
+        generation = self._readers.seen
+        if self._languages[0] != generation:
+            self._languages = (generation, frozenset(self.values("language")))
+        return self._languages[1]
+
+    def values(self, name: str) -> Mapping[str, int]:
+        """The values there are, each with its number of documents."""
+        if name not in VALUES:
+            raise ValueError(name)
+        statement = (
+            f"SELECT {name}, COUNT(*) FROM aerogram_documents WHERE {name} IS NOT NULL "  # noqa: S608  # of VALUES
+            "GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return dict(map(tuple, self._ask(statement)))
+
+    def graph(self) -> Graph:
+        """Everything that is known about who is who."""
+        found: dict[str, list[Mapping[str, Any]]] = {"entity": [], "relationship": []}
+        for kind, record, file in self._ask("SELECT kind, record, file FROM aerogram_graph ORDER BY file, place"):
+            found[kind].append({**loads(record), "source_file": file})
+        return Graph(found["entity"], found["relationship"])
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The id and the text of every chunk."""
+        last = -1
+        while rows := self._ask("SELECT id, text FROM aerogram_chunks WHERE id > $1 ORDER BY id LIMIT $2", last, PAGE):
+            yield from ((row[0], row[1]) for row in rows)
+            last = rows[-1][0]
+
+    def mentions(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """For each entity, the chunks that name it, those that do so most often first."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for entity, one, count in self._ask("SELECT entity, id, count FROM aerogram_mentions ORDER BY count DESC, id"):
+            found.setdefault(entity, []).append((one, count))
+        return found
+
+    def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Replace what is known about who is named where."""
+        self._readers.saw(self._primary.change(lambda one: changes.set_mentions(one, found), WRITING))
+
+    def ping(self) -> Mapping[str, Any]:
+        """Whether the server answers, how fast, and what it is."""
+        started = time.perf_counter()
+        row = self._primary.fetch(
+            "SELECT current_setting('server_version'), generation, chunks, "
+            "(SELECT extversion FROM pg_extension WHERE extname = 'vector') FROM aerogram_state"
+        )[0]
+        return {
+            "engine": f"PostgreSQL {row[0].split()[0]}",
+            "pgvector": row[3],
+            "generation": row[1],
+            "chunks": row[2],
+            "seconds": round(time.perf_counter() - started, 4),
+            "pool": self._primary.usage(),
+            "replicas": self._readers.states(),
+        }
+
+    def check(self) -> Health:
+        """Whether the tables tell the same story."""
+        return self._primary.run(upkeep.check, REBUILDING)
+
+    def rebuild(self) -> None:
+        """Make postings and the index over vectors again, from the chunks."""
+        self._readers.saw(self._primary.change(upkeep.rebuild_words, REBUILDING))
+        self._primary.run(upkeep.rebuild_near, REBUILDING)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._readers.close()

@@ -1,0 +1,92 @@
+"""Upkeep: whether the tables tell one story, and how to make what follows from the chunks again."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aerogram.knowledge.lexicon import index_terms
+from aerogram.knowledge.store import Health
+from aerogram.knowledge.store.postgres import postings
+
+__all__ = ["check", "rebuild_near", "rebuild_words"]
+
+SAMPLE: Final = 20
+PAGE: Final = 2_000
+_COUNTS: Final = """
+SELECT (SELECT count(*) FROM aerogram_files), (SELECT count(*) FROM aerogram_documents),
+  (SELECT count(*) FROM aerogram_chunks), s.generation, s.chunks, s.dimensions,
+  (SELECT COALESCE(sum(total), 0) FROM aerogram_documents)
+FROM aerogram_state s
+"""
+_BYTES: Final = (
+    "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE c.relkind = 'r' AND c.relname LIKE 'aerogram\\_%' "
+    "AND pg_table_is_visible(c.oid)"
+)
+_WORDS: Final = (
+    "SELECT c.id, c.text, c.header, d.language FROM aerogram_chunks c "
+    "JOIN aerogram_documents d ON d.id = c.document WHERE c.id > $1 ORDER BY c.id LIMIT $2"
+)
+
+
+async def check(connection: Any) -> Health:
+    """What is wrong, and how much there is."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        await connection.execute("SET LOCAL statement_timeout = 0")
+        files, documents, chunks, generation, known, dimensions, told = await connection.fetchrow(_COUNTS)
+        vectors = await connection.fetchval("SELECT count(*) FROM aerogram_vectors") if dimensions else chunks
+        problems = [f"chunk {one} is not found by its words" for one in await _unfound(connection)]
+        size = await connection.fetchval(_BYTES)
+    if known != chunks:
+        problems.append(f"the state says {known} chunks and there are {chunks}")
+    if told != chunks:
+        problems.append(f"the documents say {told} chunks and there are {chunks}")
+    if vectors != chunks:
+        problems.append(f"{chunks - vectors} chunks have no vector")
+    facts = {"files": files, "documents": documents, "chunks": chunks, "vectors": vectors}
+    return Health(tuple(problems), {**facts, "generation": generation, "bytes": int(size)})
+
+
+async def rebuild_words(connection: Any) -> int:
+    """Make the postings again; the generation of the change. Readers go on with the old ones meanwhile."""
+    generation: int = await connection.fetchval(
+        "UPDATE aerogram_state SET generation = generation + 1 RETURNING generation"
+    )
+    await connection.execute("DELETE FROM aerogram_postings")
+    last, chunks, terms = -1, 0, 0
+    while rows := await connection.fetch(_WORDS, last, PAGE):
+        found = {row[0]: _terms(*row[1:]) for row in map(tuple, rows)}
+        await postings.add(connection, found)
+        last, chunks, terms = rows[-1][0], chunks + len(found), terms + sum(map(len, found.values()))
+    await connection.execute("UPDATE aerogram_state SET chunks = $1, terms = $2", chunks, terms)
+    return generation
+
+
+async def rebuild_near(connection: Any) -> None:
+    """Make the index over vectors again, while it is read; it cannot be done in a transaction."""
+    if not await connection.fetchval("SELECT to_regclass('aerogram_vectors_near')"):
+        return
+    before = await connection.fetchval("SELECT current_setting('statement_timeout')")
+    await connection.execute("SET statement_timeout = 0")
+    await connection.execute("REINDEX INDEX CONCURRENTLY aerogram_vectors_near")
+    await connection.execute("SELECT set_config('statement_timeout', $1, false)", before)
+
+
+async def _unfound(connection: Any) -> list[int]:
+    """Of some chunks from all over the index, those that their own words do not lead to."""
+    most = await connection.fetchval("SELECT COALESCE(max(id), 0) FROM aerogram_chunks")
+    missing = []
+    for start in range(-1, most, max(1, most // SAMPLE)):
+        for one, *about in map(tuple, await connection.fetch(_WORDS, start, 1)):
+            terms = set(_terms(*about))
+            rows = await connection.fetch(
+                "SELECT term, places FROM aerogram_postings WHERE term = ANY($1) AND block = $2",
+                list(terms),
+                one >> postings.BITS,
+            )
+            has = {term for term, places in map(tuple, rows) if postings.names(places, one)}
+            missing += [one] if has != terms else []
+    return sorted(set(missing))
+
+
+def _terms(text: str, header: str, language: str) -> list[str]:
+    return index_terms(text, language) + index_terms(header, language)
