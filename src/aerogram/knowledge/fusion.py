@@ -29,7 +29,9 @@ STRANGE_FLOOR: Final = 0.7
 """The same for a query of which the embedder knows no word."""
 FAINT: Final = 0.1
 """The same when only meaning is asked for."""
-DIGITS: Final = 6
+STEPS: Final = 1_000_000
+"""Scores that differ by less than one step of so many are equal."""
+PLACE_BITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,13 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
         score, kept = hybrid(found, known), (found.words > 0) | (found.meaning >= floor)
     order = np.flatnonzero(kept)
     order = order[np.argsort(found.ids[order], kind="stable")]  # equals stand in the order of their ids
-    rounded: Any = np.round(np.clip(score[order].astype(np.float64), 0, 1), DIGITS)
-    best = np.argsort(-rounded, kind="stable")
-    rounded, order = rounded[best], order[best]
+    steps: Any = np.rint(np.clip(score[order].astype(np.float64), 0, 1) * STEPS).astype(np.int64)
+    # score and place in one number, because numbers are sorted faster than places by their scores
+    keys = np.sort((STEPS - steps) << PLACE_BITS | np.arange(len(order)))
+    order = order[keys & (1 << PLACE_BITS) - 1]
     return Ranked(
         found.ids[order],
-        rounded,
+        (STEPS - (keys >> PLACE_BITS)) / STEPS,
         found.words[order],
         found.meaning[order],
         method,

@@ -24,8 +24,8 @@ from aerogram.reply import EmptyReason
 __all__ = ["Search", "Searched", "checked_query"]
 
 LONGEST_QUERY: Final = 500
-BY_MEANING: Final = 1_000
-BY_WORDS: Final = 1_000
+BY_MEANING: Final = 2_000
+BY_WORDS: Final = 2_000
 LISTED: Final = 10_000
 A_LISTING: Final = 2
 """How many of the best by meaning and by words are results. A query of one or two terms is a listing that somebody may

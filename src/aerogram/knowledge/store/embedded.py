@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from aerogram.digest.text import CanonicalText
 from aerogram.errors import AerogramError
 from aerogram.jsontext import dumps
 from aerogram.knowledge.filters import Filters
@@ -144,6 +145,10 @@ class EmbeddedStore:
     def chunks_of(self, path: str) -> list[Found]:
         """The chunks of one document in order."""
         return self._rows.chunks_of(path)
+
+    def source(self, path: str) -> CanonicalText | None:  # noqa: ARG002  # the protocol names it
+        """Nothing: documents are read where they lie."""
+        return None
 
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
         """Near-duplicates of each of these chunks."""
