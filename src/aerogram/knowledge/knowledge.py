@@ -4,7 +4,8 @@
     knowledge.ingest("docs")
     knowledge.search("How long is a token valid?")
 
-Everything it keeps is under one folder: the store, the keys that sign its cursors, the roots that it has read.
+Everything it keeps is under one folder: the store, the keys that sign its cursors, the roots that it has read. Or all
+of it is in one database, which many servers share.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final, Self
 from aerogram.cursor import Cursors, KeyRing
 from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.digest.limits import Limits
+from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
 from aerogram.knowledge.citations import Status, citations_of, verify
@@ -27,9 +29,10 @@ from aerogram.knowledge.folder import read_bytes, resolve
 from aerogram.knowledge.fusion import Ranked
 from aerogram.knowledge.ingest import Ingested, Ingester, Progress
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
+from aerogram.knowledge.ring import StoreRing
 from aerogram.knowledge.search import Search, Searched, checked_method, checked_query
 from aerogram.knowledge.store import Found, Health, Store
-from aerogram.knowledge.store.embedded import EmbeddedStore
+from aerogram.knowledge.store.address import is_url, open_store
 from aerogram.knowledge.vendors import Directory, find_mentions
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, Telemetry
 from aerogram.shape.fields import select
@@ -52,22 +55,23 @@ _CITED: Final = ("preview", "full")
 
 
 class Knowledge:
-    """An index in a folder, or over a store of one's own."""
+    """An index in a folder, in the PostgreSQL that a URL names, or over a store of one's own."""
 
     def __init__(
         self,
-        folder: str | os.PathLike[str] = ".aerogram",
+        where: str | os.PathLike[str] = ".aerogram",
         *,
         embedder: str | Embedder | None = None,
         store: Store | None = None,
         cursors: Cursors | None = None,
         limits: Limits | None = None,
+        replicas: Sequence[str] = (),
     ) -> None:
-        self.folder = private_directory(Path(folder))
+        self.folder = None if is_url(where) else private_directory(Path(where))
         self.embedder = embedder_of(embedder)
         self.limits = limits or Limits()
-        self.store: Store = store or EmbeddedStore(self.folder, self.embedder.dimensions)
-        self.cursors = cursors or Cursors(KeyRing.at(self.folder / "cursor-keys.json"))
+        self.store: Store = store or open_store(where, self.embedder.dimensions, replicas=replicas)
+        self.cursors = cursors or Cursors(self._ring())
         self._directory: tuple[int, Directory] | None = None
         self._check_embedder()
         self._search = Search(self.store, self.embedder)
@@ -91,7 +95,8 @@ class Knowledge:
         for root in roots:
             label = self._label(root if root.is_dir() else root.parent)
             others = [one for one in self.roots() if one != label]
-            ingester = Ingester(self.store, self.embedder, limits=self.limits, without=self.folder.resolve())
+            own = self.folder.resolve() if self.folder is not None else None
+            ingester = Ingester(self.store, self.embedder, limits=self.limits, without=own)
             _add(total, ingester.run(root, label, progress, others=others))
         if total.has_changed:
             self._find_mentions()
@@ -235,6 +240,10 @@ class Knowledge:
         """Make everything again that follows from what is stored."""
         self.store.rebuild()
 
+    def _ring(self) -> KeyRing:
+        """The keys of the cursors: beside a folder, or in the store that servers share."""
+        return StoreRing(self.store) if self.folder is None else KeyRing.at(self.folder / "cursor-keys.json")
+
     def _check_embedder(self) -> None:
         """An index is searched with the embedder that it was made with, or not at all."""
         known = self.store.meta()
@@ -274,7 +283,11 @@ class Knowledge:
         paths = dict(zip(files, self.locate(*files), strict=True))
         return [verify(chunk, paths[chunk.file]) for chunk in chunks]
 
-    def _text(self, chunk: Found) -> Any:
+    def _text(self, chunk: Found) -> CanonicalText:
+        """The whole text of a chunk's document: from the store if it keeps texts, else from the file."""
+        kept = self.store.source(chunk.path)
+        if kept is not None:
+            return kept
         (path,) = self.locate(chunk.file)
         if path is None or not any(path.resolve().is_relative_to(root) for root in self.roots().values()):
             raise NotFound(f"The file of {chunk.path!r} is no longer in its folder")

@@ -25,11 +25,11 @@ def watch(knowledge: Knowledge, told: Callable[[Ingested], None], stop: threadin
         import watchfiles
     except ImportError as error:
         raise MissingExtra("knowledge", "watchfiles") from error
-    own = knowledge.folder.resolve()
+    own = knowledge.folder.resolve() if knowledge.folder is not None else None
     for changes in watchfiles.watch(
         *knowledge.roots().values(), stop_event=stop, debounce=PAUSE_MS, raise_interrupt=True, yield_on_timeout=False
     ):
-        if any(not Path(name).is_relative_to(own) for _, name in changes):
+        if own is None or any(not Path(name).is_relative_to(own) for _, name in changes):
             done = knowledge.ingest()
             if done.has_changed or done.problems:
                 told(done)

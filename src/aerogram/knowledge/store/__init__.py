@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from aerogram.digest.text import CanonicalText
 from aerogram.knowledge.chunks import Chunk
 from aerogram.knowledge.documents import Document
 from aerogram.knowledge.filters import Filters
@@ -156,6 +157,10 @@ class Store(Protocol):
 
     def chunks_of(self, path: str) -> list[Found]:
         """The chunks of one document in order."""
+        ...
+
+    def source(self, path: str) -> CanonicalText | None:
+        """The whole text of a document; None when the store does not keep texts, because the files are at hand."""
         ...
 
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:

@@ -155,6 +155,9 @@ async def _clear(connection: Any, files: Sequence[str]) -> list[_Old]:
     old = [_Old(*row) for row in rows]
     if old and await connection.fetchval("SELECT dimensions FROM aerogram_state"):
         await connection.execute("DELETE FROM aerogram_vectors WHERE id = ANY($1)", [one.id for one in old])
+    await connection.execute(
+        "DELETE FROM aerogram_sources s USING aerogram_documents d WHERE d.id = s.document AND d.file = ANY($1)", files
+    )
     await connection.execute("DELETE FROM aerogram_documents WHERE file = ANY($1)", files)
     await connection.execute("DELETE FROM aerogram_graph WHERE file = ANY($1)", files)
     return old
@@ -192,7 +195,14 @@ def _keys(entry: Entry) -> Iterator[tuple[str, str, int]]:
 async def _insert_documents(connection: Any, entries: Sequence[Entry], checksums: Mapping[str, str]) -> dict[str, int]:
     """The numbers of the documents by their paths."""
     rows = [_document(entry, checksums[entry.document.file]) for entry in entries]
-    return dict(map(tuple, await connection.fetch(_DOCUMENTS, *_columns(rows, 18))))
+    numbers = dict(map(tuple, await connection.fetch(_DOCUMENTS, *_columns(rows, 18))))
+    sources = [(numbers[one.document.path], one.document.source) for one in entries]
+    await connection.copy_records_to_table(
+        "aerogram_sources",
+        records=[(number, _text(source.text), source.paged) for number, source in sources],
+        columns=("document", "text", "paged"),
+    )
+    return numbers
 
 
 def _document(entry: Entry, checksum: str) -> tuple[Any, ...]:

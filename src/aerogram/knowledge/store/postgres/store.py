@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from aerogram.digest.text import CanonicalText
 from aerogram.jsontext import loads
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term
@@ -112,6 +113,18 @@ class PostgresStore:
     def chunks_of(self, path: str) -> list[Found]:
         """The chunks of one document in order."""
         return questions.chunks_of(self._ask, path)
+
+    def source(self, path: str) -> CanonicalText | None:
+        """The whole text of a document, so that servers without its file can digest it."""
+        rows = self._ask(
+            "SELECT s.text, d.extractor, s.paged FROM aerogram_sources s "
+            "JOIN aerogram_documents d ON d.id = s.document WHERE d.path = $1",
+            path,
+        )
+        if not rows:
+            return None
+        extractor, _, version = rows[0][1].rpartition("/")
+        return CanonicalText(rows[0][0], extractor, version, rows[0][2])
 
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
         """Near-duplicates of each of these chunks, the most alike first."""
