@@ -81,7 +81,7 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
     order = order[np.argsort(found.ids[order], kind="stable")]  # equals stand in the order of their ids
     steps: Any = np.rint(np.clip(score[order].astype(np.float64), 0, 1) * STEPS).astype(np.int64)
     # score and place in one number, because numbers are sorted faster than places by their scores
-    keys = np.sort((STEPS - steps) << PLACE_BITS | np.arange(len(order)))
+    keys: Any = np.sort((STEPS - steps) << PLACE_BITS | np.arange(len(order)))
     order = order[keys & (1 << PLACE_BITS) - 1]
     return Ranked(
         found.ids[order],
