@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import httpx
 import mcp
-from server_process import place_for_index, serving
-from server_tokens import QUESTIONS
 
 from aerogram.dialects import validate
+from server_process import place_for_index, serving
+from server_tokens import QUESTIONS
 
 CLIENTS = 50
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))

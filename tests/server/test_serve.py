@@ -214,7 +214,7 @@ def test_who_does_not_say_what_they_want_loses_their_place(hasty):
         with dawdling(hasty) as slow:
             slow.settimeout(30)
             slow.sendall(sent)
-            answer = b"".join(iter(lambda: slow.recv(65536), b""))  # noqa: B023 - read at once
+            answer = b"".join(iter(lambda: slow.recv(65536), b""))
         assert [part.split(b" ")[0] for part in answer.split(b"HTTP/1.1 ")[1:]] == statuses
     assert b'"retryable":true' in answer
     assert search(hasty, "harbour").data

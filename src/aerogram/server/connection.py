@@ -1,12 +1,13 @@
 """A connection: HTTP as uvicorn speaks it, with a client that has only so long to say what it wants.
 
 Uvicorn waits for ever for the head of a request. A client that sends it byte by byte, or nothing at all, would hold
-its place as long as it likes; here it gets a 408, or a closed line.
+its place as long as it likes; here it gets a 408, or a closed line. And answers are sent at once (TCP_NODELAY).
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any, ClassVar, Final
 
 import h11
@@ -40,7 +41,11 @@ class _Connection(H11Protocol):
         self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
-        """Begin to wait for a first request."""
+        """Begin to wait for a first request, and send answers without waiting for more of them to fill a packet."""
+        line = transport.get_extra_info("socket")
+        if line is not None and line.family in (socket.AF_INET, socket.AF_INET6):
+            # asyncio does so only for sockets that were made with the protocol's number
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self._wait()
 
