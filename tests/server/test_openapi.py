@@ -1,0 +1,49 @@
+"""What the OpenAPI document promises, tried by schemathesis against a real server: every check that it has."""
+
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from aerogram.digest import payload_of
+
+SETTINGS = """
+[checks]
+# 400 is for what a schema cannot say: a name that is no field, a budget that nothing fits into
+positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429, "5xx"]
+
+[[operations]]
+include-path = "/v1/vendors/{{name}}"
+parameters = {{ "path.name" = "kestrelgate" }}
+
+[[operations]]
+include-path = "/v1/content/{{hash}}"
+parameters = {{ "path.hash" = "{hash}" }}
+"""
+PHASES = {"coverage": "coverage", "fuzzing": "examples,fuzzing"}
+
+
+def archived(address):
+    """The hash of a text that is in the archive."""
+    asked = {"source_file": "security/jwt-guide.md", "query": "How long is a token valid?"}
+    body = httpx.post(f"{address}/v1/digests", json=asked, timeout=30).json()
+    return payload_of(body["sources"][0]).source_text_hash
+
+
+@pytest.mark.parametrize("phases", PHASES)
+def test_the_server_keeps_what_its_document_promises(served, phases, tmp_path):
+    settings = tmp_path / "schemathesis.toml"
+    settings.write_text(SETTINGS.format(hash=archived(served.address)), encoding="utf-8")
+    options = ["--phases", PHASES[phases], "--checks", "all", "--max-examples", "20", "--seed", "1", "--no-color"]
+    done = subprocess.run(
+        [sys.executable, "-m", "schemathesis.cli", "--config-file", settings, "run", *options]
+        + [f"{served.address}/openapi.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "7 selected / 7 total" in done.stdout
