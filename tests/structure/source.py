@@ -25,7 +25,7 @@ LADDER = (
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi",),
     ("testing",),
-    ("check", "gateway", "knowledge"),
+    ("check", "gateway", "knowledge", "page"),
     ("server",),
     ("commands",),
     ("cli",),

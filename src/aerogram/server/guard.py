@@ -19,6 +19,8 @@ from typing import Any, Final
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
 from aerogram.faults import problem_of
+from aerogram.page.paths import LARGE_BODIES
+from aerogram.page.paths import is_open as is_page
 from aerogram.reply import Reply, accept_request_id, new_request_id
 from aerogram.server.gate import Caller, Gate
 from aerogram.server.keys import Keys
@@ -96,7 +98,8 @@ class Guard:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        is_open = scope.get("method") in ("GET", "HEAD") and scope["path"] in self._open_paths
+        path = scope["path"]
+        is_open = scope.get("method") in ("GET", "HEAD") and (path in self._open_paths or is_page(path))
         caller = self.gate.admit(headers, is_open=is_open)
         if caller is not None:
             scope["user"] = caller
@@ -126,6 +129,7 @@ class _Passage:
         self._receive = receive
         self._send = send
         self._taken = 0
+        self._largest = max(guard.max_body, LARGE_BODIES.get(scope["path"], 0))
         self._refusal: ReplyError | None = None
         self._status: int | None = None
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -170,16 +174,16 @@ class _Passage:
 
     def _check_declared_size(self) -> None:
         for name, value in self._scope["headers"]:
-            if name.lower() == b"content-length" and value.isdigit() and int(value) > self._guard.max_body:
-                raise _too_large(self._guard.max_body)
+            if name.lower() == b"content-length" and value.isdigit() and int(value) > self._largest:
+                raise _too_large(self._largest)
 
     async def _take(self) -> Message:
         """The next message from the client; a body that grows beyond its limit ends here."""
         message = await self._receive()
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))
-            if self._taken > self._guard.max_body:
-                self._refusal = _too_large(self._guard.max_body)
+            if self._taken > self._largest:
+                self._refusal = _too_large(self._largest)
                 raise self._refusal
         return message
 

@@ -20,7 +20,7 @@ from aerogram.reply import Reply
 from aerogram.server.library import Library
 from aerogram.shape.modes import Mode
 
-__all__ = ["build_tools"]
+__all__ = ["Desk", "build_tools"]
 
 INSTRUCTIONS: Final = (
     "Search first, in metadata or preview mode. Read the passages you need with get_chunks, follow the cursor for "
@@ -59,7 +59,7 @@ def build_tools(
 ) -> FastMCP[Any]:
     """An MCP server over the library whose replies keep the contract; `offers` are dialects a client may ask for."""
     server: FastMCP[Any] = FastMCP("aerogram", instructions=INSTRUCTIONS, version=version("aerogram"))
-    desk = _Desk(library, contract, principal)
+    desk = Desk(library, contract, principal)
     for handler in (desk.semantic_search, desk.find_vendor_info, desk.get_chunks, desk.digest_document):
         server.add_tool(_tool(handler))
     controls = dict.fromkeys(CONTROLLED, ("max_tokens",))
@@ -70,7 +70,7 @@ def build_tools(
     return server
 
 
-class _Desk:
+class Desk:
     """Where callers ask the library."""
 
     def __init__(self, library: Library, contract: Contract, principal: Callable[[], str | None]) -> None:

@@ -1,0 +1,61 @@
+"""Failures: every error code as the tables have it, and what it looks like in each dialect and on the MCP wire."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aerogram.codes import KIND_RULES, TABLE
+from aerogram.dialects import NAMES, dialect
+from aerogram.explain import explain, explain_all
+from aerogram.page.members import MCP
+from aerogram.page.recipes import recipe_for
+from aerogram.reply import Problem, Reply
+from aerogram.wire.channels import channels_of
+from aerogram.wire.mcp import tool_result
+
+__all__ = ["every_failure", "one_failure"]
+
+OPERATION: Final = "example"
+_REQUEST_ID: Final = "req_01M7EYEJYJREP2NHRNZKE47WZ9"
+_WIRE: Final = "knowledge-1.0"
+_RETRY: Final = {
+    "yes": {"en": "Yes, after a while", "ja": "はい。しばらく待ってから"},
+    "no": {"en": "No: mend the call first", "ja": "いいえ。先に呼び出しを直してください"},
+    "check": {"en": "Look at the state first", "ja": "先に状態を確かめてください"},
+}
+
+
+def every_failure() -> dict[str, Any]:
+    """The tables of errors, warnings and kinds."""
+    known = explain_all()
+    kinds = [
+        {"kind": kind, "status": rule.status, "retry": rule.retry, "meaning": rule.meaning}
+        for kind, rule in KIND_RULES.items()
+    ]
+    warnings = [{"code": one.code, **one.as_json()["warning"]} for one in known if one.warning is not None]
+    return {
+        "errors": [_row(one.code) for one in known if one.error is not None],
+        "warnings": warnings,
+        "kinds": kinds,
+        "retry": _RETRY,
+    }
+
+
+def _row(code: str) -> dict[str, Any]:
+    return {"code": code, **explain(code).as_json()["error"], "provoked_by": recipe_for(code).how}
+
+
+def one_failure(code: str) -> dict[str, Any]:
+    """One error, in every shape that it has."""
+    name = TABLE[code].name
+    reply = Reply.failed(Problem.of(name, TABLE[name].title), request_id=_REQUEST_ID)
+    shapes = {spoken: _body(spoken, reply) for spoken in NAMES}
+    wire = dialect(_WIRE)
+    said = wire.complete(reply, operation=OPERATION)
+    result = tool_result(said, channels_of(said, shapes[_WIRE], "mirror"), dialect=wire)
+    return {**_row(name), "shapes": {**shapes, MCP: result}}
+
+
+def _body(name: str, reply: Reply[Any]) -> Any:
+    spoken = dialect(name)
+    return spoken.encode(spoken.complete(reply, operation=OPERATION, duration_ms=1))

@@ -1,0 +1,143 @@
+"""Live: the replies that a server is sending, as a feed of events; never what they say or who asked for what.
+
+    observer ──heard──▶ Feed ──▶ the last hundred, and everything from now on, to each follower
+
+A follower that does not keep up loses events and is told how many; the server never waits for one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aerogram.jsontext import dumps
+from aerogram.reply import Reply, utc_timestamp
+from aerogram.telemetry import Listener, Observation
+from aerogram.wire.channels import Sizer
+
+__all__ = ["Event", "Feed"]
+
+KEPT: Final = 100
+WAITING: Final = 256
+"""Events that may wait for one follower."""
+MOST_FOLLOWERS: Final = 16
+GLANCE: Final = 0.5
+"""Seconds between two looks at whether the server still runs."""
+HEARTBEAT: Final = 15.0
+"""Seconds after which a silent stream says that it lives."""
+_LONGEST_NAME: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One reply that was sent."""
+
+    number: int
+    facts: Mapping[str, Any]
+
+    def written(self) -> bytes:
+        """The event as it stands in a stream of server-sent events."""
+        return b"id: %d\nevent: reply\ndata: %s\n\n" % (self.number, dumps(dict(self.facts)))
+
+
+@dataclass(slots=True, eq=False)
+class _Follower:
+    loop: asyncio.AbstractEventLoop
+    waiting: deque[Event] = field(default_factory=lambda: deque(maxlen=WAITING))
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    missed: int = 0
+
+    def take(self, event: Event) -> None:
+        self.missed += len(self.waiting) == WAITING
+        self.waiting.append(event)
+        self.loop.call_soon_threadsafe(self.woken.set)
+
+
+class Feed:
+    """Hears of every reply and tells those who follow, until the server ends."""
+
+    def __init__(self, has_ended: Callable[[], bool] = lambda: False) -> None:
+        self._has_ended = has_ended
+        self._numbers = itertools.count(1)
+        self._kept: deque[Event] = deque(maxlen=KEPT)
+        self._followers: set[_Follower] = set()
+
+    def heard(self, via: str) -> Listener:
+        """What an observer calls for each reply that goes one way: `mcp` or `http`."""
+
+        def hear(
+            observation: Observation, reply: Reply[Any], facts: Mapping[str, Any], readings: Mapping[str, float]
+        ) -> None:
+            told = _told(via, observation, reply, facts, readings)
+            if self._followers and told["tokens"] is None:
+                told["tokens"] = _counted(reply, facts.get("dialect"))
+                told["tokens_before"] = told["tokens_before"] or told["tokens"]
+            self._publish(Event(next(self._numbers), told))
+
+        return hear
+
+    def _publish(self, event: Event) -> None:
+        self._kept.append(event)
+        for one in tuple(self._followers):
+            one.take(event)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may follow."""
+        return len(self._followers) < MOST_FOLLOWERS
+
+    async def follow(self, after: int = 0) -> AsyncIterator[bytes]:
+        """The stream: what was sent lately, then what is being sent; `after` is the last number that is known."""
+        me = _Follower(asyncio.get_running_loop())
+        me.waiting.extend(event for event in self._kept if event.number > after)
+        self._followers.add(me)
+        try:
+            yield b"retry: 2000\n\n"
+            silent = 0.0
+            while not self._has_ended():
+                if me.missed:
+                    yield b"event: gap\ndata: %s\n\n" % dumps({"missed": me.missed})
+                    me.missed = 0
+                while me.waiting:
+                    yield me.waiting.popleft().written()
+                me.woken.clear()
+                try:
+                    await asyncio.wait_for(me.woken.wait(), GLANCE)
+                except TimeoutError:
+                    silent += GLANCE
+                    if silent >= HEARTBEAT:
+                        silent = 0.0
+                        yield b": alive\n\n"
+        finally:
+            self._followers.discard(me)
+
+
+def _told(
+    via: str, observation: Observation, reply: Reply[Any], facts: Mapping[str, Any], readings: Mapping[str, float]
+) -> dict[str, Any]:
+    """What an event says: words and numbers about the reply, nothing of its content."""
+    return {
+        "time": utc_timestamp(),
+        "operation": observation.operation[:_LONGEST_NAME],
+        "via": via,
+        "dialect": facts.get("dialect"),
+        "status": reply.status,
+        "fidelity": facts.get("fidelity"),
+        "problem": facts.get("error.type"),
+        "size": readings.get("size"),
+        "tokens": readings.get("tokens"),
+        "tokens_before": readings.get("tokens.before"),
+        "dropped": readings.get("dropped", 0),
+        "cache_hit": facts.get("cache_hit", False),
+        "ms": round(readings["duration"] * 1000, 1),
+        "request_id": reply.request_id or observation.request_id,
+    }
+
+
+def _counted(reply: Reply[Any], dialect: str | None) -> int:
+    """The tokens of a reply that nobody has counted; only done while somebody looks."""
+    return Sizer(dialect or "bare", "text")(reply)

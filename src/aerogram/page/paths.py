@@ -1,0 +1,25 @@
+"""Paths: the addresses of the page, and what whoever guards an application must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["API", "ASSETS", "LARGEST_REPLY", "LARGE_BODIES", "is_open"]
+
+API: Final = "/page/api"
+ASSETS: Final = "/page/assets/"
+LARGEST_REPLY: Final = 16 * 1024 * 1024
+"""Bytes of the largest reply that can be opened."""
+LARGE_BODIES: Final[Mapping[str, int]] = {
+    f"{API}/replies": LARGEST_REPLY,
+    f"{API}/check": 2 * LARGEST_REPLY,  # what is pasted stands in a JSON string there
+    f"{API}/digest": 2 * LARGEST_REPLY,
+}
+"""Where bodies may be larger than elsewhere, and how large, in bytes."""
+_OPEN: Final = frozenset({"/", f"{API}/context"})
+
+
+def is_open(path: str) -> bool:
+    """Whether anybody may have what is there: the page itself, and whether a key is needed for more."""
+    return path in _OPEN or path.startswith(ASSETS)

@@ -1,0 +1,193 @@
+"""Sources: the replies that a page shows, as they are before anything is left out.
+
+a call      answered by the host, kept for a while: moving a slider costs no search
+a reply     opened from a file, pasted, or fetched by `aerogram inspect`
+a failure   any code of the table
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from aerogram.archive import Archive
+from aerogram.codes import TABLE
+from aerogram.content import canonical_json, sha256_of
+from aerogram.contract import Call, Contract
+from aerogram.dialects import dialect as dialect_named
+from aerogram.errors import NotFound, UnknownCode
+from aerogram.page import asks
+from aerogram.page.host import Host
+from aerogram.page.opening import Opened
+from aerogram.reply import Reply, new_request_id
+from aerogram.shape.modes import MODES, Mode
+from aerogram.tokens import Budget, Counter, best_counter
+from aerogram.wire.channels import Policy, Sizer
+
+__all__ = ["Shown", "Sources"]
+
+KEPT_ANSWERS: Final = 128
+KEPT_SECONDS: Final = 300.0
+KEPT_REPLIES: Final = 16
+KEPT_BYTES: Final = 96 * 1024 * 1024
+
+
+@dataclass(eq=False)
+class Shown:
+    """A whole reply in one mode, and how large it is in each dialect."""
+
+    operation: str
+    reply: Reply[Any]
+    archive: Archive | None
+    elapsed: float = 1.0
+    """Milliseconds that the answer took; the same however often it is fitted."""
+    born: float = field(default_factory=time.monotonic)
+    request_id: str = field(default_factory=new_request_id)
+    _sizes: dict[tuple[str, Policy, Counter], int] = field(default_factory=dict)
+
+    def contract(self, base: Contract, dialect: str, channels: Policy, budget: Budget | None = None) -> Contract:
+        """The contract by which this reply is said in a dialect: without limits, and with a clock that stands."""
+        return replace(
+            base,
+            dialect=dialect_named(dialect),
+            channels=channels,
+            budget=budget,
+            budgets={},
+            archive=self.archive,
+            limits=None,
+            cache=None,
+            observer=None,
+            deprecations={},
+            clock=lambda: 0.0,
+        )
+
+    @property
+    def call(self) -> Call:
+        """The call that this reply answers."""
+        return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
+
+    def completed(self, contract: Contract) -> Reply[Any]:
+        """The whole reply with what its dialect requires, its size included."""
+        reply = contract.completed(self.reply, self.call)
+        cost = reply.telemetry
+        if "tokens_estimated" not in contract.speaker.needs or cost is None or cost.tokens_estimated:
+            return reply
+        size = Sizer(contract.speaker, contract.channels, best_counter())(reply)
+        return reply.replace(telemetry=replace(cost, tokens_estimated=size, tokens_used=size))
+
+    def size(self, contract: Contract, counter: Counter) -> int:
+        """How large the whole reply is, as a counter counts it."""
+        key = (contract.speaker.name, contract.channels, counter)
+        if key not in self._sizes:
+            self._sizes[key] = Sizer(contract.speaker, contract.channels, counter)(self.completed(contract))
+        return self._sizes[key]
+
+
+class Sources:
+    """Finds what is to be shown, and keeps it at hand."""
+
+    def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
+        self._host = host
+        self._clock = clock
+        self._answers: OrderedDict[str, asyncio.Task[Shown]] = OrderedDict()
+        self._opened: OrderedDict[tuple[str | None, str], Opened] = OrderedDict()
+        self._views: OrderedDict[tuple[int, Mode], Shown] = OrderedDict()
+        # a reply that somebody pastes into a server is no business of the server's own archive
+        self._archive = Archive.in_memory() if host.contract.archive is not None else None
+        if host.opened is not None:
+            self.keep(host.opened, None)
+
+    def keep(self, opened: Opened, principal: str | None) -> None:
+        """Keep an opened reply at hand; the oldest make room for it."""
+        self._opened[principal, opened.id] = opened
+        self._opened.move_to_end((principal, opened.id))
+        while len(self._opened) > KEPT_REPLIES or sum(one.bytes for one in self._opened.values()) > KEPT_BYTES:
+            if len(self._opened) == 1:
+                break
+            self._opened.popitem(last=False)
+
+    def modes(self, source: asks.Source) -> tuple[Mode, ...]:
+        """The modes in which a source can be shown."""
+        if source.call is not None:
+            return self._host.modes(source.call.operation)
+        return MODES if source.reply is not None else ("full",)
+
+    async def find(self, source: asks.Source, mode: Mode, principal: str | None, *, is_free: bool = False) -> Shown:
+        """The reply of a source in a mode; a call that is free takes nothing from the caller's limits."""
+        if source.call is not None:
+            return await self._answered(source.call, mode, principal, is_free)
+        if source.failure is not None:
+            return self._failed(source.failure)
+        return self._view(self._opened_reply(source.reply or "", principal), mode)
+
+    # calls
+
+    async def _answered(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> Shown:
+        """The answer to a call: the kept one, or that of whoever has just asked the same."""
+        asked = canonical_json([call.operation, call.arguments, mode, principal])
+        key = sha256_of(asked)
+        task = self._answers.get(key)
+        if task is None or self._is_stale(task):
+            task = self._answers[key] = asyncio.ensure_future(self._ask(call, mode, principal, is_free))
+            self._answers.move_to_end(key)
+            while len(self._answers) > KEPT_ANSWERS:
+                self._answers.popitem(last=False)
+        # whoever goes away does not take the answer from the others
+        return await asyncio.shield(task)
+
+    def _is_stale(self, task: asyncio.Task[Shown]) -> bool:
+        if not task.done():
+            return False
+        if task.cancelled() or task.exception() is not None:
+            return True
+        shown = task.result()
+        return shown.reply.problem is not None or self._clock() - shown.born > KEPT_SECONDS
+
+    async def _ask(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> Shown:
+        contract = self._host.contract
+        asked = Call(operation=call.operation, arguments=call.arguments, principal=principal)
+        if not is_free:
+            await contract.admit(asked)
+        started = time.perf_counter()
+        try:
+            outcome = await self._host.answer(call.operation, call.arguments, mode, principal)
+        except Exception as error:  # noqa: BLE001 - a failure is a reply that can be shown
+            outcome = error
+        heard = await contract.hear(outcome, asked)
+        elapsed = round((time.perf_counter() - started) * 1000, 1)
+        reply = contract.told(heard.reply, asked)
+        return Shown(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
+
+    # opened replies and failures
+
+    def _opened_reply(self, name: str, principal: str | None) -> Opened:
+        found = self._opened.get((principal, name)) or self._opened.get((None, name))
+        if found is None:
+            raise NotFound("This reply is no longer open", remediation="Open it again", details={"reply": name})
+        return found
+
+    def _view(self, opened: Opened, mode: Mode) -> Shown:
+        """An opened reply in a mode; the same view each time, because it knows its sizes."""
+        key = (id(opened), mode)
+        if key not in self._views:
+            call = Call(operation=opened.operation, response_mode=None if mode == "full" else mode)
+            reply = self._host.contract.shaped(opened.reply, call).reply
+            archive = self._archive if self._archive is not None else self._host.contract.archive
+            self._views[key] = Shown(opened.operation, reply, archive)
+            while len(self._views) > KEPT_REPLIES * len(MODES):
+                self._views.popitem(last=False)
+        return self._views[key]
+
+    def _failed(self, code: str) -> Shown:
+        try:
+            row = TABLE[code]
+        except UnknownCode as error:
+            raise NotFound(str(error), remediation="Use a code of the table of errors") from None
+        delay = 30 if row.retry == "yes" and row.kind in ("rate_limit", "unavailable") else None
+        reply = Reply.failed(row.name, row.title, retry_after=delay)
+        return Shown("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
