@@ -29,7 +29,11 @@ names = st.sampled_from(["id", "name", "a b", "größe", "x,y", 'q"', "1", "", "
 @st.composite
 def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
     columns = draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    return [{name: draw(cells) for name in columns} for _ in range(draw(st.integers(0, 8)))]
+    holes = draw(st.sampled_from([0, 0, 3]))
+    return [
+        {name: draw(cells | values) for name in columns if not holes or draw(st.integers(0, holes))}
+        for _ in range(draw(st.integers(0, 8)))
+    ]
 
 
 values = st.recursive(
@@ -66,6 +70,15 @@ def test_flat_rows_are_cheapest_as_csv_and_nested_ones_as_toon() -> None:
         assert written.splitlines()[1] == form
         assert counter.count(written) < 0.8 * counter.count(dumps(body).decode())
         assert read_text(written) == body
+
+
+def test_rows_in_different_detail_are_one_table_with_empty_cells() -> None:
+    rows = [{"id": 1, "name": "Ada", "tags": ["a", "b"], "text": "Long"}, {"id": 2, "name": ""}, {"id": 3, "text": "x"}]
+    written = cheapest_text({"results": rows}, Vocabulary())
+    assert written.splitlines()[2:] == ["id,name,tags,text", '1,Ada,"[""a"",""b""]",Long', '2,"""""",,', "3,,,x"]
+    assert dumps(read_text(written)) == dumps({"results": rows})
+    shuffled = [{"a": 1, "b": 2}, {"b": 1, "a": 2}]
+    assert dumps(read_text(cheapest_text(shuffled))) == dumps(shuffled)
 
 
 @pytest.mark.parametrize("value", [1.0, -0.0, 1e22, 2**70, "x" * 131_073, '"' * 131_072, "é" * 131_073])

@@ -40,6 +40,15 @@ def rows(draw: st.DrawFn, most: int = 40) -> list[dict[str, Any]]:
     return [{**few[number % len(few)], "id": f"row-{number}"} for number in range(count)]
 
 
+@st.composite
+def anonymous_rows(draw: st.DrawFn, most: int = 40) -> list[Any]:
+    """Records that nothing identifies, and items that are no records."""
+    few = draw(
+        st.lists(values | st.fixed_dictionaries({"score": st.floats(0, 1), "note": long_text}), min_size=1, max_size=4)
+    )
+    return [few[number % len(few)] for number in range(draw(st.integers(1, most)))]
+
+
 datas = (
     rows()
     | values

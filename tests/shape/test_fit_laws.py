@@ -13,7 +13,7 @@ from aerogram.dialects import dialect
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Reply
 from aerogram.shape.fit import fit
-from aerogram.shape.modes import MODES, in_mode
+from aerogram.shape.modes import MODES, RecordType, in_mode
 from aerogram.tokens import Bytes, Characters, Vocabulary
 from aerogram.wire.channels import POLICIES, Sizer
 
@@ -71,23 +71,40 @@ def test_items_are_a_ranked_beginning_and_the_best_are_the_richest(data: list[di
         assert whole == sorted(whole, reverse=True)
 
 
-@settings(max_examples=80, deadline=None)
-@given(strategies.rows(60), st.integers(SMALLEST, 6_000))
-def test_no_fixed_mode_that_fits_delivers_more_items(data: list[dict[str, Any]], budget: int) -> None:
-    """A fixed mode, too, has to say that it left something out and where it is."""
-    sizer = Sizer()
-    fitted = fit(Reply.ok(data), budget, measure=sizer)
-    assert fitted.reply.problem is None
-    for mode in MODES:
-        fixed = fitted.reply.replace(data=[in_mode(row, mode) for row in data])
-        if sizer(fixed) <= budget:
-            assert len(fitted.reply.data) == len(data)
+KINDS = [
+    None,
+    RecordType(["id"], ["id", "title"], ["id", "title", "score"]),
+    RecordType(["title", "id"], ["id"], ["text"]),
+]
 
 
-@settings(max_examples=80, deadline=None)
-@given(strategies.rows(60), st.integers(SMALLEST, 6_000))
-def test_less_than_a_tenth_of_the_budget_is_left_when_there_was_more(data: list[dict[str, Any]], budget: int) -> None:
-    sizer = Sizer()
+@settings(max_examples=150, deadline=None)
+@given(
+    st.data(),
+    strategies.rows(60) | strategies.anonymous_rows(60),
+    st.builds(Sizer, st.sampled_from([*DIALECTS, "bare"]), st.sampled_from(POLICIES), st.sampled_from(COUNTERS)),
+    st.sampled_from(KINDS),
+)
+def test_no_fixed_mode_that_fits_delivers_more_items(
+    draw: st.DataObject, data: list[dict[str, Any]], sizer: Sizer, kind: RecordType | None
+) -> None:
+    """Not even one that says nothing about what it left out: the account makes room for items before any is dropped."""
+    modes = {mode: sizer(Reply.ok([in_mode(row, mode, kind) for row in data])) for mode in MODES}
+    least = min(modes.values())
+    budget = least + draw.draw(st.just(0) | st.integers(0, 300) | st.integers(0, 5_000))
+    fitted, leftovers = fit(Reply.ok(data), budget, measure=sizer, kind=kind, retrieve="retrieve")
+    assert sizer(fitted) <= budget
+    assert len(fitted.data) == len(data)
+    if fitted.data != data:
+        assert dict(leftovers)["data"] == Content.of_json(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(strategies.rows(60), sizers, st.integers(0, 6_000))
+def test_less_than_a_tenth_of_the_budget_is_left_when_there_was_more(
+    data: list[dict[str, Any]], sizer: Sizer, more: int
+) -> None:
+    budget = floor_of(sizer) + more
     fitted = fit(Reply.ok(data), budget, measure=sizer).reply
     assert fitted.problem is None
     if fitted.data != data:

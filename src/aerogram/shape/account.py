@@ -1,8 +1,15 @@
 """The account: what a fitted reply says about its own size, about what it lacks, and how to get that back.
 
-At roomy budgets the account is full: notices with their numbers, the first identifiers of what was dropped, the
-call that retrieves it, sizes before and after. At tight ones it is brief: the fidelity level, the hash, how many
-items are missing, and one notice that names the call.
+An account is kept in the richest manner that leaves room for the items:
+
+    full     notices with their numbers, the first identifiers of what was dropped, the call that retrieves it, sizes
+    brief    the fidelity level, the hash, and one notice that says how many items are missing and names the call
+    terse    the level and the beginning of the hash
+    word     the level
+    tacit    nothing: the reply is what a fixed mode would have sent
+
+The last three are for replies that show every item, and would have to drop some to say more: details come back by the
+identifiers that are there.
 """
 
 from __future__ import annotations
@@ -10,18 +17,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.content import Content, sha256_of
 from aerogram.reply import Action, Fidelity, Notice, Page, Reply, Telemetry
 from aerogram.shape.loss import Loss
 from aerogram.shape.modes import RecordType
 
-__all__ = ["Account", "Sizes", "without_archive"]
+__all__ = ["MANNERS", "Account", "Manner", "Sizes", "counted", "without_archive"]
+
+Manner: TypeAlias = Literal["full", "brief", "terse", "word", "tacit"]
+MANNERS: Final[tuple[Manner, ...]] = get_args(Manner)
 
 MOST_LISTED_IDS: Final = 50
 BUDGET_PER_LISTED_ID: Final = 100
 SHORT_HASH: Final = 19
+SELF_COUNTS: Final = 4
+"""How often a reply is measured until it says its own size; a number of other digits may have another size."""
 DATA: Final = "data"
 DROPPED_IDS: Final = "dropped_ids"
 ENVELOPE: Final = "envelope"
@@ -29,6 +41,7 @@ OWN_NAMES: Final = frozenset({DATA, DROPPED_IDS, ENVELOPE})
 BRIEF_CALL: Final = ": "
 HASH_AND_IDS: Final = "the hash and ids"
 NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
+_SPOKEN: Final = frozenset({"full", "brief"})
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 _BRIEF: Final = re.compile(rf"(\d+ of \d+ items left out|Shortened)({BRIEF_CALL}\S+\(hash\))?")
 
@@ -65,7 +78,7 @@ class Account:
     resume: Callable[[int], str] | None
     sizes: Sizes
     hashes: Mapping[str, str] = field(default_factory=dict)
-    brief: bool = False
+    manner: Manner = "full"
     budget: int = 0
     ids_hash: str = sha256_of(b"the hash of the dropped identifiers, until it is known")
 
@@ -79,11 +92,13 @@ class Account:
             loss = Loss() if isinstance(data, str) else self._final(loss)
         if loss.is_none and ENVELOPE not in self.hashes:
             return self.reply.replace(**changes)
+        if self.manner == "tacit":
+            return self.reply.replace(**changes)
         changes["fidelity"] = self._fidelity(loss, after)
         changes["notices"] = (*self.reply.notices, *self._notices(loss))
         if loss.dropped and self.reply.status == "ok":
             changes["status"] = "partial"
-        if self.retrieve and self.hashes and not self.brief:
+        if self.retrieve and self.hashes and self.manner == "full":
             changes["actions"] = (*self.reply.actions, self._retrieval())
         return self.reply.replace(**changes)
 
@@ -92,7 +107,7 @@ class Account:
         """A brief account counts its tokens only where the contract has asked for a count."""
         telemetry = self.reply.telemetry
         asked = telemetry is not None and telemetry.tokens_estimated is not None
-        return self.sizes.unit == "tokens" and (asked or not self.brief)
+        return self.sizes.unit == "tokens" and (asked or self.manner == "full")
 
     def _telemetry(self, after: int) -> Telemetry:
         return replace(self.reply.telemetry or Telemetry(), tokens_estimated=after, tokens_used=after)
@@ -101,15 +116,23 @@ class Account:
         """The account of this loss, on top of what the reply already lacked."""
         before = self.reply.fidelity or Fidelity("full")
         listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
-        hashes, extra = {**self._earlier_hashes, **self.hashes}, dict(before.extra or {})
+        hashes, extra = {**self._earlier_hashes, **self._told_hashes}, dict(before.extra or {})
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
-        if not self.brief:
+        if self.manner == "full":
             extra |= self.sizes.as_json(after)
-        if loss.dropped > len(listed) and not self.brief:
+        if loss.dropped > len(listed) and self.manner == "full":
             extra["dropped_count"] = loss.dropped  # a brief account has it in its notice
         level = loss.level if loss.level != "full" else before.level if before.level != "full" else "partial"
-        return Fidelity(level, (*before.dropped_ids, *listed), hashes, extra=extra)
+        return Fidelity(level, (*before.dropped_ids, *listed), hashes, before.schema_version, extra)
+
+    @property
+    def _told_hashes(self) -> Mapping[str, str]:
+        if self.manner in _SPOKEN:
+            return self.hashes
+        if self.manner == "terse":
+            return {name: digest[:SHORT_HASH] for name, digest in self.hashes.items()}
+        return {}
 
     @property
     def _earlier_hashes(self) -> dict[str, str]:
@@ -120,14 +143,14 @@ class Account:
     @property
     def _listed(self) -> int:
         """How many dropped items are named in the reply itself."""
-        return 0 if self.brief else min(MOST_LISTED_IDS, self.budget // BUDGET_PER_LISTED_ID)
+        return 0 if self.manner != "full" else min(MOST_LISTED_IDS, self.budget // BUDGET_PER_LISTED_ID)
 
     def _archives_ids(self, loss: Loss) -> bool:
-        return bool(self.hashes) and not self.brief and loss.dropped > self._listed
+        return bool(self.hashes) and self.manner == "full" and loss.dropped > self._listed
 
     def _notices(self, loss: Loss) -> tuple[Notice, ...]:
-        if self.brief:
-            return (self._brief_notice(loss),)
+        if self.manner != "full":
+            return (self._brief_notice(loss),) if self.manner == "brief" else ()
         found = []
         suggestion = self._suggestion()
         if loss.dropped:
@@ -165,6 +188,19 @@ class Account:
         if self.resume is None:
             return loss
         return replace(loss, tails=[tail for tail in loss.tails if tail[0] is not self.reply.data])
+
+
+def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
+    """A reply and its size in tokens, which it says itself where its contract asks for a count."""
+    size, telemetry = measure(reply), reply.telemetry
+    if telemetry is None or telemetry.tokens_estimated is None:
+        return reply, size
+    for _ in range(SELF_COUNTS):
+        reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))
+        said, size = size, measure(reply)
+        if said == size:
+            break
+    return reply, size
 
 
 def _shortened(loss: Loss) -> str:

@@ -16,34 +16,32 @@ are priced by their length, and the measured whole decides.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import Content
 from aerogram.errors import ValidationFailed
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Reply
-from aerogram.shape.account import DATA, DROPPED_IDS, ENVELOPE, Account, Sizes
+from aerogram.shape.account import DATA, DROPPED_IDS, ENVELOPE, MANNERS, SELF_COUNTS, Account, Manner, Sizes, counted
 from aerogram.shape.lighten import lighter, removed_between
-from aerogram.shape.loss import Loss, loss_between
-from aerogram.shape.modes import RecordType
+from aerogram.shape.loss import Loss, is_map
+from aerogram.shape.modes import MODES, RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.reduce import GOOD_FILL, Part, Reducer
+from aerogram.shape.reduce import Reducer
+from aerogram.shape.search import SLACK, Found, Search, emptied
 from aerogram.shape.text import whole_characters
 
 __all__ = ["Fitted", "Leftover", "Measure", "fit"]
 
-ROUNDS: Final = 12
 NEARLY_FULL: Final = 0.9
-NEARLY_ALL: Final = 0.25
 ROOMY: Final = 4
 """A full account may take one part in so many of the budget; beyond that it is brief."""
 SAMPLE_BYTES: Final = 4_000
 SAMPLED_ITEMS: Final = 64
 RESERVES: Final = 4
-SELF_COUNTS: Final = 4
 
 
 class Measure(Protocol):
@@ -127,46 +125,75 @@ class _Fitting:
     resume: Callable[[int], str] | None
     contents: dict[str, Content] = field(init=False, default_factory=dict)
     exact_size: int | None = field(init=False, default=None)
+    search: Search = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.search = Search(self.reply.data, self.budget, self.measure, self.reducer, self.mold)
 
     def whole(self) -> Fitted | None:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         generous = self.budget * 1.2 + 8  # pieces may cost less in the whole than alone
         if self.reducer.cost(self.reply.data, generous) > generous:
             return None
-        self.exact_size = self.measure(self.reply)
+        reply, self.exact_size = self._counted(self.reply)
         if self.exact_size > self.budget:
             return None
-        return Fitted(self._warned() if self.exact_size > NEARLY_FULL * self.budget else self.reply)
+        return Fitted(self._warned(reply) if self.exact_size > NEARLY_FULL * self.budget else reply)
 
-    def _warned(self) -> Reply[Any]:
+    def _counted(self, reply: Reply[Any]) -> tuple[Reply[Any], int]:
+        """The reply and its size, which it says itself if it was asked to."""
+        return counted(reply, self.measure) if self._sizes_are_tokens else (reply, self.measure(reply))
+
+    @property
+    def _sizes_are_tokens(self) -> bool:
+        counter = getattr(self.measure, "counter", None)
+        return counter is not None and counter.unit == "tokens"
+
+    def _warned(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with a warning, if there is room for it; a failure, or a page cut to size, needs none."""
-        is_cut_to_size = self.reply.page is not None and self.reply.page.cursor is not None
-        if is_cut_to_size or self.reply.problem is not None:
-            return self.reply
-        warned = self.reply.replace(notices=(*self.reply.notices, Notice.of("TOKEN_LIMIT_WARNING")))
-        return warned if self.measure(warned) <= self.budget else self.reply
+        is_cut_to_size = reply.page is not None and reply.page.cursor is not None
+        if is_cut_to_size or reply.problem is not None:
+            return reply
+        warned, size = self._counted(reply.replace(notices=(*reply.notices, Notice.of("TOKEN_LIMIT_WARNING"))))
+        return warned if size <= self.budget else reply
 
     def reduced(self) -> Fitted | None:
         """The richest reduced reply that fits, or None."""
         account = self._account_within_reason()
         if self.reply.data is None:
             return self._without_data(account)
-        reserve = 0
-        for _ in range(RESERVES):
-            part = self._search(account, self.budget - reserve)
-            if part is None:
-                return None
-            done, size = self._finished(account, part)
-            if size <= self.budget:
-                return Fitted(done, self._leftovers(done))
-            reserve += size - self.budget + 1
-        return None
+        done = self._done(account)
+        if (done is None or done.loss.dropped) and not self.reducer.detail_first:
+            done = self._with_every_item(account) or done
+        return done and Fitted(done.reply, self._leftovers(done))
 
     def _without_data(self, account: Account) -> Fitted | None:
         """A reply that was all envelope: with its account if there is room for one."""
         for light in (account.dress(None, Loss(), self.budget), account.reply):
             if self.measure(light) <= self.budget:
-                return Fitted(light, self._leftovers(light))
+                return Fitted(light, self._leftovers(_Done(light, Loss(), account.manner)))
+        return None
+
+    def _with_every_item(self, account: Account) -> _Done | None:
+        """Every item, with the richest account that leaves room for all of them."""
+        is_named = isinstance(self.reply.data, dict) and is_map(self.reply.data)
+        for manner in MANNERS[MANNERS.index(account.manner) + 1 :]:
+            lean = replace(account, manner=manner)
+            done = self._done(lean) if is_named or self.search.may_name_all(lean) else None
+            if done is not None and not done.loss.dropped:
+                return done
+        return self._in_a_mode(replace(account, manner="tacit"))
+
+    def _in_a_mode(self, account: Account) -> _Done | None:
+        """The whole list in the richest mode that fits, as whoever asked for that mode would get it."""
+        data = self.reply.data
+        for mode in reversed(MODES[:-1]) if isinstance(data, list) else ():
+            sample = [self.reducer.view(item, mode, self.mold.item) for item in _sample(data)]
+            if self.reducer.price(dumps(sample).decode()) * len(data) * SLACK > self.budget * len(sample):
+                continue
+            found = self.search.dressed(account, [self.reducer.view(item, mode, self.mold.item) for item in data])
+            if found.size <= self.budget:
+                return _Done(account.dress(found.value, found.loss, found.size), found.loss, account.manner)
         return None
 
     def _account_within_reason(self) -> Account:
@@ -174,103 +201,68 @@ class _Fitting:
         goes_on = self.resume is not None and isinstance(self.reply.data, str)  # then the next page has the rest
         if self.archive and self.reply.data is not None and not goes_on:
             self.contents[DATA] = Content.of_json(self.reply.data)
-        account = self._account(self.reply, brief=False)
-        if self._frame(account) * ROOMY <= self.budget:
+        account = self._account(self.reply, "full")
+        if self.search.frame(account) * ROOMY <= self.budget:
             return account
-        account = self._account(self.reply, brief=True)
+        account = self._account(self.reply, "brief")
         for light in lighter(self.reply):
-            if self._frame(account) * 2 <= self.budget:
+            if self.search.frame(account) * 2 <= self.budget:
                 break
-            account = self._account(light, brief=True)
+            account = self._account(light, "brief")
         return account
 
-    def _account(self, light: Reply[Any], *, brief: bool) -> Account:
+    def _account(self, light: Reply[Any], manner: Manner) -> Account:
         removed = removed_between(self.reply, light) if light is not self.reply else {}
         if removed and self.archive:
             self.contents[ENVELOPE] = Content.of_json(removed)
         hashes = {name: content.hash for name, content in self.contents.items()}
-        return Account(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, brief, self.budget)
+        return Account(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget)
 
     def _sizes(self) -> Sizes:
         counter = getattr(self.measure, "counter", None)
         named = {"unit": counter.unit, "counter": counter.name, "margin": counter.margin} if counter is not None else {}
         if self.exact_size is not None:
             return Sizes(self.exact_size, estimated=False, **named)
-        return Sizes(self._estimated_size(), estimated=True, **named)
+        return Sizes(self._estimated_size, estimated=True, **named)
 
+    @cached_property
     def _estimated_size(self) -> int:
         """The size of the whole, from a sample of it."""
         text = dumps(_sample(self.reply.data)).decode()[:SAMPLE_BYTES]
         rate = self.reducer.price(text) / len(text.encode())
-        return self.measure(self.reply.replace(data=_emptied(self.reply.data))) + round(rate * _bulk(self.reply.data))
+        return self.measure(self.reply.replace(data=emptied(self.reply.data))) + round(rate * _bulk(self.reply.data))
 
-    def _frame(self, account: Account) -> int:
-        """The size of everything but the data."""
-        return self.measure(account.dress(_emptied(self.reply.data), Loss(omitted=1), self.budget))
-
-    def _search(self, account: Account, target: int) -> Part | None:
-        """The richest part that fits when dressed: by ever better guesses of the room for the data."""
-        frame = self._frame(account)
-        guess = _Guess(float(target - frame))
-        best: _Found | None = None
-        for _ in range(ROUNDS):
-            found = self._try(account, guess.room)
-            if found is None:
-                break
-            fits = found.size <= target
-            if fits and (best is None or found.beats(best)):
-                best = found
-            if fits and (found.loss.is_none or (found.size >= GOOD_FILL * target and not found.dropped_few)):
-                break
-            if not guess.mend(found.size - frame, target - frame):
-                break
-        if best is None:
-            return self._smallest(account, min(guess.high, target), target)
-        return self._broader(account, best, target).part
-
-    def _try(self, account: Account, room: float) -> _Found | None:
-        part = self.reducer.reduce(self.reply.data, room, self.mold) if room >= 1 else None
-        if part is None:
-            return None
-        loss = loss_between(self.reply.data, part.value)
-        return _Found(part, loss, self.measure(account.dress(part.value, loss, self.budget)))
-
-    def _broader(self, account: Account, found: _Found, target: int) -> _Found:
-        """The same, or every item by its identifier: an account without dropped items is shorter and may make room."""
-        if not found.dropped_few or not isinstance(self.reply.data, list):
-            return found
-        every = self._try(account, self.reducer.cost_of_identifiers(self.reply.data, self.mold))
-        return every if every is not None and every.size <= target and every.beats(found) else found
-
-    def _smallest(self, account: Account, room: float, target: int) -> Part | None:
-        """When no guess fitted: halve the room until something does."""
-        while room >= 1:
-            room /= 2
-            found = self._try(account, room)
+    def _done(self, account: Account) -> _Done | None:
+        """The richest reply with this account that fits once it is finished, which may take a little more room."""
+        reserve = 0
+        for _ in range(RESERVES):
+            found = self.search.richest(account, self.budget - reserve)
             if found is None:
                 return None
-            if found.size <= target:
-                return found.part
+            done, size = self._finished(account, found)
+            if size <= self.budget:
+                return done
+            reserve += size - self.budget + 1
         return None
 
-    def _finished(self, account: Account, part: Part) -> tuple[Reply[Any], int]:
+    def _finished(self, account: Account, found: Found) -> tuple[_Done, int]:
         """The final reply, with the hash of its dropped identifiers, which says its own size; and that size."""
-        loss = loss_between(self.reply.data, part.value)
-        dropped = account.dropped_ids(loss)
+        dropped = account.dropped_ids(found.loss)
         if dropped is not None:
             self.contents[DROPPED_IDS] = dropped
             account = replace(account, ids_hash=dropped.hash)
         size = self.budget
         for _ in range(SELF_COUNTS):
-            done = account.dress(part.value, loss, size)
-            said, size = size, self.measure(done)
+            reply = account.dress(found.value, found.loss, size)
+            said, size = size, self.measure(reply)
             if said == size:
                 break
-        return done, size
+        return _Done(reply, found.loss, account.manner), size
 
-    def _leftovers(self, done: Reply[Any]) -> tuple[Leftover, ...]:
-        """What the reply names; a page that leaves the rest to the next one names nothing."""
-        named = (done.fidelity.archive_hashes or {}) if done.fidelity is not None else {}
+    def _leftovers(self, done: _Done) -> tuple[Leftover, ...]:
+        """What the reply names, or has no room to name; a page that leaves the rest to the next one names nothing."""
+        told = (done.reply.fidelity.archive_hashes or {}) if done.reply.fidelity is not None else {}
+        named = told if done.manner in ("full", "brief") else self.contents
         return tuple(Leftover(name, content) for name, content in self.contents.items() if name in named)
 
     def refusal(self) -> Fitted:
@@ -298,6 +290,14 @@ class _Fitting:
                 return budget
 
 
+class _Done(NamedTuple):
+    """A reply that is finished, what it lost, and the manner of its account."""
+
+    reply: Reply[Any]
+    loss: Loss
+    manner: Manner
+
+
 def _sample(data: Any) -> Any:
     """Items from all over a long list; other values as they are."""
     return data[:: len(data) // SAMPLED_ITEMS] if isinstance(data, list) and len(data) > SAMPLED_ITEMS else data
@@ -311,48 +311,3 @@ def _bulk(data: Any) -> float:
     if isinstance(data, dict):
         return sum(len(name) + 4 + _bulk(value) for name, value in data.items())
     return len(dumps(data))
-
-
-def _emptied(data: Any) -> Any:
-    return type(data)() if isinstance(data, (list, dict, str)) else data
-
-
-class _Found(NamedTuple):
-    """A reduced part, what it lost, and its size when dressed."""
-
-    part: Part
-    loss: Loss
-    size: int
-
-    @property
-    def dropped_few(self) -> bool:
-        """Whether items were dropped but so few that with a better guess all of them may fit."""
-        return 0 < self.loss.dropped <= NEARLY_ALL * self.loss.total
-
-    def beats(self, other: _Found) -> bool:
-        """Whether this one shows more: more items, or as many in more detail."""
-        return (-self.loss.dropped, self.size) > (-other.loss.dropped, other.size)
-
-
-@dataclass
-class _Guess:
-    """The room for the data, between what was seen to fit (`low`) and what was not (`high`)."""
-
-    room: float
-    low: float = 0.0
-    low_size: float = 0.0
-    high: float = math.inf
-    high_size: float = math.inf
-
-    def mend(self, size: float, target: float) -> bool:
-        """Learn what this room came to, and choose the next; False when there is nothing left to try."""
-        if size <= target:
-            self.low, self.low_size = self.room, size
-        else:
-            self.high, self.high_size = self.room, size
-        if self.high == math.inf:
-            self.room *= min(target / max(size, 1), 4)
-        else:
-            share = (target - self.low_size) / max(self.high_size - self.low_size, 1)
-            self.room = self.low + (self.high - self.low) * min(max(share, 0.1), 0.9)
-        return self.low + 1 <= self.room <= self.high - 1

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["ANYTHING", "Mold"]
+from aerogram.shape.modes import Mode, in_mode
+
+__all__ = ["ANYTHING", "Mold", "lawful"]
 
 _CHOICES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependentRequired"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$defs", "$schema"})
@@ -96,6 +98,29 @@ def _look_up(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | Non
     for step in reference[1:].strip("/").split("/") if reference != "#" else ():
         found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else None
+
+
+def lawful(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
+    """What a mode shows of an item, with what the schema insists on put back."""
+    if mold.is_free:
+        return shown
+    return item if mold.keeps_whole(item) else _mended(shown, item, mode, mold)
+
+
+def _mended(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
+    """What a mode shows, with required members in their smallest lawful form."""
+    if isinstance(item, dict) and isinstance(shown, dict):
+        names = [name for name in item if name in shown or name in mold.required]
+        return {
+            name: lawful(
+                shown[name] if name in shown else in_mode(item[name], mode), item[name], mode, mold.member(name)
+            )
+            for name in names
+        }
+    if isinstance(item, list) and isinstance(shown, list):
+        count = max(len(shown), mold.fewest_items)
+        return [lawful(in_mode(inner, mode), inner, mode, mold.item) for inner in item[:count]]
+    return shown
 
 
 ANYTHING: Final = Mold({}, {})

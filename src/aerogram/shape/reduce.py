@@ -12,14 +12,15 @@ Costs are those of the pieces, each counted once; the caller measures the whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from aerogram.identity import id_member
 from aerogram.jsontext import dumps
 from aerogram.shape.modes import MODES, Mode, RecordType, bare, in_mode
-from aerogram.shape.mold import ANYTHING, Mold
+from aerogram.shape.mold import ANYTHING, Mold, lawful
+from aerogram.shape.roll import Roll
 from aerogram.shape.text import clip
 
 __all__ = ["Part", "Reducer"]
@@ -46,7 +47,14 @@ class Part(NamedTuple):
     cost: float
 
 
-@dataclass
+class _Named(NamedTuple):
+    """Items that are shown by their identifiers, and what they cost together."""
+
+    shown: Sequence[Any] = ()
+    cost: float = 0.0
+
+
+@dataclass(slots=True)
 class _Row:
     """An item of a list on its way from its identifier to its full detail."""
 
@@ -67,7 +75,7 @@ class Reducer:
     # by identity, with the value itself so that the identity stays its own
     _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict, init=False)
     _seen: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict, init=False)
-    _bare: dict[int, tuple[Any, Any, float]] = field(default_factory=dict, init=False)
+    _rolls: dict[int, Roll] = field(default_factory=dict, init=False)
     _join: float = field(default=1.0, init=False)
 
     def reduce(self, value: Any, room: float, mold: Mold = ANYTHING) -> Part | None:
@@ -160,55 +168,50 @@ class Reducer:
     def _reduce_list(self, items: list[Any], room: float, mold: Mold) -> Part | None:
         brackets = self.price("[]")
         left = room - brackets
-        rows = self._whole_rows(items, left, mold) if self.detail_first else self._bare_rows(items, left, mold)
-        if len(rows) < mold.fewest_items or (items and not rows):
+        rows, named = self._rows(items, left, mold)
+        if len(rows) + len(named.shown) < mold.fewest_items or (items and not rows):
             return None
-        left -= sum(row.cost for row in rows)
+        left -= sum(row.cost for row in rows) + named.cost
         if len(rows) == len(items) and not self.detail_first:
             left = self._enrich(rows, left, mold.item)
         self._fill(rows, left, mold.item)
-        return Part([row.shown for row in rows], brackets + sum(row.cost for row in rows))
+        return Part([*(row.shown for row in rows), *named.shown], brackets + sum(row.cost for row in rows) + named.cost)
 
-    def _bare_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
-        """As many items as fit by their identifiers."""
+    def _rows(self, items: list[Any], left: float, mold: Mold) -> tuple[list[_Row], _Named]:
+        """The rows to start from, and more items that stay as they are named because others are not even that."""
+        if self.detail_first:
+            return self._whole_rows(items, left, mold), _Named()
         self._learn_to_join(items)
-        rows: list[_Row] = []
-        inner = mold.item
-        for item in items:
-            row = self._bare.get(id(item)) or self._bare_row(item, inner)
-            if row[2] > left:
-                break
-            rows.append(_Row(*row))
-            left -= row[2]
-        return rows or self._squeezed_first(items, left, mold)
+        roll = self.roll(items, mold)
+        count = roll.within(left)
+        first = count if count == len(items) else min(count, MISSES_PER_ROUND)
+        costs = [0.0, *roll.costs[:first]]
+        rows = [_Row(items[at], roll.shown[at], costs[at + 1] - costs[at]) for at in range(first)]
+        if not rows:
+            return self._squeezed_first(items, left, mold), _Named()
+        return rows, _Named(roll.shown[first:count], roll.cost(count) - roll.cost(first))
+
+    def roll(self, items: list[Any], mold: Mold = ANYTHING) -> Roll:
+        """The items of a list as they are named."""
+        known = self._rolls.get(id(items))
+        if known is None:
+            known = self._rolls[id(items)] = Roll(items, self.price, self.kind, mold.item)
+        return known
 
     def _learn_to_join(self, items: list[Any]) -> None:
         """What a separator adds, which may be less than nothing: `},{` is one token where `}` and `{` are two."""
-        if self._bare or len(items) < SAMPLED_ITEMS:
+        if self._rolls or len(items) < SAMPLED_ITEMS:
             return
         sample = [bare(item, self.kind) for item in items[:SAMPLED_ITEMS]]
         alone = sum(self.price(dumps(item).decode()) for item in sample)
         together = self.price(dumps(sample).decode()) - self.price("[]")
         self._join = max((together - alone) / (SAMPLED_ITEMS - 1), -0.5 * alone / SAMPLED_ITEMS)
 
-    def cost_of_identifiers(self, items: list[Any], mold: Mold) -> float:
-        """What a list costs that shows every item by its identifier."""
-        inner = mold.item
-        rows = (self._bare.get(id(item)) or self._bare_row(item, inner) for item in items)
-        return self.price("[]") + sum(row[2] for row in rows)
-
-    def _bare_row(self, item: Any, mold: Mold) -> tuple[Any, Any, float]:
-        """An item, how it looks by its identifier alone, and what that costs."""
-        shown = _lawful(bare(item, self.kind), item, "ids_only", mold)
-        row = (item, shown, self.price(dumps(shown).decode()) + self._join)
-        self._bare[id(item)] = row
-        return row
-
     def _whole_rows(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
         """As many items as fit in full; a first one that does not is reduced."""
         rows: list[_Row] = []
         for item in items:
-            shown = self._view(item, "full", mold.item)
+            shown = self.view(item, "full", mold.item)
             cost = self.cost(shown, left) + self._join
             if cost > left:
                 break
@@ -220,12 +223,12 @@ class Reducer:
         part = self.reduce(items[0], left - self._join, mold.item) if items else None
         return [] if part is None else [_Row(items[0], part.value, part.cost + self._join, len(MODES) - 1)]
 
-    def _view(self, item: Any, mode: Mode, mold: Mold) -> Any:
+    def view(self, item: Any, mode: Mode, mold: Mold) -> Any:
         """An item in a mode, with what its schema insists on put back."""
         seen = self._seen.get((id(item), mode))
         if seen is None:
             shown = in_mode(item, mode, self.kind)
-            seen = (item, shown if mode == "full" else _lawful(shown, item, mode, mold))
+            seen = (item, shown if mode == "full" else lawful(shown, item, mode, mold))
             self._seen[id(item), mode] = seen
         return seen[1]
 
@@ -234,7 +237,7 @@ class Reducer:
         for rank, mode in enumerate(MODES):
             misses = 0
             for row in rows:
-                shown = self._view(row.item, mode, mold)
+                shown = self.view(row.item, mode, mold)
                 if shown == row.shown:
                     row.rank = rank
                     continue
@@ -268,25 +271,3 @@ def _says_more(richer: Any, poorer: Any) -> bool:
     if isinstance(richer, dict) and isinstance(poorer, dict) and len(richer) < len(poorer):
         return False
     return len(dumps(richer)) > len(dumps(poorer))
-
-
-def _mended(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
-    """What a mode shows, with required members in their smallest lawful form."""
-    if isinstance(item, dict) and isinstance(shown, dict):
-        names = [name for name in item if name in shown or name in mold.required]
-        return {
-            name: _lawful(
-                shown[name] if name in shown else in_mode(item[name], mode), item[name], mode, mold.member(name)
-            )
-            for name in names
-        }
-    if isinstance(item, list) and isinstance(shown, list):
-        count = max(len(shown), mold.fewest_items)
-        return [_lawful(in_mode(inner, mode), inner, mode, mold.item) for inner in item[:count]]
-    return shown
-
-
-def _lawful(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
-    if mold.is_free:
-        return shown
-    return item if mold.keeps_whole(item) else _mended(shown, item, mode, mold)

@@ -1,8 +1,8 @@
 """Text encodings: a JSON body as the cheapest text that can be read back without loss.
 
-Compact JSON always works. A list of flat, uniform rows is shorter as CSV, nested uniform data as TOON. The text
-then has the body without that part on its first line, on the second where the part belongs and how it is written,
-and the part itself below:
+Compact JSON always works. A list of rows is shorter as CSV, where an empty cell is a member that the row lacks;
+nested uniform data is shorter as TOON. The text then has the body without that part on its first line, on the second
+where the part belongs and how it is written, and the part itself below:
 
     {"success":true,"data":{},"error":null,"meta":{"version":"response-v2"}}
     /data/results as CSV:
@@ -26,6 +26,8 @@ __all__ = ["cheapest_text", "read_text"]
 
 PAYLOADS: Final = ("data", "results")
 FEWEST_ROWS: Final = 2
+MOST_HOLES: Final = 2_000
+"""Rows whose shapes times their columns are more than this are no table."""
 LONGEST_CELL: Final = 131_072
 """What readers of CSV take, unless they are told otherwise."""
 _PART: Final = re.compile(r"((?:/[^/\s]*)*) as (CSV|TOON):")
@@ -93,13 +95,31 @@ def _tables(body: Any) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
 
 
 def _is_table(rows: Any) -> bool:
-    """Whether rows are records with the same columns in the same order, and no nesting."""
-    if not isinstance(rows, list) or len(rows) < FEWEST_ROWS or not isinstance(rows[0], dict) or not rows[0]:
+    """Whether rows are records with the same columns in the same order, some of which a row may lack."""
+    if not isinstance(rows, list) or len(rows) < FEWEST_ROWS or not all(isinstance(row, dict) and row for row in rows):
         return False
-    columns = list(rows[0])
-    return all(isinstance(row, dict) and list(row) == columns for row in rows) and not any(
-        isinstance(value, (dict, list)) for row in rows for value in row.values()
-    )
+    shapes = _shapes(rows)
+    if len(shapes) * len({name for shape in shapes for name in shape}) > MOST_HOLES:
+        return False
+    columns = _columns(shapes)
+    return all(shape == tuple(name for name in columns if name in shape) for shape in shapes)
+
+
+def _shapes(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """The different sets of members that rows have, in their order; the largest first."""
+    return sorted(dict.fromkeys(map(tuple, rows)), key=len, reverse=True)
+
+
+def _columns(shapes: list[tuple[str, ...]]) -> list[str]:
+    """The members of all shapes, each behind the one that it follows in its own."""
+    columns: list[str] = []
+    for shape in shapes:
+        at = 0
+        for name in shape:
+            if name not in columns:
+                columns.insert(at, name)
+            at = columns.index(name) + 1
+    return columns
 
 
 def _without_part(body: Any, path: Path) -> Any:
@@ -118,10 +138,10 @@ def _with_part(body: Any, path: Path, part: Any) -> Any:
 
 
 def _write_csv(rows: list[dict[str, Any]]) -> str | None:
-    columns = list(rows[0])
+    columns = _columns(_shapes(rows))
     if any(not _PLAIN_CELL.fullmatch(name) for name in columns):
         return None
-    lines = [columns, *([_cell(value) for value in row.values()] for row in rows)]
+    lines = [columns, *([_cell(row[name]) if name in row else "" for name in columns] for row in rows)]
     if any(len(cell) > LONGEST_CELL for line in lines for cell in line):
         return None
     out = io.StringIO()
@@ -140,7 +160,7 @@ def _read_csv(text: str) -> list[dict[str, Any]]:
     rows = list(csv.reader(io.StringIO(text)))
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise ContractError("the rows of the table differ in length")
-    return [dict(zip(rows[0], map(_value, row), strict=True)) for row in rows[1:]]
+    return [{name: _value(cell) for name, cell in zip(rows[0], row, strict=True) if cell} for row in rows[1:]]
 
 
 def _value(cell: str) -> Any:

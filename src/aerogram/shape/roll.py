@@ -1,0 +1,61 @@
+"""The roll: the items of a list by their identifiers alone, called in order and only as far as there is room.
+
+Items are priced a few at a time, as they will stand side by side; so each is counted once, and what a separator adds,
+which may be less than nothing (`},{` is one token where `}` and `{` are two), is in the price.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aerogram.jsontext import dumps
+from aerogram.shape.modes import RecordType, bare
+from aerogram.shape.mold import Mold, lawful
+
+__all__ = ["Roll"]
+
+MOST_AT_ONCE: Final = 16
+
+
+@dataclass
+class Roll:
+    """The first items of a list as they are named, and what so many of them cost together."""
+
+    items: list[Any]
+    price: Callable[[str], float]
+    kind: RecordType | None
+    mold: Mold
+    shown: list[Any] = field(default_factory=list, init=False)
+    costs: list[float] = field(default_factory=list, init=False)
+
+    def within(self, room: float) -> int:
+        """How many items fit."""
+        self._call(room)
+        return bisect_right(self.costs, room)
+
+    def total(self, room: float) -> float:
+        """What all items cost; infinity as soon as it is clear that they exceed the room."""
+        self._call(room)
+        return math.inf if len(self.costs) < len(self.items) else self.cost(len(self.items))
+
+    def cost(self, count: int) -> float:
+        """What the first items cost."""
+        return self.costs[count - 1] if count else 0.0
+
+    def _call(self, room: float) -> None:
+        """Name and price more items, until all are there or one of them does not fit."""
+        at, spent, step = len(self.costs), self.cost(len(self.costs)), 1
+        while at < len(self.items) and spent <= room:
+            named = [self._named(item) for item in self.items[at : at + step]]
+            share = self.price(dumps(named).decode()[1:-1] + ",") / len(named)
+            self.shown += named
+            self.costs += [spent + share * count for count in range(1, len(named) + 1)]
+            at, spent, step = len(self.costs), self.costs[-1], min(step * 2, MOST_AT_ONCE)
+
+    def _named(self, item: Any) -> Any:
+        named = bare(item, self.kind)
+        return named if self.mold.is_free else lawful(named, item, "ids_only", self.mold)
