@@ -9,16 +9,23 @@ the contract, the archive and the limits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.knowledge.results import KINDS
 from aerogram.limits import Limits
+from aerogram.page.host import Host
+from aerogram.server.drain import Draining
+from aerogram.server.gate import needs_keys
 from aerogram.server.guard import mcp_principal, principal_of, protect
+from aerogram.server.health import Health
+from aerogram.server.host import server_host
 from aerogram.server.keys import Keys
+from aerogram.server.keys_at_hand import KeysAtHand
 from aerogram.server.library import Library
 from aerogram.server.settings import Settings
+from aerogram.server.shared import CACHED, Shared
 from aerogram.telemetry import Observer
 from aerogram.wire.exchange import App, Receive, Send
 from aerogram.wire.request import Scope
@@ -28,31 +35,53 @@ __all__ = ["MCP_PATH", "build_app", "build_contract"]
 MCP_PATH: Final = "/mcp"
 
 
-def build_contract(library: Library, settings: Settings, keys: Keys) -> Contract:
-    """What the server promises about its replies, by its settings; what it leaves out is kept beside the index."""
+def build_contract(library: Library, settings: Settings, keys: Keys, shared: Shared | None = None) -> Contract:
+    """What the server promises about its replies, by its settings, and over what it shares with other servers."""
+    shared = shared or Shared(settings)
     return Contract(
         dialect=settings.dialect,
         budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
-        archive=Archive.at(library.folder / "archive"),
+        archive=shared.archive,
         cursors=library.cursors,
         kinds=KINDS,
-        limits=_limits(settings, keys),
+        limits=_limits(settings, keys, shared),
+        cache=shared.cache,
+        cached=CACHED,
         observer=Observer(),
     )
 
 
-def build_app(library: Library, contract: Contract, settings: Settings, keys: Keys) -> App:
+def build_app(
+    library: Library, contract: Contract, settings: Settings, keys: Keys, shared: Shared | None = None
+) -> App:
     """The whole application, guarded."""
     from aerogram.server.routes import build_routes
     from aerogram.server.tools import build_tools
 
-    tools = build_tools(library, contract, principal=mcp_principal)
+    shared = shared or Shared(settings)
+    page = server_host(
+        library,
+        contract,
+        who=principal_of,
+        needs_key=needs_keys(settings),
+        has_ended=lambda: shared.drain.has_begun,
+    )
+    tools = build_tools(library, _watched(contract, page, "mcp"), principal=mcp_principal)
     # each request stands for itself, so that any of several servers can answer it
     mcp = tools.http_app(path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False)
-    routes = build_routes(library, contract, principal=principal_of, lifespan=mcp.lifespan)
+    health = Health(library, contract.archive, shared, folder=settings.folder)
+    told = _watched(contract, page, "http")
+    routes = build_routes(library, told, principal=principal_of, health=health, page=page, lifespan=mcp.lifespan)
     for part in (mcp, routes):
         protect(part, settings, keys)
-    return _Fork(mcp, routes)
+    return Draining(KeysAtHand(_Fork(mcp, routes), keys), shared.drain)
+
+
+def _watched(contract: Contract, page: Host, via: str) -> Contract:
+    """The contract whose replies the page can watch."""
+    if contract.observer is None or page.feed is None:
+        return contract
+    return replace(contract, observer=contract.observer.told_to(page.feed.heard(via)))
 
 
 class _Fork:
@@ -67,7 +96,7 @@ class _Fork:
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
 
 
-def _limits(settings: Settings, keys: Keys) -> Limits:
+def _limits(settings: Settings, keys: Keys, shared: Shared) -> Limits:
     """The limits of each caller: those of its key, or else those of the settings."""
     usual = settings.plan
-    return Limits.in_memory(lambda caller: (keys.plan_of(caller) if caller else None) or usual)
+    return shared.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual)

@@ -25,12 +25,14 @@ from aerogram.contract import Call, Contract
 from aerogram.cursor import _decode
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
+from aerogram.page.host import Host
+from aerogram.page.routes import page_routes
 from aerogram.reply import Action, Page, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.server.examples import illustrate
 from aerogram.server.health import Health
-from aerogram.server.home import home_page
 from aerogram.server.library import Library
+from aerogram.server.reference import reference_page
 from aerogram.server.table import CSV, search_table
 from aerogram.shape.modes import Mode
 from aerogram.wire.exchange import EXCHANGE, Exchange
@@ -47,7 +49,9 @@ Detail = Annotated[Mode, Query(description="How much of each record to show")]
 Fields = Annotated[str | None, Query(description="Only these fields, separated by commas", max_length=1_000)]
 Cursor = Annotated[str | None, Query(description="Where to go on, as the last page said")]
 Several = Annotated[list[str] | None, Query(max_length=50)]
-Day = Annotated[str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10)]
+Day = Annotated[
+    str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10, json_schema_extra={"format": "date"})
+]
 PageSize = Annotated[int, Query(ge=1, le=50, description="Records on a page")]
 MaxTokens = Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The largest reply, in tokens")]
 
@@ -61,19 +65,30 @@ class DigestRequest(BaseModel):
     query: str = Field(min_length=1, max_length=500, examples=["How long is a token valid?"])
 
 
-def build_routes(library: Library, contract: Contract, *, principal: Principal, lifespan: Any = None) -> FastAPI:
+def build_routes(
+    library: Library,
+    contract: Contract,
+    *,
+    principal: Principal,
+    health: Health | None = None,
+    page: Host | None = None,
+    lifespan: Any = None,
+) -> FastAPI:
     """The HTTP application over the library; every answer keeps the contract."""
     app = FastAPI(
         title="Aerogram",
         version=version("aerogram"),
         summary="Search, read and digest a folder of documents.",
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
     )
     # over HTTP the rest of a reply is fetched from an address, not by a tool
     held = replace(contract, dialect="standard-v2", channels="text", retrieve=None)
-    app.include_router(_Desk(library, held, principal).router())
-    app.add_api_route("/", home_page(library), include_in_schema=False, response_class=HTMLResponse)
+    app.include_router(_Desk(library, held, principal, health or Health(library, held.archive)).router())
+    if page is not None:
+        app.router.routes.extend(page_routes(page))
+    app.add_api_route("/docs", reference_page(app), include_in_schema=False, response_class=HTMLResponse)
     install(app, held, VERSIONS, principal=principal)
     illustrate(app)
     return app
@@ -82,11 +97,11 @@ def build_routes(library: Library, contract: Contract, *, principal: Principal, 
 class _Desk:
     """Where callers ask the library."""
 
-    def __init__(self, library: Library, contract: Contract, principal: Principal) -> None:
+    def __init__(self, library: Library, contract: Contract, principal: Principal, health: Health) -> None:
         self._library = library
         self._contract = contract
         self._principal = principal
-        self._health = Health(library, contract.archive)
+        self._health = health
 
     def router(self) -> APIRouter:
         """The routes; each is named as the tool that does the same."""
@@ -229,7 +244,7 @@ class _Desk:
 
         @shapes(reply=from_health)
         async def deep_health() -> dict[str, Any]:
-            """Whether store, embedder, archive and disk work: each is used once."""
+            """Whether store, embedder, archive, Redis and disk work: each is used once."""
             return await self._health.deep()
 
         return deep_health
