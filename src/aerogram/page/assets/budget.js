@@ -103,10 +103,10 @@ export class Budget {
         figure(t("budget.whole"), before.size, "whole"), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
         figure(t("budget.sent"), after.size, "sent"),
         saved > 0.005 ? el("span", { class: "chip blue saved" }, t("budget.saved", { share: percent(saved) })) : null,
-        levelChip(after, refused)),
-      bar,
-      el("p", { class: "account" }, account(before, after, refused), " ",
-        el("span", { class: "quiet small" }, t("budget.counter", { name: budget.counter }))));
+        levelChip(after, refused),
+        el("p", { class: "account" }, account(before, after, refused), " ",
+          el("span", { class: "quiet small" }, t("budget.counter", { name: budget.counter })))),
+      bar);
     announce(t("budget.said", { before: count(before.size), after: count(after.size), dropped: count(after.dropped ?? 0) }));
   }
 
@@ -127,6 +127,7 @@ export class Budget {
 
   _price(name, label, size, isChosen, choose, about) {
     const node = button("", () => { choose(); this._changed(); }, { class: "price", "aria-pressed": isChosen, data: { name } });
+    if (this._context.modes.includes(name)) node.append(el("span", { class: `dot line-${name}`, "aria-hidden": "true" }));
     node.append(el("span", {}, label), el("span", { class: "number" }, size === null ? "–" : count(size)));
     return explain(node, about);
   }

@@ -65,9 +65,9 @@ function legend(lines) {
 function table(lines) {
   const budgets = [...new Set(lines.flatMap((line) => line.points.map(([budget]) => budget)))].sort((a, b) => a - b);
   const cell = (line, budget) => line.points.find(([at]) => at === budget)?.[1];
-  return el("table", { class: "unseen" },
+  return el("div", { class: "unseen" }, el("table", {},
     el("caption", {}, t("chart.label")),
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, t("chart.budget")), lines.map((line) => el("th", { scope: "col" }, line.label)))),
     el("tbody", {}, budgets.map((budget) => el("tr", {}, el("th", { scope: "row" }, count(budget)),
-      lines.map((line) => el("td", {}, cell(line, budget) === undefined ? "–" : count(cell(line, budget))))))));
+      lines.map((line) => el("td", {}, cell(line, budget) === undefined ? "–" : count(cell(line, budget)))))))));
 }

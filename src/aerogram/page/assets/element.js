@@ -40,9 +40,10 @@ function furnish(node, { on = {}, data = {}, ...attributes }, children) {
 }
 
 function describe(node, name, value) {
-  if (value === null || value === undefined || value === false) return;
+  if (value === null || value === undefined) return;
+  if (value === false && !name.startsWith("aria-")) return;
   if (name === "value" || name === "checked" || name === "selected") node[name] = value;
-  else node.setAttribute(name, value === true ? "" : String(value));
+  else node.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
 }
 
 function nodesOf(children) {

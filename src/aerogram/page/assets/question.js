@@ -40,7 +40,7 @@ export class Question {
     });
     const submit = (event) => { event.preventDefault(); this._now(); };
     return el("form", { class: "question", role: "search", "aria-label": t("view.search"), on: { submit } },
-      el("label", { for: "question" }, t("search.ask")),
+      el("label", { for: "question", class: "unseen" }, t("search.ask")),
       el("div", { class: "question-row" }, this._input, el("button", { class: "primary" }, t("search.go"))),
       this._filters());
   }

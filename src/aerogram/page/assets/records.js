@@ -49,12 +49,10 @@ function titleOf(row) {
 function scoreOf(row) {
   const value = row.hybrid_score;
   if (typeof value !== "number") return null;
-  const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");
   const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
   gauge.firstChild.style.setProperty("width", `${100 * Math.max(0, Math.min(1, value))}%`);
   return el("div", { class: "score" },
-    el("span", { class: "number" }, el("span", { class: "unseen" }, `${t("record.score")} `), score(value)), gauge,
-    parts.length ? el("span", { class: "small quiet number" }, parts.map((name) => `${t(`record.${name}`)} ${score(row[name])}`).join(" · ")) : null);
+    el("span", { class: "number" }, el("span", { class: "unseen" }, `${t("record.score")} `), score(value)), gauge);
 }
 
 function words(text, terms) {
@@ -75,6 +73,8 @@ function facts(row) {
   if (row.total_chunks) said.push(t("record.place", { n: count((row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
   if (row.chunk_token_count) said.push(t("budget.tokens", { n: count(row.chunk_token_count) }));
   if (row.ranking?.explanation) said.push(row.ranking.explanation);
+  const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");
+  if (parts.length) said.push(parts.map((name) => `${t(`record.${name}`)} ${score(row[name])}`).join(", "));
   said.push(t("record.chunk", { id: row.chunk_id }));
   return el("p", { class: "facts small quiet" }, said.map((fact) => el("span", {}, fact)));
 }

@@ -45,7 +45,7 @@ function branch(name, value, pointer, depth, about, known) {
   const size = Object.keys(value).length;
   const inside = el("div", { class: "inside" });
   const twist = button("", () => turn(twist.getAttribute("aria-expanded") !== "true"), { class: "twist" });
-  const shut = el("span", { class: "shut" }, isList ? `[${count(size)}]` : `{${count(size)}}`);
+  const shut = el("span", { class: "shut" }, `… ${count(size)} …`);
   const turn = (isOpen) => {
     twist.setAttribute("aria-expanded", isOpen);
     twist.setAttribute("aria-label", t(isOpen ? "tree.close" : "tree.open", { name: name?.textContent ?? "JSON" }));

@@ -67,11 +67,10 @@ class VendorsView {
     const named = idsIn(shown.data);
     fill(this._outcome,
       el("div", { class: "columns vendor-columns" },
-        el("section", { class: "card", "aria-labelledby": "graph-title" },
+        el("div", { class: "stack" }, el("section", { class: "card", "aria-labelledby": "graph-title" },
           el("div", { class: "row between" }, el("h2", { id: "graph-title", dir: "auto" }, whole.data.vendor_name), el("span", { class: "chip number" }, t("vendors.counts", { nodes: count(entities.length), edges: count(relationships.length) }))),
-          el("p", { class: "small quiet" }, t("graph.how")), this._graph.drawing, typeLegend(entities)),
-        el("div", { class: "aside stack" }, el("section", { class: "card", "aria-label": t("vendors.entity"), "aria-live": "polite" }, this._about), this._record(shown, named))),
-      this._list());
+          el("p", { class: "small quiet" }, t("graph.how")), this._graph.drawing, typeLegend(entities)), this._list(), this._record(shown, named)),
+        el("section", { class: "card aside", "aria-label": t("vendors.entity"), "aria-live": "polite" }, this._about)));
     this._graph.dim((id) => !named.size || named.has(id));
     const own = entities.find(({ name }) => name === whole.data.vendor_name) ?? entities[0];
     if (own) this._graph.goTo(own.id, { isFocused: false });

@@ -1,0 +1,157 @@
+"""A real Chromium and a real server for the page: the sample documents, and beside them some that mean harm."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+
+from serving import SAMPLES, Served, serving
+
+CACHE = Path(__file__).parents[3] / ".cache" / "axe"
+AXE = "axe-core", "4.14.0"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+HOSTILE = """# Parlour tricks
+
+The parlour trick is <script>window.harmed = "script"</script> and
+<img src=x onerror="window.harmed = 'image'"> and <svg onload="window.harmed = 'svg'"><script>window.harmed = 1</script></svg>
+and <a href="javascript:window.harmed = 'link'">a parlour link</a> and <iframe srcdoc="<script>parent.harmed = 2</script>">
+and <style>body { display: none }</style> {{constructor.constructor('window.harmed = 3')()}} "onmouseover="window.harmed=4
+"""
+SCRIPTS = """# Scripts of the parlour
+
+The Hebrew parlour: שלום עולם (123) שלום. The Arabic parlour: مرحبا بالعالم.
+The combining parlour: Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢ L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́, é as e\u0301, नमस्ते, 👩‍👩‍👧‍👦.
+"""
+
+
+@dataclass
+class Watched:
+    """What a page did that it should not have done."""
+
+    errors: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where Chromium is."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    return program
+
+
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The samples, and documents full of markup, script, and writing from right to left."""
+    folder = tmp_path_factory.mktemp("documents")
+    shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
+    (folder / "hostile").mkdir()
+    (folder / "hostile" / "tricks.md").write_text(HOSTILE, encoding="utf-8")
+    (folder / "hostile" / "scripts.md").write_text(SCRIPTS, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(chromium: str, documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests of a worker."""
+    with serving(tmp_path_factory.mktemp("served") / "index", documents=documents) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser(chromium: str) -> AsyncIterator:
+    """One browser for all tests of a worker."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield launched
+        await launched.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(browser) -> AsyncIterator:
+    """Opens pages; in the end none has thrown, run into its own policy, or called another host."""
+    opened = []
+
+    async def opening(address: str, *, is_innocent: bool = True, **options):
+        context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", **options})
+        page = await context.new_page()
+        watched = _watch(page)
+        opened.append((context, watched if is_innocent else Watched()))
+        page.set_default_timeout(20_000)
+        await page.goto(address)
+        return page
+
+    yield opening
+    for context, _ in opened:
+        await context.close()
+    for _, watched in opened:
+        assert watched == Watched()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(open_page, served: Served):
+    """The first view, ready."""
+    opened = await open_page(f"{served.address}/")
+    await opened.locator(".record").first.wait_for()
+    return opened
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core, fetched once."""
+    npm = Path(sys.executable).with_name("npm")
+    program = str(npm) if npm.exists() else shutil.which("npm")
+    if program is None:
+        pytest.skip("npm is not installed")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    script = CACHE / "node_modules" / AXE[0] / "axe.min.js"
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not script.exists():
+            fetch = [program, "install", "--no-save", "--no-package-lock", "--prefix", str(CACHE), "@".join(AXE)]
+            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
+            if fetched.returncode:
+                pytest.skip(f"axe-core cannot be fetched: {fetched.stderr.strip()[-200:]}")
+    return script.read_text(encoding="utf-8")
+
+
+def _watch(page) -> Watched:
+    """Note everything that must not happen on a page."""
+    watched = Watched()
+
+    def heard(message) -> None:
+        # a request that finds no server, or that is refused, is what some tests are about
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            watched.errors.append(message.text)
+
+    def requested(request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.hostname not in ("127.0.0.1", "localhost"):
+            watched.foreign.append(request.url)
+
+    page.on("console", heard)
+    page.on("pageerror", lambda error: watched.errors.append(str(error)))
+    page.on("request", requested)
+    return watched

@@ -1,0 +1,58 @@
+"""Digest: evidence where it stands, verified; a pasted digest is checked."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ADDRESS = "#/digest?file=security/jwt-guide.md&q=How+long+do+access+tokens+live"
+
+
+async def opened(open_page, served):
+    page = await open_page(f"{served.address}/{ADDRESS}")
+    await page.locator(".document mark").first.wait_for()
+    return page
+
+
+async def test_every_quotation_is_highlighted_in_the_document(open_page, served):
+    page = await opened(open_page, served)
+    quotations = await page.locator(".evidence blockquote").all_inner_texts()
+    assert quotations
+    for at, quotation in enumerate(quotations):
+        place = await page.locator(f"#evidence-{at}").inner_text()
+        assert re.sub(r"\s", "", quotation) == re.sub(r"\s", "", place.removeprefix(str(at + 1)))
+
+
+async def test_the_verification_is_shown_and_the_document_hashed_here(open_page, served):
+    page = await opened(open_page, served)
+    proof = page.locator(".digest-columns .proof.good")
+    assert "Verified" in await proof.inner_text()
+    codes = await proof.locator("code").all_inner_texts()
+    assert len(codes) == 2 and codes[0] == codes[1]
+
+
+async def test_a_quotation_leads_to_its_place(open_page, served):
+    page = await opened(open_page, served)
+    await page.get_by_role("button", name="Show quotation 1 in the document").click()
+    assert await page.evaluate("document.activeElement.id") == "evidence-0"
+
+
+async def test_a_digest_that_is_pasted_is_checked(open_page, served):
+    page = await opened(open_page, served)
+    await page.locator("#digest-check").click()
+    await page.locator("#check-title ~ .outcome .proof.good").wait_for()
+
+
+async def test_one_changed_letter_is_found(open_page, served):
+    page = await opened(open_page, served)
+    await page.locator("#digest-tamper").click()
+    await page.locator("#check-title ~ .outcome .proof.bad").wait_for()
+    assert await page.locator(".mismatch code").count() >= 1
+
+
+async def test_something_that_is_no_digest_is_refused_in_words(open_page, served):
+    page = await opened(open_page, served)
+    await page.locator("#digest-paste").fill("this is no digest")
+    await page.locator("#digest-check").click()
+    await page.locator("#check-title ~ .outcome .failure").wait_for()

@@ -1,0 +1,69 @@
+"""Inspect: any reply that is pasted or opened, however large."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+REPLY = {
+    "success": True,
+    "data": {"tasks": [{"task_id": f"task-{n:03}", "notes": "Read, think, write. " * 40} for n in range(30)]},
+    "error": None,
+    "meta": {"version": "response-v2"},
+}
+
+
+async def opened(open_page, served):
+    page = await open_page(f"{served.address}/#/inspect")
+    await page.locator("#paste").wait_for()
+    return page
+
+
+async def inspect(page, text):
+    await page.locator("#paste").fill(text)
+    await page.locator("#inspect-now").click()
+
+
+async def test_a_pasted_reply_is_recognised_and_fitted(open_page, served):
+    page = await opened(open_page, served)
+    await inspect(page, json.dumps(REPLY))
+    await page.locator(".chip", has_text="response-v2").first.wait_for()
+    await page.locator(".figure-sent .big").wait_for()
+    await page.locator(".piece .bring").first.click()
+    await page.locator(".piece .proof.good").first.wait_for()
+
+
+async def test_it_goes_on_to_every_dialect(open_page, served):
+    page = await opened(open_page, served)
+    await inspect(page, json.dumps(REPLY))
+    await page.get_by_role("link", name="In every dialect").click()
+    await page.locator(".sheet").nth(5).wait_for()
+
+
+async def test_what_is_not_json_says_where(open_page, served):
+    page = await opened(open_page, served)
+    await inspect(page, '{"success": tru')
+    await page.locator(".failure code", has_text="INVALID_FORMAT").wait_for()
+
+
+async def test_a_broken_contract_is_named(open_page, served):
+    page = await opened(open_page, served)
+    await page.locator("#paste").fill(json.dumps({"status": "okay", "results": [], "meta": {"request_id": "r", "api_version": "v2"}}))
+    await page.locator("#inspect-check").click()
+    await page.locator(".outcome .proof").wait_for()
+    assert await page.locator(".faults code").count() >= 1
+
+
+async def test_ten_megabytes_leave_the_page_responsive(open_page, served, tmp_path):
+    """It is opened from a file, fitted, and the page still answers the keyboard."""
+    rows = [{"id": f"row-{n:06}", "text": f"Row {n} says the same again. " * 35} for n in range(10_000)]
+    large = tmp_path / "large.json"
+    large.write_text(json.dumps({"success": True, "data": {"rows": rows}, "error": None, "meta": {"version": "response-v2"}}))
+    assert large.stat().st_size > 9_500_000
+    page = await opened(open_page, served)
+    await page.locator("#file").set_input_files(large)
+    await page.locator(".figure-sent .big").wait_for(timeout=60_000)
+    assert await page.evaluate("document.querySelectorAll('*').length") < 20_000
+    await page.locator("#paste").fill("still here")
+    assert await page.locator("#paste").input_value() == "still here"

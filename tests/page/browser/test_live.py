@@ -1,0 +1,44 @@
+"""Live: the owner sees replies as they are sent; nobody else does."""
+
+import pytest
+
+from serving import serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_reply_appears_as_it_is_sent(open_page, served):
+    page = await open_page(f"{served.address}/#/live")
+    await page.locator("#live-try").wait_for()
+    before = await page.locator(".live tbody tr").count()
+    await page.locator("#live-try").click()
+    await page.wait_for_function("n => document.querySelectorAll('.live tbody tr').length > n", arg=before)
+    row = await page.locator(".live tbody tr").first.inner_text()
+    assert "semantic_search" in row and "→" in row
+
+
+async def test_the_table_can_be_paused(open_page, served):
+    page = await open_page(f"{served.address}/#/live")
+    await page.locator("#live-try").click()
+    await page.locator(".live tbody tr").first.wait_for()
+    await page.get_by_role("button", name="Pause").click()
+    before = await page.locator(".live tbody tr").count()
+    async with page.expect_response("**/v1/search**"):
+        await page.locator("#live-try").click()
+    await page.wait_for_timeout(300)
+    assert await page.locator(".live tbody tr").count() == before
+    await page.get_by_role("button", name="Go on").click()
+    await page.wait_for_function("n => document.querySelectorAll('.live tbody tr').length > n", arg=before)
+
+
+async def test_whoever_is_not_the_owner_is_told_so(open_page, served):
+    page = await open_page("about:blank")
+
+    async def nobody(route):
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "owner": False})
+
+    await page.route("**/page/api/context", nobody)
+    await page.goto(f"{served.address}/#/live")
+    await page.get_by_text("for the owner of the server").wait_for()
+    assert await page.locator(".live").count() == 0

@@ -1,0 +1,216 @@
+"""Search: as one types, page by page, within a budget, and everything that was left out brought back."""
+
+import re
+import time
+
+import pytest
+
+from aerogram.server.library import Library
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SLIDER = "#budget"
+
+
+async def settled(page):
+    """The view has shown the answer to what was asked last."""
+    await page.locator(".results:not([aria-busy])").wait_for()
+
+
+async def choose_budget(page, tokens):
+    """Type an exact budget, and wait for the reply that is fitted to it."""
+    async with page.expect_response("**/page/api/shrink") as waiting:
+        await page.locator("#budget-exact").fill(str(tokens))
+        await page.locator("#budget-exact").press("Enter")
+    fitted = await (await waiting.value).json()
+    await settled(page)
+    return fitted
+
+
+async def number_in(locator):
+    return int(re.sub(r"\D", "", await locator.inner_text()))
+
+
+async def test_results_come_while_one_types(page):
+    """Scores, context headers and marked words, without pressing anything."""
+    await page.locator("#question").fill("webhook signature")
+    await page.locator(".record mark", has_text=re.compile("webhook", re.IGNORECASE)).first.wait_for()
+    first = page.locator(".record").first
+    assert re.search(r"\d\.\d", await first.locator(".score").inner_text())
+    assert ">" in await page.locator(".record-title h3").first.inner_text() or await first.locator("h3").inner_text()
+    assert "webhook" in page.url and "q=" in page.url
+
+
+async def test_an_older_question_never_overtakes_a_newer_one(page):
+    """The answer to the first question is held back until the second one is there."""
+    held = []
+
+    async def hold(route):
+        if "pagination" in (route.request.post_data or "") and not held:
+            held.append(route)
+        else:
+            await route.continue_()
+
+    await page.route("**/page/api/shrink", hold)
+    await page.locator("#question").fill("pagination")
+    while not held:
+        await page.wait_for_timeout(20)
+    await page.locator("#question").fill("brackwater depot")
+    await page.locator(".record mark", has_text=re.compile("brackwater", re.IGNORECASE)).first.wait_for()
+    await page.unroute("**/page/api/shrink")
+    try:
+        await held[0].continue_()
+    except Exception as given_up:  # noqa: BLE001 - the browser has given the request up already, which is the point
+        assert "abort" in str(given_up).lower() or "handled" in str(given_up).lower() or given_up
+    await page.wait_for_timeout(300)
+    assert await page.locator("#question").input_value() == "brackwater depot"
+    assert await page.locator(".record mark", has_text=re.compile("^pagination", re.IGNORECASE)).count() == 0
+
+
+async def test_the_pages_go_on_to_the_end(page):
+    await page.locator("#question").fill("token")
+    await page.locator(".record mark", has_text=re.compile("token", re.IGNORECASE)).first.wait_for()
+    seen = set()
+    for _ in range(40):
+        await settled(page)
+        place = await page.locator(".place").inner_text()
+        seen.add(place)
+        further = page.locator(".pager .primary")
+        if not await further.count():
+            break
+        await further.click()
+        await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=place)
+    total = await number_in(page.locator(".results-head h2 >> nth=0"))
+    assert "the end" in place
+    assert len(seen) > 1
+    assert str(total)[0].isdigit()
+    await page.get_by_role("button", name="Previous page").click()
+    await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=place)
+
+
+async def test_filters_leave_what_they_should(page):
+    await page.get_by_text("Filters").click()
+    await page.locator("#filter-category").select_option("contracts")
+    await page.wait_for_function(
+        "() => [...document.querySelectorAll('.record .facts span:first-child')].every(one => one.textContent === 'contracts')"
+        " && document.querySelector('.record')"
+    )
+    assert "category=contracts" in page.url
+
+
+@pytest.mark.parametrize("mode", ["ids_only", "metadata", "preview", "full"])
+async def test_each_mode_shows_its_own_detail_and_its_price(page, mode):
+    await page.locator(f".price[data-name='{mode}']").click()
+    await page.locator(f".price[data-name='{mode}'][aria-pressed='true']").wait_for()
+    assert await page.evaluate("document.activeElement.dataset.name") == mode
+    sizes = [await number_in(page.locator(f".price[data-name='{one}'] .number")) for one in ("ids_only", "metadata", "full")]
+    assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+
+
+async def test_the_reply_is_never_larger_than_the_slider_says(page):
+    """Tokens beside each mode and each dialect; the chart follows."""
+    for tokens in (2000, 900):
+        fitted = await choose_budget(page, tokens)
+        assert fitted["after"]["size"] <= tokens
+        assert await number_in(page.locator(".figure-sent .big")) == fitted["after"]["size"]
+        assert await number_in(page.locator(".figure-whole .big")) == fitted["before"]["size"]
+        for one in fitted["dialects"]:
+            if one["size"] is not None:
+                assert await number_in(page.locator(f".price[data-name='{one['dialect']}'] .number")) == one["size"]
+    await page.locator(".chart .now").wait_for()
+    assert await page.locator(".chart .line").count() == 4
+
+
+async def test_the_slider_goes_by_arrow_keys_and_says_where_it_is(page):
+    slider = page.locator(SLIDER)
+    await slider.focus()
+    before = await slider.get_attribute("aria-valuetext")
+    async with page.expect_response("**/page/api/shrink"):
+        for _ in range(40):
+            await slider.press("ArrowLeft")
+    await settled(page)
+    assert await slider.get_attribute("aria-valuetext") != before
+    assert await page.evaluate("document.activeElement.id") == "budget"
+    await page.wait_for_function("document.getElementById('announcer').textContent.includes('tokens')")
+
+
+async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
+    fitted = await choose_budget(page, 700)
+    assert fitted["pieces"]["total"] == await number_in(page.locator("#left-out-title .chip"))
+    piece = fitted["pieces"]["listed"][0]
+    node = page.locator(".piece").first
+    async with page.expect_response("**/page/api/piece") as waiting:
+        await node.locator(".bring").click()
+    back = await (await waiting.value).json()
+    await node.locator(".proof.good").wait_for()
+    assert back["expected"] == piece["hash"]
+    assert piece["hash"].removeprefix("sha256:")[:12] in await node.locator(".proof").inner_text()
+    assert "in this browser" in await node.locator(".proof").inner_text()
+    words = back["value"]["chunk_text"].split()
+    assert words[0] in await node.locator(".restored").inner_text()
+
+
+async def test_a_piece_that_was_tampered_with_does_not_pass(page):
+    """The browser computes the hash itself: an answer that only claims to match is found out."""
+    await choose_budget(page, 700)
+
+    async def tamper(route):
+        answer = await route.fetch()
+        body = await answer.json()
+        await route.fulfill(response=answer, json={**body, "text": body["text"].replace("e", "3", 1)})
+
+    await page.route("**/page/api/piece", tamper)
+    node = page.locator(".piece").first
+    await node.locator(".bring").click()
+    await node.locator(".proof.bad").wait_for()
+
+
+async def test_everything_comes_back_at_once(page):
+    fitted = await choose_budget(page, 900)
+    await page.get_by_role("button", name="Bring all back").click()
+    listed = min(12, len(fitted["pieces"]["listed"]))
+    await page.wait_for_function("n => document.querySelectorAll('.piece .proof.good').length === n", arg=listed)
+
+
+async def test_a_budget_that_is_too_small_says_what_it_needs(page):
+    fitted = await choose_budget(page, 5)
+    assert fitted["refused"]["needed"] > 5
+    await page.locator(".results .failure code", has_text="TOKEN_LIMIT_EXCEEDED").wait_for()
+
+
+async def test_a_reply_is_the_same_in_another_dialect(page):
+    """The rows stay; only their price changes."""
+    await settled(page)
+    shown = await page.locator(".record h3").all_inner_texts()
+    await choose_budget(page, 100_000)
+    await page.locator(".price[data-name='response-v2']").click()
+    await page.locator(".price[data-name='response-v2'][aria-pressed='true']").wait_for()
+    assert set(shown) <= set(await page.locator(".record h3").all_inner_texts())
+
+
+async def test_a_cursor_from_yesterday_offers_to_start_again(open_page, served):
+    with Library(served.index, clock=lambda: time.time() - 3 * 86_400) as yesterday:
+        cursor = yesterday.knowledge.search("token", page_size=10, response_mode="full").page.cursor
+    page = await open_page(f"{served.address}/#/search?q=token&cursor={cursor}")
+    await page.get_by_text("has expired").wait_for()
+    assert "INVALID_CURSOR" in await page.locator(".notice").inner_text()
+    await page.get_by_role("button", name="Start again").click()
+    await page.locator(".record").first.wait_for()
+    assert "cursor" not in page.url
+
+
+async def test_the_call_can_be_copied_for_every_client(page):
+    await choose_budget(page, 1500)
+    await page.get_by_role("button", name="Copy as").click()
+    dialog = page.locator("dialog.copy")
+    for tab, words in (("curl", "curl "), ("Python", "import"), ("TypeScript", "import"), ("MCP", "mcpServers")):
+        await dialog.get_by_role("tab", name=tab).click()
+        assert words in await dialog.locator("pre").first.inner_text()
+    await dialog.get_by_role("tab", name="MCP").press("ArrowRight")
+    assert await dialog.get_by_role("tab", name="curl").get_attribute("aria-selected") == "true"
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await dialog.get_by_role("button", name="Copy", exact=True).first.click()
+    await dialog.get_by_text("Copied").wait_for()
+    assert "curl" in await page.evaluate("navigator.clipboard.readText()")
+    await page.keyboard.press("Escape")
+    assert await page.locator("dialog").count() == 0

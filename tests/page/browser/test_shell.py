@@ -1,0 +1,175 @@
+"""The frame: languages, colours, keyboard, a server that goes away, documents that mean harm, small screens."""
+
+import json
+
+import pytest
+
+from serving import serving
+from servers import find_free_port
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+VIEWS = ["search", "dialects", "digest", "vendors", "errors", "live", "inspect"]
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+
+
+async def shown(page, view):
+    """The view is there."""
+    await page.locator(f"main.view-{view} h1").wait_for()
+    await page.wait_for_load_state("networkidle") if view != "live" else None
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_each_view_has_its_own_address(open_page, served, view):
+    page = await open_page(f"{served.address}/#/{view}")
+    await shown(page, view)
+    assert await page.locator("nav [aria-current=page]").get_attribute("href") == f"#/{view}"
+    assert (await page.title()).endswith("Aerogram")
+
+
+async def test_an_address_that_leads_nowhere_leads_to_the_first_view(open_page, served):
+    page = await open_page(f"{served.address}/#/nowhere")
+    await shown(page, "search")
+
+
+async def test_the_browser_goes_back_to_the_view_before(page):
+    await page.get_by_role("link", name="Errors").click()
+    await shown(page, "errors")
+    await page.go_back()
+    await shown(page, "search")
+
+
+async def test_it_speaks_the_language_of_the_browser_and_the_one_that_is_chosen(open_page, served):
+    page = await open_page(f"{served.address}/", locale="ja-JP")
+    await page.get_by_role("heading", name="同じ答えを、必要な大きさで").wait_for()
+    assert await page.evaluate("document.documentElement.lang") == "ja"
+    await page.get_by_role("button", name="English").click()
+    await page.get_by_role("heading", name="The same answer").wait_for()
+    assert await page.evaluate("document.documentElement.lang") == "en"
+    await page.reload()
+    await page.get_by_role("heading", name="The same answer").wait_for()
+
+
+async def test_numbers_are_written_as_the_language_writes_them(page):
+    await page.locator("#budget-exact").wait_for()
+    whole = await page.locator(".figure-whole .big").inner_text()
+    assert "," in whole
+
+
+async def test_colours_follow_the_system_and_can_be_chosen(open_page, served):
+    page = await open_page(f"{served.address}/", color_scheme="dark")
+    await page.locator(".record").first.wait_for()
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = await page.evaluate(background)
+    await page.get_by_role("button", name="Colours: Auto").click()
+    light = await page.evaluate(background)
+    assert light != dark
+    await page.get_by_role("button", name="Colours: Light").click()
+    assert await page.evaluate(background) == dark
+
+
+async def test_everything_is_reached_with_the_keyboard_and_shows_its_focus(page):
+    await page.evaluate("document.activeElement.blur()")
+    reached = []
+    for _ in range(34):
+        await page.keyboard.press("Tab")
+        reached.append(
+            await page.evaluate(
+                "(() => { const at = document.activeElement; const style = getComputedStyle(at);"
+                " return [at.id || at.dataset.name || at.className || at.tagName, style.outlineStyle]; })()"
+            )
+        )
+    names = [name for name, _ in reached]
+    assert {"skip", "question", "budget", "budget-exact", "ids_only", "knowledge-1.0"} <= set(names)
+    assert all(style != "none" for name, style in reached if name not in ("BODY",))
+
+
+async def test_the_first_link_skips_to_the_content(page):
+    await page.evaluate("document.activeElement.blur()")
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    assert await page.evaluate("document.activeElement.id") == "main"
+
+
+async def test_a_server_that_stops_is_missed_and_found_again(open_page, documents, tmp_path, chromium):
+    """The question that was asked meanwhile is answered by itself."""
+    port = str(find_free_port())
+    with serving(tmp_path / "index", "--port", port, documents=documents) as first:
+        page = await open_page(f"{first.address}/#/search?q=token")
+        await page.locator(".record").first.wait_for()
+    await page.locator("#question").fill("webhook")
+    await page.locator("#banner .away").wait_for()
+    assert "does not answer" in await page.locator("#banner").inner_text()
+    with serving(tmp_path / "index", "--port", port, documents=documents):
+        await page.locator("#banner .away").wait_for(state="detached")
+        await page.locator(".record mark", has_text="ebhook").first.wait_for()
+
+
+async def test_documents_full_of_script_are_shown_as_text(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=parlour+trick&mode=full&budget=100000")
+    passage = page.locator(".passage", has_text="window.harmed").first
+    await passage.wait_for()
+    assert '<img src=x onerror="window.harmed' in await passage.inner_text()
+    for view in ("dialects?q=parlour+trick&mode=full", "digest?file=hostile/tricks.md&q=parlour"):
+        await page.goto(f"{served.address}/#/{view}")
+        await page.get_by_text("window.harmed").first.wait_for()
+    assert await page.evaluate("window.harmed") is None
+    assert await page.locator("main img, main iframe, main script, main style, main a[href^=javascript]").count() == 0
+    assert await page.locator("body").is_visible()
+
+
+async def test_the_policy_stops_script_that_would_get_in(open_page, served):
+    """Were there ever a hole in the page, the browser would not run what comes through it."""
+    page = await open_page(f"{served.address}/", is_innocent=False)
+    await page.locator(".record").first.wait_for()
+    outcome = await page.evaluate(
+        """async () => {
+            const violations = [];
+            document.addEventListener("securitypolicyviolation", (event) => violations.push(event.effectiveDirective));
+            const tries = [];
+            try { document.body.innerHTML += "<img src=x onerror='window.harmed = 1'>"; } catch (error) { tries.push(error.name); }
+            const image = document.createElement("img"); image.src = "http://elsewhere.invalid/x.png"; document.body.append(image);
+            await fetch("http://elsewhere.invalid/").catch((error) => tries.push("fetch"));
+            const button = document.createElement("button"); button.setAttribute("onclick", "window.harmed = 2");
+            document.body.append(button); button.click();
+            await new Promise((done) => setTimeout(done, 100));
+            return { violations, tries, harmed: window.harmed ?? null };
+        }"""
+    )
+    assert outcome["harmed"] is None
+    assert {"img-src", "connect-src", "script-src-attr"} <= set(outcome["violations"])
+    assert "TypeError" in outcome["tries"] and "fetch" in outcome["tries"]
+
+
+async def test_writing_from_right_to_left_and_combining_signs_stay_whole(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=hebrew+parlour&budget=100000")
+    passage = page.locator(".passage", has_text="שלום").first
+    await passage.wait_for()
+    text = await passage.inner_text()
+    assert "שלום עולם (123) שלום" in text and "مرحبا بالعالم" in text and "👩‍👩‍👧‍👦" in text and "नमस्ते" in text
+    assert await passage.get_attribute("dir") == "auto"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_a_phone_shows_it_without_scrolling_sideways(open_page, served, view):
+    page = await open_page(f"{served.address}/#/{view}", **PHONE)
+    await shown(page, view)
+    width = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert width[0] <= width[1], width
+
+
+async def test_every_text_is_there_in_both_languages(page):
+    """The same keys, the same placeholders, and no text that the page asks for in vain."""
+    texts = await page.evaluate(
+        """async () => {
+            const [en, ja] = await Promise.all(["en", "ja"].map((name) => import(`/page/assets/texts/${name}.js`)));
+            return { en: en.default, ja: ja.default };
+        }"""
+    )
+    assert list(texts["en"]) == list(texts["ja"])
+    holes = json.loads(json.dumps({name: {k: sorted(_holes(v)) for k, v in said.items()} for name, said in texts.items()}))
+    assert holes["en"] == holes["ja"]
+
+
+def _holes(text):
+    return [part.split("}")[0] for part in text.split("{")[1:]]

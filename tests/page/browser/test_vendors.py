@@ -1,0 +1,73 @@
+"""Vendors: a graph that is followed by mouse and keyboard, in four modes."""
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def opened(open_page, served, query="?name=Kestrelgate+Inc."):
+    page = await open_page(f"{served.address}/#/vendors{query}")
+    await page.locator(".graph .node.at").wait_for()
+    return page
+
+
+async def heading(page):
+    return await page.locator(".about h2").inner_text()
+
+
+async def test_the_graph_has_every_entity_and_relationship(open_page, served):
+    page = await opened(open_page, served)
+    assert await page.locator(".graph .node").count() == 12
+    assert await page.locator(".graph .edge").count() == 14
+    assert await heading(page) == "Kestrelgate Inc."
+
+
+async def test_nodes_and_edges_are_followed_with_the_mouse(open_page, served):
+    page = await opened(open_page, served)
+    await page.locator(".graph .node", has_text="Norrvik Identity").click()
+    assert await heading(page) == "Norrvik Identity AB"
+    await page.locator(".ties button", has_text="Kestrelgate").first.click()
+    assert await heading(page) == "Kestrelgate Inc."
+    await page.locator(".graph .edge[aria-label*='LOCATED_IN']").first.dispatch_event("click")
+    assert await heading(page) == "Halifax"
+
+
+async def test_nodes_and_edges_are_followed_with_the_keyboard(open_page, served):
+    page = await opened(open_page, served)
+    await page.locator(".graph .node.at").focus()
+    await page.keyboard.press("ArrowDown")
+    first = await page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert "Kestrelgate" in first
+    await page.keyboard.press("ArrowRight")
+    second = await page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert second != first
+    await page.keyboard.press("Enter")
+    gone_to = await heading(page)
+    assert gone_to != "Kestrelgate Inc." and gone_to in second
+    assert await page.evaluate("document.activeElement.classList.contains('node')")
+    await page.keyboard.press("ArrowRight")
+    assert await heading(page) != gone_to
+
+
+@pytest.mark.parametrize(("mode", "member"), [("ids_only", "entity_ids"), ("metadata", "top_entities"), ("preview", "entities"), ("full", "relationships")])
+async def test_each_mode_shows_its_own_record(open_page, served, mode, member):
+    page = await opened(open_page, served, f"?name=Kestrelgate+Inc.&mode={mode}")
+    await page.locator(f".tree [data-pointer='/{member}']").wait_for()
+    faint = await page.locator(".graph .node.unnamed").count()
+    assert (faint == 0) == (mode in ("ids_only", "full"))
+
+
+async def test_the_graph_is_there_as_a_table(open_page, served):
+    page = await opened(open_page, served)
+    await page.get_by_text("The graph as a table").click()
+    rows = page.locator(".graph-list tbody tr")
+    assert await rows.count() == 14
+    await rows.first.locator("button").last.click()
+    assert await page.evaluate("document.activeElement.classList.contains('node')")
+
+
+async def test_a_name_that_nobody_has_leads_to_the_nearest(open_page, served):
+    page = await open_page(f"{served.address}/#/vendors?name=Kestrelgat+Imc")
+    await page.locator(".notice code", has_text="NOT_FOUND").wait_for()
+    await page.locator(".notice button", has_text="Kestrelgate").first.click()
+    await page.locator(".graph .node.at").wait_for()
