@@ -19,6 +19,7 @@ __all__ = ["illustrate"]
 JSON: Final = "application/json"
 CURRENT: Final = "application/vnd.aerogram.v2+json"
 PROBLEM: Final = "application/problem+json"
+UNPROCESSABLE: Final = "422"
 _REQUEST_ID: Final = "req_01M7EYEJYJREP2NHRNZKE47WZ9"
 
 _PASSAGE: Final = {
@@ -44,6 +45,7 @@ _VENDOR: Final = {
 _DIGEST: Final = {
     "sources": [{"id": "security/jwt-guide.md", "content_type": "digest/v1", "content": "{…}", "fidelity": "summary"}]
 }
+_REFUSED: Final = {"detail": [{"type": "missing", "loc": ["query", "q"], "msg": "Field required", "input": None}]}
 _CITED: Final = Citation(
     source_id="security/jwt-guide.md",
     title="JWT Guide",
@@ -81,8 +83,12 @@ def illustrate(app: FastAPI) -> None:
         for path, shown in _SHOWN.items():
             for operation in document["paths"].get(path, {}).values():
                 _show(operation["responses"]["200"]["content"], *shown)
+                _show_refused(operation["responses"].get(UNPROCESSABLE, {}).get("content", {}))
         for name, response in document["components"].get("responses", {}).items():
-            _show_failures(response["content"], int(name.rpartition(".")[2]))
+            status = int(name.rpartition(".")[2])
+            _show_refused(response["content"]) if status == UNPROCESSABLE else _show_failures(
+                response["content"], status
+            )
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
@@ -100,6 +106,15 @@ def _show_failures(content: dict[str, Any], status: int) -> None:
         if problems and media_type in content:
             shown = {code: {"value": _body(name, Reply.failed(problem))} for code, problem in problems.items()}
             content[media_type]["examples"] = shown
+
+
+def _show_refused(content: dict[str, Any]) -> None:
+    """Input that is not what the document says, in each shape; the legacy one is the framework's."""
+    refused = Reply.failed(Problem.of("MISSING_REQUIRED", "Validation failed: query.q: Field required"))
+    shown = {JSON: _REFUSED, CURRENT: _body("standard-v2", refused), PROBLEM: _body("problem", refused)}
+    for media_type, value in shown.items():
+        if media_type in content:
+            content[media_type]["examples"] = {"MISSING_REQUIRED": {"value": value}}
 
 
 def _body(name: str, reply: Reply[Any]) -> Any:

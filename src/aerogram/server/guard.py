@@ -238,7 +238,7 @@ class _Passage:
 def _too_large(limit: int) -> Refused:
     return Refused(
         413,
-        "VALIDATION_ERROR",
+        "CONTENT_TOO_LARGE",
         f"The body of a request has at most {limit:,} bytes",
         "Send less, or in several requests",
         max_bytes=limit,

@@ -1,0 +1,172 @@
+"""The reference: the HTTP API as a page for people, written from its OpenAPI document.
+
+It is plain HTML. It loads nothing from anywhere, so it is there without a network, and no script can run in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from html import escape
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+
+__all__ = ["reference_page"]
+
+Part = Mapping[str, Any]
+
+_STYLE: Final = """
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; border-bottom: 1px solid #8884 }
+pre { overflow: auto; padding: .6rem; border: 1px solid #8884; max-height: 24rem }
+h2 code { font-size: 1.1rem }
+summary { cursor: pointer }
+input, select { font: inherit; margin: 0 .8rem .4rem .3rem }
+"""
+_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def reference_page(app: FastAPI) -> Callable[[Request], Awaitable[HTMLResponse]]:
+    """What answers with the page about an application; it is written once."""
+    written: list[str] = []
+
+    async def reference(_: Request) -> HTMLResponse:
+        if not written:
+            written.append(_page(app.openapi()))
+        return HTMLResponse(written[0], headers={"Content-Security-Policy": POLICY})
+
+    return reference
+
+
+def _page(document: Part) -> str:
+    title = escape(f"{document['info']['title']} {document['info']['version']}")
+    operations = [
+        (path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    links = "".join(f'<li><a href="#{_anchor(one)}">{_name(one)}</a></li>' for one in operations)
+    body = "".join(part for one in operations for part in _operation(document, *one))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}: the HTTP API</title><style>{_STYLE}</style>"
+        f"<h1>{title}: the HTTP API</h1><p>{escape(document['info'].get('summary', ''))} "
+        f'The same for programs: <a href="/openapi.json">/openapi.json</a></p>'
+        f"<nav><ul>{links}</ul></nav><main>{body}</main></html>"
+    )
+
+
+def _anchor(one: tuple[str, str, Part]) -> str:
+    return escape(one[2]["operationId"])
+
+
+def _name(one: tuple[str, str, Part]) -> str:
+    return f"<code>{one[1].upper()} {escape(one[0])}</code>"
+
+
+def _operation(document: Part, path: str, method: str, operation: Part) -> Iterator[str]:
+    """What one operation takes and gives."""
+    one = (path, method, operation)
+    yield f'<section><h2 id="{_anchor(one)}">{_name(one)}</h2><p>{escape(operation.get("description", ""))}</p>'
+    parameters = [_resolved(document, part) for part in operation.get("parameters", ())]
+    yield _table([_parameter(part) for part in parameters])
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if body is not None:
+        yield _table(list(_members(_resolved(document, body["schema"]))))
+    if method == "get" and "{" not in path:
+        yield _form(path, [part for part in parameters if part["in"] == "query"])
+    for status, response in sorted(operation["responses"].items()):
+        yield _response(status, _resolved(document, response))
+    yield "</section>"
+
+
+def _resolved(document: Part, part: Part) -> Part:
+    """The part itself, or what it refers to."""
+    if "$ref" not in part:
+        return part
+    found: Any = document
+    for step in part["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    return _resolved(document, found)
+
+
+def _parameter(part: Part) -> tuple[str, ...]:
+    needed = ", required" if part.get("required") else ""
+    return f"{part['name']} ({part['in']}{needed})", _kind(part["schema"]), part.get("description", "")
+
+
+def _members(schema: Part) -> Iterator[tuple[str, ...]]:
+    for name, part in schema.get("properties", {}).items():
+        needed = ", required" if name in schema.get("required", ()) else ""
+        yield f"{name} (body{needed})", _kind(part), part.get("description", "")
+
+
+def _kind(schema: Part) -> str:
+    """A schema in a few words."""
+    options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    if options:
+        return _kind({**schema, "anyOf": (), **options[0]})
+    if "enum" in schema:
+        words = " | ".join(map(str, schema["enum"]))
+    elif schema.get("type") == "array":
+        words = f"several of: {_kind(schema['items'])}"
+    else:
+        words = str(schema.get("format") or schema.get("type", "any"))
+    low, high = (schema.get(f"{end}imum", schema.get(f"{end}Length")) for end in ("min", "max"))
+    span = "" if low is None and high is None else f", {'' if low is None else low} to {'' if high is None else high}"
+    default = f", {schema['default']} if not given" if schema.get("default") not in (None, "") else ""
+    return words + span + default
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    if not rows:
+        return ""
+    cells = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr><th>input</th><th>values</th><th>meaning</th></tr>{cells}</table>"
+
+
+def _form(path: str, parameters: list[Part]) -> str:
+    """A form that asks the operation; the browser shows the answer."""
+    fields = "".join(_field(part) for part in parameters)
+    return f'<form action="{escape(path)}"><p>{fields}<button>Try it</button></p></form>'
+
+
+def _field(part: Part) -> str:
+    name, schema = escape(part["name"]), part["schema"]
+    if "enum" in schema:
+        usual = schema.get("default")
+        options = "".join(
+            f"<option{' selected' if one == usual else ''}>{escape(str(one))}</option>" for one in schema["enum"]
+        )
+        return f'<label>{name}<select name="{name}">{options}</select></label>'
+    # a browser sends empty fields too, and empty is not absent: so there are only those that must be given
+    return f'<label>{name}<input name="{name}" required></label>' if part.get("required") else ""
+
+
+def _response(status: str, response: Part) -> str:
+    shown = "".join(
+        f"<p>{escape(media)}{escape(f': {name}' if name else '')}</p><pre>{_json(value)}</pre>"
+        for media, content in response.get("content", {}).items()
+        for name, value in _examples(content)
+    )
+    return f"<details><summary>{escape(status)} {escape(response['description'])}</summary>{shown}</details>"
+
+
+def _examples(content: Part) -> Iterator[tuple[str, Any]]:
+    if "example" in content:
+        yield "", content["example"]
+    for name, example in content.get("examples", {}).items():
+        yield name, example["value"]
+
+
+def _json(value: Any) -> str:
+    return escape(json.dumps(value, indent=2, ensure_ascii=False))
