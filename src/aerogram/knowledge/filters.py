@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from aerogram.errors import ValidationFailed
@@ -20,7 +20,8 @@ class Filters:
     """What a document must be. Nothing is asked for by default; several values of one kind mean any of them.
 
     `path` is a folder or a file below the root; `after` and `before` are days as `YYYY-MM-DD`, both inclusive, and a
-    document without a date is in no range of dates.
+    document without a date is in no range of dates. `withheld` are licences that no document may have, in lower case;
+    the index sets it, and no caller can.
     """
 
     category: tuple[str, ...] = ()
@@ -28,19 +29,20 @@ class Filters:
     license: tuple[str, ...] = ()
     after: str | None = None
     before: str | None = None
+    withheld: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | Filters | None) -> Filters:
         """The filters that a caller asks for; unknown names and wrong values are refused."""
         if isinstance(given, Filters):
             return given
-        known = [one.name for one in fields(cls)]
+        known = _ASKED
         wrong = sorted(set(given or {}) - set(known))
         if wrong:
             raise ValidationFailed(
                 f"There is no filter {wrong[0]!r}",
                 remediation=f"Filter by {', '.join(known)}",
-                details={"field": wrong[0], "allowed_filters": known},
+                details={"field": wrong[0], "allowed_filters": list(known)},
             )
         said = {name: value for name, value in (given or {}).items() if value is not None and value != ""}
         category, path, licenses = (_values(name, said.get(name, ())) for name in ("category", "path", "license"))
@@ -54,12 +56,15 @@ class Filters:
 
     def as_json(self) -> dict[str, Any]:
         """What is asked for, without what is not."""
-        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        said = {name: getattr(self, name) for name in _ASKED}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
 
     def without_license(self) -> Filters:
         """The same filters with any licence."""
-        return Filters(self.category, self.path, (), self.after, self.before)
+        return replace(self, license=())
+
+
+_ASKED: Final = tuple(one.name for one in fields(Filters) if one.name != "withheld")
 
 
 def _values(name: str, given: Any) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.folder import read_bytes, resolve
 from aerogram.knowledge.fusion import Ranked
 from aerogram.knowledge.ingest import Ingested, Ingester, Progress
+from aerogram.knowledge.licences import Gate, filtered_out
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
 from aerogram.knowledge.ring import StoreRing
 from aerogram.knowledge.search import Search, Searched, checked_method, checked_query
@@ -65,6 +66,7 @@ class Knowledge:
         store: Store | None = None,
         cursors: Cursors | None = None,
         limits: Limits | None = None,
+        withheld_licenses: Sequence[str] = (),
         replicas: Sequence[str] = (),
     ) -> None:
         self.folder = None if is_url(where) else private_directory(Path(where))
@@ -74,7 +76,8 @@ class Knowledge:
         self.cursors = cursors or Cursors(self._ring())
         self._directory: tuple[int, Directory] | None = None
         self._check_embedder()
-        self._search = Search(self.store, self.embedder)
+        self.gate = Gate.of(withheld_licenses)
+        self._search = Search(self.store, self.embedder, self.gate)
 
     def __enter__(self) -> Self:
         return self
@@ -144,7 +147,10 @@ class Knowledge:
         pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
         window = pager.window(cursor, page_size)
         searched = self._search.rank(asked, narrowed, way)
+        withheld = self._search.withheld(asked, narrowed, way)
         if not len(searched.ranked):
+            if withheld:
+                raise self.gate.refusal(withheld)
             return Paged(self._nothing(asked, narrowed, searched, window))
         first = _first(searched.ranked, window)
         shown = range(len(searched.ranked))[first : first + window.size]
@@ -156,11 +162,13 @@ class Knowledge:
         known = statuses or ["verified"] * len(chunks)
         records = search_records(chunks, searched.ranked, shown, known, similar)
         rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-        reply = Reply.ok(
+        said = self._said(asked, narrowed, searched)
+        said["notices"] += self.gate.notices(withheld)
+        reply = (Reply.partial if withheld else Reply.ok)(
             rows,
             page=_page_of(pager, searched.ranked, first, window),
             citations=citations_of(chunks, known) if _cites(cite, mode) else (),
-            **self._said(asked, narrowed, searched),
+            **said,
             **self._onward(asked, narrowed, mode, chunks, searched.ranked),
         )
         return Paged(reply, lambda count: _seal(pager, searched.ranked, first + count))
@@ -178,13 +186,14 @@ class Knowledge:
                 remediation="Use chunk ids from a search",
                 details={"missing_ids": missing},
             )
-        statuses = self._verified(found)
-        rows = select([chunk_record(one) for one in found], tuple(fields or ()), mode=mode, kind=CHUNK)
-        cited = citations_of(found, statuses)
-        if missing:
-            notice = Notice.of("PARTIAL_RESULTS", f"{len(missing)} chunks do not exist", missing_ids=missing)
-            return Reply.partial(rows, notice, operation=CHUNKS_TOOL, citations=cited)
-        return Reply.ok(rows, operation=CHUNKS_TOOL, citations=cited)
+        shown = [one for one in found if not self.gate.holds_back(one)]
+        if not shown:
+            raise self.gate.refusal(len(found))
+        statuses = self._verified(shown)
+        rows = select([chunk_record(one) for one in shown], tuple(fields or ()), mode=mode, kind=CHUNK)
+        notices = (*_missing(missing), *self.gate.notices(len(found) - len(shown)))
+        said: dict[str, Any] = {"operation": CHUNKS_TOOL, "citations": citations_of(shown, statuses)}
+        return Reply.partial(rows, notices, **said) if notices else Reply.ok(rows, **said)
 
     def vendor(
         self, vendor_name: str, *, response_mode: str = "metadata", fields: Sequence[str] | None = None
@@ -206,22 +215,25 @@ class Knowledge:
         return Reply.ok(data, **said)
 
     async def digest(
-        self, source_file: str, query: str, *, digester: Digester | None = None, seconds: float | None = None
+        self,
+        source_file: str,
+        query: str,
+        *,
+        digester: Digester | None = None,
+        seconds: float | None = None,
+        principal: str | None = None,
     ) -> Reply[Any]:
-        """A document of the index, condensed for a question."""
-        asked, chunks = checked_query(query), self.store.chunks_of(source_file)
-        if not chunks:
-            raise NotFound(
-                f"The index has no document {source_file!r}",
-                remediation="Use a source_file from a search",
-                details={"field": "source_file"},
-            )
-        text = self._text(chunks[0])
+        """A document of the index, condensed for a question; its text goes into the principal's part of an archive."""
+        asked, first = checked_query(query), self._first_of(source_file)
         work = digester or Digester(Policy(mode="always"))
-        batch = await digest_many(work, {source_file: text}, asked, seconds=seconds)
-        about = {"title": chunks[0].title, "url": chunks[0].url, "fetched_at": chunks[0].fetched_at}
+        batch = await digest_many(work, {source_file: self._text(first)}, asked, seconds=seconds, principal=principal)
+        about = {"title": first.title, "url": first.url, "fetched_at": first.fetched_at}
         known = {name: value for name, value in about.items() if value}
         return reply_of(batch, {source_file: known}).replace(operation=DIGEST_TOOL)
+
+    def text(self, source_file: str) -> str:
+        """The whole text of a document of the index, as its locators count it."""
+        return self._text(self._first_of(source_file)).text
 
     def directory(self) -> Directory:
         """Everyone the index knows of."""
@@ -283,6 +295,19 @@ class Knowledge:
         paths = dict(zip(files, self.locate(*files), strict=True))
         return [verify(chunk, paths[chunk.file]) for chunk in chunks]
 
+    def _first_of(self, source_file: str) -> Found:
+        """The first chunk of a document that may be shown."""
+        chunks = self.store.chunks_of(source_file)
+        if not chunks:
+            raise NotFound(
+                f"The index has no document {source_file!r}",
+                remediation="Use a source_file from a search",
+                details={"field": "source_file"},
+            )
+        if self.gate.holds_back(chunks[0]):
+            raise self.gate.refusal(1)
+        return chunks[0]
+
     def _text(self, chunk: Found) -> CanonicalText:
         """The whole text of a chunk's document: from the store if it keeps texts, else from the file."""
         kept = self.store.source(chunk.path)
@@ -315,6 +340,8 @@ class Knowledge:
         page = Page(has_more=False, total=0, page_size=window.size)
         actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
         said = self._said(query, filters, searched)
+        if reason == "license_blocked":
+            said["notices"] += (filtered_out(),)
         return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
 
     def _onward(
@@ -350,6 +377,11 @@ def _add(total: Ingested, one: Ingested) -> None:
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.problems |= one.problems
     total.notes |= one.notes
+
+
+def _missing(ids: Sequence[int]) -> tuple[Notice, ...]:
+    message = f"{len(ids)} chunks do not exist"
+    return (Notice.of("PARTIAL_RESULTS", message, missing_ids=list(ids)),) if ids else ()
 
 
 def _cites(cite: bool | None, mode: Mode) -> bool:

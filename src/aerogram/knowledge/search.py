@@ -17,6 +17,7 @@ from aerogram.knowledge.embed import Embedder, quantise
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.fusion import Method, Ranked, fuse
 from aerogram.knowledge.lexicon import query_terms
+from aerogram.knowledge.licences import Gate
 from aerogram.knowledge.store import Store
 from aerogram.knowledge.turnstile import Turnstile
 from aerogram.reply import EmptyReason
@@ -46,15 +47,29 @@ class Searched(NamedTuple):
 class Search:
     """Ranks the chunks of a store."""
 
-    def __init__(self, store: Store, embedder: Embedder) -> None:
+    def __init__(self, store: Store, embedder: Embedder, gate: Gate | None = None) -> None:
         self.store = store
         self.embedder = embedder
+        self.gate = gate or Gate()
         self._remembered: OrderedDict[Any, Ranked] = OrderedDict()
         self._guard = threading.Lock()
         self.turn = Turnstile(CALLERS)
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Searched:
-        """All results of a query, the best first."""
+        """All results of a query that may be shown, the best first."""
+        return self._known(query, self.gate.narrowed(filters), method)
+
+    def withheld(self, query: str, filters: Filters, method: Method = "hybrid") -> int:
+        """How many results a query would have besides those that may be shown."""
+        if not self.gate.withheld:
+            return 0
+        import numpy as np
+
+        every, shown = self._known(query, filters, method), self.rank(query, filters, method)
+        return int(np.isin(every.ranked.ids, shown.ranked.ids, invert=True).sum())
+
+    def _known(self, query: str, filters: Filters, method: Method) -> Searched:
+        """A ranking, remembered if it can be."""
         key = (self.store.generation, query, filters, method)
         with self._guard:
             known = self._remembered.get(key)

@@ -149,7 +149,8 @@ class Keywords:
                 asked.append((occur.Should, one if term.weight == 1 else query.boost_query(one, term.weight)))
         words = query.boolean_query(asked)
         held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._held(filters)]
-        return query.boolean_query([(occur.Must, words), *held]) if held else words
+        barred = [(occur.MustNot, query.term_query(schema, "license", one, "basic")) for one in filters.withheld]
+        return query.boolean_query([(occur.Must, words), *held, *barred]) if held or barred else words
 
     def _held(self, filters: Filters) -> Iterable[Any]:
         """The queries that say what a document must be."""

@@ -402,6 +402,9 @@ def _where(filters: Filters) -> tuple[str, list[Any]]:
         parts.append(f"({' OR '.join(below)})")
         for path in (one.lower() for one in filters.path):
             values += [path, path, _literal(path) + "/%"]
+    if filters.withheld:
+        parts.append(f"(license IS NULL OR LOWER(TRIM(license)) NOT IN ({_marks(filters.withheld)}))")
+        values += filters.withheld
     if filters.after:
         parts.append("dated >= ?")
         values.append(filters.after)

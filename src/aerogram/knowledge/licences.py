@@ -1,0 +1,70 @@
+"""Licences: the gate before documents that are in the index and may not be shown.
+
+Whoever runs an index names the licences that are withheld. Their documents are found by nobody; what is said instead is
+how many results there would have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from aerogram.errors import Forbidden
+from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.store import Found
+from aerogram.reply import Notice
+
+__all__ = ["Gate", "LicenseBlocked", "filtered_out"]
+
+CODE: Final = "LICENSE_GATE_BLOCKED"
+OBTAIN: Final = "Ask whoever runs the index for a licence that covers it"
+
+
+class LicenseBlocked(Forbidden):
+    """Everything that was asked for is withheld because of its licence."""
+
+    code = CODE
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Which licences are withheld, in lower case; nothing is by default."""
+
+    withheld: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Self:
+        """The gate before licences of these names, in whatever case they are written."""
+        return cls(tuple(sorted({name.strip().lower() for name in names} - {""})))
+
+    def narrowed(self, filters: Filters) -> Filters:
+        """Filters that let nothing pass which the gate holds back."""
+        return replace(filters, withheld=self.withheld) if self.withheld else filters
+
+    def holds_back(self, chunk: Found) -> bool:
+        """Whether a chunk may not be shown."""
+        return chunk.license is not None and chunk.license.strip().lower() in self.withheld
+
+    def refusal(self, count: int) -> LicenseBlocked:
+        """What is said when nothing else is left to be shown."""
+        return LicenseBlocked(
+            f"All {count} results are withheld because of their licence" if count > 1 else _ONE,
+            remediation=OBTAIN,
+            details={"withheld": count},
+        )
+
+    def notices(self, count: int) -> tuple[Notice, ...]:
+        """What is said beside the results that may be shown."""
+        if not count:
+            return ()
+        message = f"{count} more are withheld because of their licence"
+        return (Notice(message, CODE, "warning", OBTAIN, {"withheld": count}),)
+
+
+_ONE: Final = "It is withheld because of its licence"
+
+
+def filtered_out() -> Notice:
+    """What is said when a caller's own filter leaves nothing of what there is under other licences."""
+    return Notice("There are results under other licences", CODE, "warning", "Leave out the filter by licence")
