@@ -7,8 +7,8 @@ from typing import Any, Final
 from anyio import to_thread
 from pydantic import ValidationError
 
+from aerogram.dialects import NAMES, recognise
 from aerogram.dialects import dialect as dialect_named
-from aerogram.dialects import recognise
 from aerogram.digest.payload import payload_of
 from aerogram.errors import ContractError, ReplyError
 from aerogram.jsontext import loads
@@ -19,6 +19,8 @@ from aerogram.page.opening import Opened, open_reply
 
 __all__ = ["Checker"]
 
+ENOUGH: Final = 3
+"""Members of a dialect that a body must have to be taken for one of it."""
 _SIGNS_OF_DIGEST: Final = frozenset({"evidence_snippets", "source_text_hash", "query_hash"})
 
 
@@ -47,7 +49,7 @@ class Checker:
         except ValidationError as error:
             return _told("digest", None, tuple(model_faults(error, value)))
         shown = await self._digests.shown(payload, document, principal)
-        faults = tuple(Fault(f"/{one['field']}", one["message"], one["found"]) for one in shown["mismatches"])
+        faults = tuple(Fault(_pointer(one["field"]), one["message"], one["found"]) for one in shown["mismatches"])
         told = _told("digest", None, faults)
         return {**told, "digest": {"source_file": None, "title": None, **shown}, "message": _about_digest(shown)}
 
@@ -82,12 +84,28 @@ def _reply(ask: asks.Check) -> dict[str, Any]:
 
 def _suspected(opened: Opened) -> dict[str, Any]:
     """JSON that no dialect can read: of a body that looks like one, what keeps it from being it."""
-    try:
-        name = recognise(opened.body).name
-    except ContractError:
+    name = _nearest(opened.body)
+    if name is None:
         return _of_reply("json", None, (), opened)
     faults = faults_of(opened.body, name)
     return _of_reply("reply", name, faults, opened) if faults else _of_reply("json", None, (), opened)
+
+
+def _nearest(body: Any) -> str | None:
+    """The dialect that a body speaks, or of whose members it has most, if those are enough to tell."""
+    try:
+        return recognise(body).name
+    except ContractError:
+        if not isinstance(body, dict):
+            return None
+    shares = {name: len(dialect_named(name).members & body.keys()) for name in NAMES}
+    name, count = max(shares.items(), key=lambda one: one[1])
+    return name if count >= ENOUGH else None
+
+
+def _pointer(field: str) -> str:
+    """The pointer of a field that is written as `evidence_snippets[1].text`."""
+    return "/" + field.replace("[", "/").replace("]", "").replace(".", "/")
 
 
 def _of_reply(what: str, dialect: str | None, faults: tuple[Fault, ...], opened: Opened) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from aerogram.jsontext import dumps
 from aerogram.normalize.policy import LEGACY, MODERN
 from aerogram.page import asks
 from aerogram.page.members import MCP, differences, explained, members_of
+from aerogram.page.pointers import at
 from aerogram.page.shrink import LARGEST_SHOWN, SPOKEN, Shrinker
 from aerogram.page.sources import Shown, Sources
 from aerogram.reply import Reply
@@ -76,7 +77,7 @@ def _compared(
         return {"said": [], "mcp": [], "explained": {}, "differs": {}, "omitted": limit}
     said = [_row(name, body, note) for name, (body, note) in bodies.items()]
     wires = [_wire(reply, speaker, policy, version) for version in (LEGACY, MODERN)]
-    comparable = {row["name"]: row["members"] for row in said if not row["is_instead"] and row["body"] is not None}
+    comparable = {row["name"]: _spoken(row) for row in said if not row["is_instead"] and row["body"] is not None}
     return {
         "said": said,
         "mcp": wires,
@@ -84,6 +85,11 @@ def _compared(
         "differs": differences(comparable),
         "omitted": None,
     }
+
+
+def _spoken(row: dict[str, Any]) -> dict[str, str]:
+    """The members that say something; a contract may require a word for nothing."""
+    return {pointer: part for pointer, part in row["members"].items() if at(row["body"], pointer) is not None}
 
 
 def _row(name: str, body: Any, note: dict[str, str] | None) -> dict[str, Any]:

@@ -96,12 +96,12 @@ class Copies:
         return {**mode, **budget}
 
     def _request(self) -> _Request:
-        given = dict(self.ask.call.arguments)
+        given: dict[str, Any] = dict(self.ask.call.arguments)
         query = {**self._shaping(), "envelope": "v2"}
         operation = self.ask.call.operation
         if operation == "semantic_search":
             filters = given.pop("filters", None)
-            narrowed = {name: filters[name] for name in _FILTERS if filters.get(name)} if _is_map(filters) else {}
+            narrowed = _said({name: filters.get(name) for name in _FILTERS}) if isinstance(filters, dict) else {}
             return _Request("/v1/search", {"q": given.pop("query", ""), **_said(given), **narrowed, **query})
         if operation == "find_vendor_info":
             return _Request(f"/v1/vendors/{quote(str(given.get('vendor_name', '')), safe='')}", query)
@@ -112,10 +112,6 @@ class Copies:
         if operation == "digest_document":
             return _Request("/v1/digests", query, given)
         raise NotFound(f"There is no operation {operation!r} to call")
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:

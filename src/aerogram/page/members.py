@@ -67,15 +67,24 @@ def _extended(pointer: str, says: Mapping[str, str]) -> str:
 def _records(pointer: str, data: Any) -> Members:
     """The members of records that have a word of their own."""
     words = _table()["words"]
-    rows = list(enumerate(data[:SHOWN_RECORDS])) if isinstance(data, list) else []
-    placed = [(below(pointer, place), row) for place, row in rows] or [(pointer, data)]
     return {
         below(place, name): RECORD + name
-        for place, row in placed
+        for place, row in _rows(pointer, data)
         if isinstance(row, dict)
         for name in row
         if RECORD + name in words
     }
+
+
+def _rows(pointer: str, data: Any) -> Iterator[tuple[str, Any]]:
+    """The records of the data: its items, itself, or the items of the lists that it is a box for."""
+    if isinstance(data, list):
+        yield from ((below(pointer, place), row) for place, row in enumerate(data[:SHOWN_RECORDS]))
+    elif isinstance(data, dict):
+        yield pointer, data
+        for name, value in data.items():
+            if isinstance(value, list):
+                yield from _rows(below(pointer, name), value)
 
 
 def explained(*several: Members) -> dict[str, dict[str, str]]:

@@ -20,6 +20,7 @@ from aerogram.reading import read
 from aerogram.service import Caller, Service
 from aerogram.starlette import Versions, install
 from aerogram.testing.asgi import Response, send
+from aerogram.wire.negotiation import CURRENT
 
 try:
     from starlette.applications import Starlette
@@ -35,8 +36,7 @@ TIGHT: Final = 12
 LARGEST: Final = 1_000
 _ENVELOPES: Final = {
     "problem": {"accept": "application/json, application/problem+json"},
-    "v2": {"accept": "application/vnd.aerogram.v2+json"},
-    "legacy": {"accept": "application/json"},
+    "v2": {"accept": "application/json"},
 }
 _ONLY_HTTP: Final = {
     "en": "Only HTTP knows this failure; tools are not called with methods, media types or bodies.",
@@ -97,7 +97,7 @@ def _application(code: str, recipe: Recipe) -> Starlette:
 
     methods = ["POST"] if recipe.method == "POST" else ["GET"]
     app = Starlette(routes=[Route(_path(code), handler, methods=methods, name=tool_name(code))])
-    install(app, _contract(code), Versions())
+    install(app, _contract(code), Versions(default=CURRENT))
     return app
 
 

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
+from aerogram.codes import TABLE
 from aerogram.dialects import dialect
 from aerogram.errors import (
     AerogramError,
@@ -53,13 +54,15 @@ from aerogram.wire.http import render
 from aerogram.wire.request import Scope
 
 try:
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response, StreamingResponse
     from starlette.routing import Route
 except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
-__all__ = ["page_routes"]
+__all__ = ["page_app", "page_routes"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 Ask = TypeVar("Ask", bound=BaseModel)
@@ -96,6 +99,16 @@ def page_routes(host: Host) -> list[Route]:
     return [
         Route(path, _Endpoint(handler), methods=[method], include_in_schema=False) for method, path, handler in table
     ]
+
+
+def page_app(host: Host) -> Starlette:
+    """The page as an application of its own."""
+    return Starlette(routes=page_routes(host), exception_handlers={HTTPException: _refused})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _failure(ReplyError("There is nothing here", code=TABLE.of_status(status)), request)
 
 
 class _Endpoint:

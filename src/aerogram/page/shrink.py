@@ -245,11 +245,21 @@ class Shrinker:
                 "mode": mode,
                 "whole": whole[mode],
                 "total": len(items_of(one.reply)),
-                "points": [self._point(one, ask, budget, whole[mode]) for budget in budgets],
+                "points": self._points(one, ask, budgets, whole[mode]),
             }
             for mode, one in shown.items()
         ]
         return {"counter": counter.name, "unit": counter.unit, "budgets": budgets, "series": series}
+
+    def _points(self, shown: Shown, ask: asks.Curve, budgets: list[int], whole: int) -> list[dict[str, Any]]:
+        """The points of a curve, found from the largest budget down: below one that is refused, all are."""
+        found: list[dict[str, Any]] = []
+        for budget in reversed(budgets):
+            if found and found[-1]["refused"]:
+                found.append({**found[-1], "budget": budget})
+            else:
+                found.append(self._point(shown, ask, budget, whole))
+        return found[::-1]
 
     def _point(self, shown: Shown, ask: asks.Curve, budget: int, whole: int) -> dict[str, Any]:
         total = len(items_of(shown.reply))

@@ -44,6 +44,8 @@ def serve(
     given = {"documents": folders, "transport": "stdio" if stdio else None, **flags}
     settings = Settings.load(given, file=file)
     _require_libraries()
+    from aerogram.server.gate import needs_keys
+    from aerogram.server.host import owner_token
     from aerogram.server.serve import serve as run
     from aerogram.server.serve import welcome
 
@@ -58,7 +60,7 @@ def serve(
             _tell(done, as_json=False)
 
         def ready(address: str, question: str) -> None:
-            write_text(welcome(address, question))
+            write_text(welcome(address, question, owner_token() if needs_keys(settings) else None))
 
         run(settings, progress=bar.enter_context(_progress()), told=told, ready=ready)
 
