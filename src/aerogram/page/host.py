@@ -10,6 +10,7 @@ from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.errors import NotFound
 from aerogram.page.live import Feed
+from aerogram.page.opening import Opened
 from aerogram.reply import Reply
 from aerogram.shape.modes import MODES, Mode
 from aerogram.wire.request import Scope
@@ -26,7 +27,7 @@ class Host:
 
     contract: Contract
     feed: Feed | None = None
-    opened: Any = None
+    opened: Opened | None = None
     """The reply that the page begins with, if it was started for one."""
     kind: ClassVar[str] = "inspect"
     mounted: Sequence[str] = field(default=(), kw_only=True)

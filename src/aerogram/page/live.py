@@ -75,7 +75,8 @@ class Feed:
             told = _told(via, observation, reply, facts, readings)
             if self._followers and told["tokens"] is None:
                 told["tokens"] = _counted(reply, facts.get("dialect"))
-                told["tokens_before"] = told["tokens_before"] or told["tokens"]
+                if told["fidelity"] == "full":
+                    told["tokens_before"] = told["tokens"]
             self._publish(Event(next(self._numbers), told))
 
         return hear

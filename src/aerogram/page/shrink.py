@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from anyio import to_thread
@@ -63,7 +64,7 @@ class _Fitting:
         """Whether not even identifiers fitted."""
         return self.reply.problem is not None and self.whole.problem is None
 
-    @property
+    @cached_property
     def size(self) -> int:
         return Sizer(self.contract.speaker, self.contract.channels, self.counter)(self.reply)
 
@@ -164,9 +165,11 @@ class Shrinker:
         if done.is_refused or done.whole.problem is not None:
             return {**told, "items": 0, "whole": 0, "shortened": 0, "dropped": len(items_of(done.whole))}
         loss = loss_between(done.whole.data, done.reply.data)
-        if not loss.total:  # no list: one record, whole or not
-            whole = int(loss.is_none)
-            return {**told, "items": 1, "whole": whole, "shortened": 1 - whole, "dropped": 0}
+        if loss.is_none:
+            count = len(items_of(done.whole))
+            return {**told, "items": count, "whole": count, "shortened": 0, "dropped": 0}
+        if not loss.total:  # no list: one record
+            return {**told, "items": 1, "whole": 0, "shortened": 1, "dropped": 0}
         return {
             **told,
             "items": loss.kept,
@@ -192,7 +195,11 @@ class Shrinker:
             }
             for mode, shown in others.items()
         ]
-        fitted = [{"dialect": name, "size": _size_in(name, done)} for name in (*SPOKEN, "bare")]
+        sizes = {done.contract.speaker.name: done.size} if is_roomy and done.budget is None else None
+        fitted = [
+            {"dialect": name, "size": _size_in(name, done) if sizes is None else sizes.get(name)}
+            for name in (*SPOKEN, "bare")
+        ]
         return {"modes": modes, "table": table, "dialects": fitted}
 
     def _row(self, shown: Shown, spoken: Sequence[str], channels: Policy, counter: Counter) -> dict[str, int | None]:

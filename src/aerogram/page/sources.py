@@ -99,8 +99,6 @@ class Sources:
         self._views: OrderedDict[tuple[int, Mode], Shown] = OrderedDict()
         # a reply that somebody pastes into a server is no business of the server's own archive
         self._archive = Archive.in_memory() if host.contract.archive is not None else None
-        if host.opened is not None:
-            self.keep(host.opened, None)
 
     def keep(self, opened: Opened, principal: str | None) -> None:
         """Keep an opened reply at hand; the oldest make room for it."""
@@ -166,7 +164,9 @@ class Sources:
     # opened replies and failures
 
     def _opened_reply(self, name: str, principal: str | None) -> Opened:
-        found = self._opened.get((principal, name)) or self._opened.get((None, name))
+        found = self._opened.get((principal, name))
+        if found is None and self._host.opened is not None and self._host.opened.id == name:
+            return self._host.opened
         if found is None:
             raise NotFound("This reply is no longer open", remediation="Open it again", details={"reply": name})
         return found
@@ -175,13 +175,21 @@ class Sources:
         """An opened reply in a mode; the same view each time, because it knows its sizes."""
         key = (id(opened), mode)
         if key not in self._views:
-            call = Call(operation=opened.operation, response_mode=None if mode == "full" else mode)
-            reply = self._host.contract.shaped(opened.reply, call).reply
+            reply = opened.reply if mode == "full" else self._in_mode(opened.reply, opened.operation, mode)
             archive = self._archive if self._archive is not None else self._host.contract.archive
             self._views[key] = Shown(opened.operation, reply, archive)
             while len(self._views) > KEPT_REPLIES * len(MODES):
                 self._views.popitem(last=False)
         return self._views[key]
+
+    def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
+        """A reply in a mode; of a record that is there for the one list in it, the items of that list are."""
+        call = Call(operation=operation, response_mode=mode)
+        lists = [name for name, value in reply.data.items() if isinstance(value, list)] if _is_box(reply) else []
+        if len(lists) != 1:
+            return self._host.contract.shaped(reply, call).reply
+        rows = self._host.contract.shaped(Reply(reply.data[lists[0]]), call).reply.data
+        return reply.replace(data={**reply.data, lists[0]: rows})
 
     def _failed(self, code: str) -> Shown:
         try:
@@ -191,3 +199,7 @@ class Sources:
         delay = 30 if row.retry == "yes" and row.kind in ("rate_limit", "unavailable") else None
         reply = Reply.failed(row.name, row.title, retry_after=delay)
         return Shown("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
+
+
+def _is_box(reply: Reply[Any]) -> bool:
+    return reply.problem is None and isinstance(reply.data, dict)
