@@ -37,7 +37,7 @@ Examples:
   aerogram install claude-code ./docs --print
   aerogram install vscode --url https://search.example.com/mcp --with-key
 """
-_OF_STDIO: Final = ("index", "embedder", "watch", "dialect", "budget", "log_level", "log_format")
+_OF_STDIO: Final = ("index", "embedder", "withheld_licenses", "watch", "dialect", "budget", "log_level", "log_format")
 _OF_HTTP: Final = tuple(one.name for one in Settings.options() if one.name not in (*_OF_STDIO, "documents"))
 _SPAN: Final = re.compile(r"([0-9]{1,5})([hdw])")
 _HOURS: Final = {"h": 1, "d": 24, "w": 168}

@@ -93,6 +93,7 @@ def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:
     for test, wanted in (
         ("d.category_key = ANY({})", [one.strip().lower() for one in filters.category]),
         ("d.license_key = ANY({})", [one.strip().lower() for one in filters.license]),
+        ("(d.license_key IS NULL OR d.license_key <> ALL({}))", list(filters.withheld)),
         ("d.steps && {}::text[]", [one.lower() for one in filters.path]),
         ("d.dated >= {}", filters.after),
         ("d.dated <= {}", filters.before),

@@ -1,0 +1,88 @@
+"""Licences: what may not be shown is not, whichever way it is asked for, and the reply says so."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from aerogram.dialects import dialect
+from aerogram.errors import Forbidden
+from aerogram.knowledge import Knowledge
+from aerogram.knowledge.licences import LicenseBlocked
+
+OPEN = "---\nlicense: CC-BY-4.0\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n"
+CLOSED = "---\nlicense: Trade-Secret\n---\n# Ferry contract\n\nThe ferry company pays nine crowns for each berth.\n"
+SILENT = "# Ferry weather\n\nThe ferry waits when there is fog.\n"
+
+
+@pytest.fixture
+def gated(write, index, where):
+    """An index over a free, a secret and a silent document, with and without its gate."""
+    index.ingest(write({"open.md": OPEN, "secret/closed.md": CLOSED, "silent.md": SILENT}))
+    with Knowledge(where, withheld_licenses=["trade-secret", " "]) as gated:
+        yield gated
+
+
+@pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
+def test_a_withheld_document_is_not_found_and_the_reply_is_partial(gated, index, method):
+    assert "secret/closed.md" in {row["source_file"] for row in index.search("ferry", method=method).data}
+    reply = gated.search("ferry", method=method, response_mode="full")
+    assert {row["source_file"] for row in reply.data} == {"open.md", "silent.md"}
+    assert reply.page.total == 2
+    assert reply.status == "partial"
+    (notice,) = [one for one in reply.notices if one.code == "LICENSE_GATE_BLOCKED"]
+    assert notice.context == {"withheld": 1}
+    assert "nine crowns" not in str(reply)
+
+
+def test_a_reply_without_anything_withheld_is_as_it_would_be_without_a_gate(gated, index):
+    asked = {"query": "noon Holm", "method": "bm25", "response_mode": "full"}
+    assert gated.search(**asked).data == index.search(**asked).data
+    assert gated.search(**asked).status == "ok"
+
+
+def test_when_everything_is_withheld_the_caller_is_refused(gated):
+    with pytest.raises(LicenseBlocked) as refused:
+        gated.search("berth crowns", method="bm25")
+    assert isinstance(refused.value, Forbidden)
+    assert refused.value.code == "LICENSE_GATE_BLOCKED"
+    assert refused.value.details == {"withheld": 1}
+
+
+def test_no_filter_opens_the_gate(gated):
+    with pytest.raises(LicenseBlocked):
+        gated.search("ferry", filters={"license": "Trade-Secret"})
+    with pytest.raises(LicenseBlocked):
+        gated.search("ferry", filters={"path": "secret"})
+
+
+def test_withheld_chunks_are_not_read_by_their_ids(gated, index):
+    ids = {row["source_file"]: row["chunk_id"] for row in index.search("ferry").data}
+    reply = gated.chunks(list(ids.values()))
+    assert reply.status == "partial"
+    assert {row["source_file"] for row in reply.data} == {"open.md", "silent.md"}
+    assert [one.code for one in reply.notices] == ["LICENSE_GATE_BLOCKED"]
+    with pytest.raises(LicenseBlocked):
+        gated.chunks([ids["secret/closed.md"]])
+
+
+def test_a_withheld_document_is_neither_read_nor_digested(gated):
+    assert gated.text("open.md").endswith("The ferry to Holm leaves at noon.")
+    with pytest.raises(LicenseBlocked):
+        gated.text("secret/closed.md")
+    with pytest.raises(LicenseBlocked):
+        anyio.run(gated.digest, "secret/closed.md", "What does a berth cost?")
+
+
+def test_a_callers_own_filter_that_leaves_nothing_is_told_as_well(index, write):
+    index.ingest(write({"open.md": OPEN}))
+    reply = index.search("ferry", filters={"license": "MIT"})
+    assert (reply.status, reply.empty_reason) == ("empty", "license_blocked")
+    assert [one.code for one in reply.notices] == ["LICENSE_GATE_BLOCKED"]
+
+
+@pytest.mark.parametrize("name", ["standard-v2", "knowledge-1.0", "response-v2"])
+def test_every_dialect_can_say_so(gated, name):
+    body = dialect(name).encode(gated.search("ferry").complete(request_id="r1"))
+    dialect(name).validate(body)
+    assert "LICENSE_GATE_BLOCKED" in str(body)

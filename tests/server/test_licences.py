@@ -1,0 +1,83 @@
+"""Licences that a server withholds: no door gives their documents, and each says so in the words of its dialect."""
+
+from __future__ import annotations
+
+import anyio
+import httpx
+import pytest
+from fastmcp import Client
+
+from serving import serving
+
+FILES = {
+    "open.md": "---\nlicense: CC-BY-4.0\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n",
+    "closed.md": "---\nlicense: Trade-Secret\n---\n# Berths\n\nThe ferry company pays nine crowns for each berth.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory):
+    """A server over a free and a secret document that withholds the secret one."""
+    folder = tmp_path_factory.mktemp("gated")
+    (folder / "docs").mkdir()
+    for name, text in FILES.items():
+        (folder / "docs" / name).write_text(text)
+    withheld = ("--withheld-licenses", "Trade-Secret")
+    with serving(folder / "index", *withheld, documents=folder / "docs") as server:
+        yield server
+
+
+@pytest.fixture
+def ask(gated):
+    """Ask the server over HTTP; the answer, and its body."""
+    with httpx.Client(base_url=gated.address, timeout=30) as client:
+
+        def asked(**parameters):
+            found = client.get("/v1/search", params={"envelope": "v2", **parameters})
+            assert "nine crowns" not in found.text
+            return found, found.json()
+
+        yield asked
+
+
+def test_rows_that_the_policy_withholds_are_answered_with_it(ask):
+    answer, body = ask(q="berth", path="closed.md")
+    assert answer.status_code == 403
+    assert (body["status"], body["results"]) == ("error", [])
+    assert (body["error"]["code"], body["error"]["retryable"]) == ("LICENSE_GATE_BLOCKED", False)
+
+
+def test_rows_beside_withheld_ones_come_with_a_warning(ask):
+    answer, body = ask(q="ferry")
+    assert answer.status_code == 200
+    assert body["status"] == "partial"
+    assert [row["source_file"] for row in body["results"]] == ["open.md"]
+    assert "LICENSE_GATE_BLOCKED" in {one["code"] for one in body["warnings"]}
+
+
+def test_rows_that_a_licence_filter_drops_are_answered_with_it(ask):
+    answer, body = ask(q="ferry noon", license="MIT")
+    assert answer.status_code == 200
+    assert (body["status"], body["empty_reason"]) == ("empty", "license_blocked")
+    assert {one["code"] for one in body["warnings"]} == {"LICENSE_GATE_BLOCKED"}
+
+
+def test_tools_and_resources_withhold_it_too(gated):
+    async def talk():
+        async with Client(gated.mcp) as client:
+            found = await client.call_tool("semantic_search", {"query": "ferry", "response_mode": "full"})
+            refused = [
+                await client.call_tool(name, arguments, raise_on_error=False)
+                for name, arguments in (
+                    ("digest_document", {"source_file": "closed.md", "query": "What does a berth cost?"}),
+                    ("semantic_search", {"query": "ferry", "filters": {"license": ["Trade-Secret"]}}),
+                )
+            ]
+            with pytest.raises(Exception, match="licence|LICENSE"):
+                await client.read_resource("aerogram://documents/closed.md")
+        return found, refused
+
+    found, refused = anyio.run(talk)
+    assert [row["source_file"] for row in found.structured_content["results"]] == ["open.md"]
+    assert all(one.is_error and "LICENSE_GATE_BLOCKED" in str(one.structured_content) for one in refused)
+    assert "nine crowns" not in str((found, refused))
