@@ -36,9 +36,9 @@ def test_the_server_keeps_what_its_document_promises(served, phases, tmp_path):
     settings = tmp_path / "schemathesis.toml"
     settings.write_text(SETTINGS.format(hash=archived(served.address)), encoding="utf-8")
     options = ["--phases", PHASES[phases], "--checks", "all", "--max-examples", "20", "--seed", "1", "--no-color"]
+    document = f"{served.address}/openapi.json"
     done = subprocess.run(
-        [sys.executable, "-m", "schemathesis.cli", "--config-file", settings, "run", *options]
-        + [f"{served.address}/openapi.json"],
+        [sys.executable, "-m", "schemathesis.cli", "--config-file", settings, "run", *options, document],
         cwd=tmp_path,
         capture_output=True,
         text=True,

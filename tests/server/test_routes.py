@@ -1,7 +1,10 @@
 """The routes over HTTP: legacy shapes, the newer envelope, CSV, errors in every shape, and the OpenAPI document."""
 
+import base64
 import csv
+import hashlib
 import io
+import re
 
 import pytest
 
@@ -169,15 +172,35 @@ def test_the_openapi_document_shows_every_shape_and_every_error(http):
             newer = content["application/vnd.aerogram.v2+json"]["example"]
             assert dialects.validate(newer).name == "standard-v2", path
             assert "example" in content["application/json"], path
+    for name, response in document["components"]["responses"].items():
+        assert all(content["examples"] for content in response["content"].values()), name
     refused = document["components"]["responses"]["aerogram.429"]["content"]
     assert {"RATE_LIMITED", "QUOTA_EXCEEDED"} <= refused["application/problem+json"]["examples"].keys()
     assert "text/csv" in document["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
 
 
-def test_the_page_at_the_root_says_what_this_is_and_runs_no_script(http, served):
+def test_the_reference_is_whole_without_a_network_and_runs_no_script(http):
+    page = http.get("/docs", headers={"Accept": "text/html"})
+    assert page.headers["Content-Type"].startswith("text/html")
+    for path in ROUTES:
+        assert f"{path}</code></h2>" in page.text
+    assert {"RATE_LIMIT_EXCEEDED", "CONTENT_TOO_LARGE", "MISSING_REQUIRED"} <= set(re.findall(r"[A-Z_]{8,}", page.text))
+    assert set(re.findall(r'(?:src|href|action)="([^"#]+)', page.text)) == {
+        "/openapi.json",
+        "/v1/search",
+        "/v1/health",
+        "/v1/health/deep",
+    }
+    assert "<script" not in page.text
+    policy = page.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    style = re.search(r"<style>(.*?)</style>", page.text, re.DOTALL)[1]
+    assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() in policy
+
+
+def test_the_page_at_the_root_loads_nothing_from_elsewhere(http):
     page = http.get("/", headers={"Accept": "text/html"})
     assert page.headers["Content-Type"].startswith("text/html")
-    assert f"{served.address}/mcp" in page.text
-    assert "/docs" in page.text
-    assert "<script" not in page.text
-    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page.text)
+    assert "default-src" in page.headers["Content-Security-Policy"]

@@ -85,10 +85,10 @@ def illustrate(app: FastAPI) -> None:
                 _show(operation["responses"]["200"]["content"], *shown)
                 _show_refused(operation["responses"].get(UNPROCESSABLE, {}).get("content", {}))
         for name, response in document["components"].get("responses", {}).items():
-            status = int(name.rpartition(".")[2])
-            _show_refused(response["content"]) if status == UNPROCESSABLE else _show_failures(
-                response["content"], status
-            )
+            if name.endswith(UNPROCESSABLE):
+                _show_refused(response["content"])
+            else:
+                _show_failures(response["content"], int(name.rpartition(".")[2]))
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

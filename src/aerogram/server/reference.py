@@ -19,6 +19,7 @@ __all__ = ["reference_page"]
 
 Part = Mapping[str, Any]
 
+FAILURES: Final = "400"
 _STYLE: Final = """
 :root { color-scheme: light dark }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem }
@@ -55,13 +56,13 @@ def _page(document: Part) -> str:
         for method, operation in methods.items()
     ]
     links = "".join(f'<li><a href="#{_anchor(one)}">{_name(one)}</a></li>' for one in operations)
-    body = "".join(part for one in operations for part in _operation(document, *one))
+    body = "".join(part for one in operations for part in _operation(document, *one)) + "".join(_failures(document))
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{title}: the HTTP API</title><style>{_STYLE}</style>"
         f"<h1>{title}: the HTTP API</h1><p>{escape(document['info'].get('summary', ''))} "
         f'The same for programs: <a href="/openapi.json">/openapi.json</a></p>'
-        f"<nav><ul>{links}</ul></nav><main>{body}</main></html>"
+        f'<nav><ul>{links}<li><a href="#failures">Failures</a></li></ul></nav><main>{body}</main></html>'
     )
 
 
@@ -85,7 +86,16 @@ def _operation(document: Part, path: str, method: str, operation: Part) -> Itera
     if method == "get" and "{" not in path:
         yield _form(path, [part for part in parameters if part["in"] == "query"])
     for status, response in sorted(operation["responses"].items()):
-        yield _response(status, _resolved(document, response))
+        if status < FAILURES:
+            yield _response(status, _resolved(document, response))
+    yield "</section>"
+
+
+def _failures(document: Part) -> Iterator[str]:
+    """What any operation may answer instead, in each shape; it is the same for all."""
+    yield '<section><h2 id="failures">Failures</h2><p>Any request may be answered with one of these.</p>'
+    for name, response in sorted(document["components"].get("responses", {}).items()):
+        yield _response(name.rpartition(".")[2], response)
     yield "</section>"
 
 
@@ -122,7 +132,7 @@ def _kind(schema: Part) -> str:
     else:
         words = str(schema.get("format") or schema.get("type", "any"))
     low, high = (schema.get(f"{end}imum", schema.get(f"{end}Length")) for end in ("min", "max"))
-    span = "" if low is None and high is None else f", {'' if low is None else low} to {'' if high is None else high}"
+    span = "" if high is None else f", up to {high}" if low is None else f", {low} to {high}"
     default = f", {schema['default']} if not given" if schema.get("default") not in (None, "") else ""
     return words + span + default
 
