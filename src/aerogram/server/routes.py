@@ -48,7 +48,7 @@ MOST_TOKENS: Final = 1_000_000
 Detail = Annotated[Mode, Query(description="How much of each record to show")]
 Fields = Annotated[str | None, Query(description="Only these fields, separated by commas", max_length=1_000)]
 Cursor = Annotated[str | None, Query(description="Where to go on, as the last page said")]
-Several = Annotated[list[str] | None, Query(max_length=50)]
+Several = Annotated[list[str] | None, Query(max_length=50, description="Only these; say it several times for several")]
 Day = Annotated[
     str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10, json_schema_extra={"format": "date"})
 ]
