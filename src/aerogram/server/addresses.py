@@ -57,7 +57,7 @@ def place(*schemes: str, folder: bool = True) -> Callable[[Any], Path | str]:
         text = value.strip()
         if not is_url(text) and folder:
             return Path(text).expanduser()
-        if scheme_of(text) not in schemes or not urlsplit(text).netloc:
+        if scheme_of(text) not in schemes or not text.partition(_MARK)[2]:
             raise ValueError("no such address")
         return text
 

@@ -17,6 +17,7 @@ from aerogram.knowledge.results import KINDS
 from aerogram.limits import Limits
 from aerogram.page.host import Host
 from aerogram.server.drain import Draining
+from aerogram.server.fleet import CACHED, Fleet
 from aerogram.server.gate import needs_keys
 from aerogram.server.guard import mcp_principal, principal_of, protect
 from aerogram.server.health import Health
@@ -25,7 +26,6 @@ from aerogram.server.keys import Keys
 from aerogram.server.keys_at_hand import KeysAtHand
 from aerogram.server.library import Library
 from aerogram.server.settings import Settings
-from aerogram.server.shared import CACHED, Shared
 from aerogram.telemetry import Observer
 from aerogram.wire.exchange import App, Receive, Send
 from aerogram.wire.request import Scope
@@ -35,46 +35,44 @@ __all__ = ["MCP_PATH", "build_app", "build_contract"]
 MCP_PATH: Final = "/mcp"
 
 
-def build_contract(library: Library, settings: Settings, keys: Keys, shared: Shared | None = None) -> Contract:
+def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Fleet | None = None) -> Contract:
     """What the server promises about its replies, by its settings, and over what it shares with other servers."""
-    shared = shared or Shared(settings)
+    fleet = fleet or Fleet(settings)
     return Contract(
         dialect=settings.dialect,
         budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
-        archive=shared.archive,
+        archive=fleet.archive,
         cursors=library.cursors,
         kinds=KINDS,
-        limits=_limits(settings, keys, shared),
-        cache=shared.cache,
+        limits=_limits(settings, keys, fleet),
+        cache=fleet.cache,
         cached=CACHED,
         observer=Observer(),
     )
 
 
-def build_app(
-    library: Library, contract: Contract, settings: Settings, keys: Keys, shared: Shared | None = None
-) -> App:
+def build_app(library: Library, contract: Contract, settings: Settings, keys: Keys, fleet: Fleet | None = None) -> App:
     """The whole application, guarded."""
     from aerogram.server.routes import build_routes
     from aerogram.server.tools import build_tools
 
-    shared = shared or Shared(settings)
+    fleet = fleet or Fleet(settings)
     page = server_host(
         library,
         contract,
         who=principal_of,
         needs_key=needs_keys(settings),
-        has_ended=lambda: shared.drain.has_begun,
+        has_ended=lambda: fleet.drain.has_begun,
     )
     tools = build_tools(library, _watched(contract, page, "mcp"), principal=mcp_principal)
     # each request stands for itself, so that any of several servers can answer it
     mcp = tools.http_app(path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False)
-    health = Health(library, contract.archive, shared, folder=settings.folder)
+    health = Health(library, contract.archive, fleet, folder=settings.folder)
     told = _watched(contract, page, "http")
     routes = build_routes(library, told, principal=principal_of, health=health, page=page, lifespan=mcp.lifespan)
     for part in (mcp, routes):
         protect(part, settings, keys)
-    return Draining(KeysAtHand(_Fork(mcp, routes), keys), shared.drain)
+    return Draining(KeysAtHand(_Fork(mcp, routes), keys), fleet.drain)
 
 
 def _watched(contract: Contract, page: Host, via: str) -> Contract:
@@ -96,7 +94,7 @@ class _Fork:
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
 
 
-def _limits(settings: Settings, keys: Keys, shared: Shared) -> Limits:
+def _limits(settings: Settings, keys: Keys, fleet: Fleet) -> Limits:
     """The limits of each caller: those of its key, or else those of the settings."""
     usual = settings.plan
-    return shared.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual)
+    return fleet.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual)

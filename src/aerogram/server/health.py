@@ -2,15 +2,18 @@
 
     {status: ok | degraded | unhealthy, version, checks: {part: {status, …}}, timestamp_utc}
 
-Without its store the server can do nothing, so that is unhealthy; without another part it does less.
+Without its store the server can do nothing, so that is unhealthy; without another part it does less. A server that is
+about to end says so with 503, so that whoever balances sends nobody there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 from anyio import to_thread
@@ -19,7 +22,9 @@ from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.errors import AerogramError
 from aerogram.reply import utc_timestamp
+from aerogram.server.fleet import Fleet
 from aerogram.server.library import Library
+from aerogram.state import state_directory
 
 __all__ = ["Health"]
 
@@ -31,23 +36,34 @@ Check = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
 class Health:
-    """The health of a library and of the archive beside it."""
+    """The health of a library, of the archive, and of what the server shares with others."""
 
-    def __init__(self, library: Library, archive: Archive | None) -> None:
+    def __init__(
+        self, library: Library, archive: Archive | None, fleet: Fleet | None = None, *, folder: Path | None = None
+    ) -> None:
         self._library = library
         self._archive = archive
+        self._fleet = fleet
+        self._folder = library.folder or folder
 
     async def brief(self) -> dict[str, Any]:
         """Whether the server is up and its index in its place."""
+        if self._fleet is not None:
+            self._fleet.drain.refuse()
         return await self._told({"store": self._store_is_there})
 
     async def deep(self) -> dict[str, Any]:
         """Whether every part works: each is used once."""
-        parts = {"store": self._store, "embedder": self._embedder, "disk": self._disk}
-        return await self._told(parts if self._archive is None else {**parts, "archive": self._archive_works})
+        parts: dict[str, Check] = {"store": self._store, "embedder": self._embedder, "disk": self._disk}
+        if self._archive is not None:
+            parts["archive"] = self._archive_works
+        if self._fleet is not None and self._fleet.redis is not None:
+            parts["redis"] = self._fleet.ping
+        return await self._told(parts)
 
     async def _told(self, parts: Mapping[str, Check]) -> dict[str, Any]:
-        checks = {name: await _tried(check) for name, check in parts.items()}
+        found = await asyncio.gather(*map(_tried, parts.values()))
+        checks = dict(zip(parts, found, strict=True))
         ill = [name for name, found in checks.items() if found["status"] != "ok"]
         status = "ok" if not ill else "unhealthy" if "store" in ill else "degraded"
         return {
@@ -61,6 +77,8 @@ class Health:
         return await self._library.ask(lambda known: {"generation": known.store.generation})
 
     async def _store(self) -> Mapping[str, Any]:
+        if self._library.folder is None:
+            return await self._library.ask(lambda known: known.store.ping())
         found = await self._library.ask(lambda known: known.check())
         return {"problems": list(found.problems), **found.facts}
 
@@ -74,7 +92,8 @@ class Health:
         return await self._library.ask(embed)
 
     async def _disk(self) -> Mapping[str, Any]:
-        free = (await to_thread.run_sync(shutil.disk_usage, self._library.folder)).free
+        place = self._folder if self._folder is not None and self._folder.exists() else state_directory()
+        free = (await to_thread.run_sync(shutil.disk_usage, place)).free
         return {"problems": [] if free >= ROOM else ["the disk is nearly full"], "free_bytes": free}
 
     async def _archive_works(self) -> Mapping[str, Any]:
@@ -93,6 +112,8 @@ async def _tried(check: Check) -> dict[str, Any]:
         said = dict(await check())
     except (AerogramError, OSError) as error:
         said = {"problems": [str(error) or type(error).__name__]}
+    except Exception as error:  # noqa: BLE001 - a driver's own words may hold an address with its password
+        said = {"problems": [f"it cannot be used: {type(error).__name__}"]}
     problems = said.pop("problems", [])
     spent = round((time.perf_counter() - started) * 1000, 1)
     return {

@@ -4,9 +4,9 @@
          ── check(secret) ──▶ Key               or Unauthenticated
          ── revoke(name or id)
 
-The file holds a SHA-256 of each secret. A secret is 256 random bits, so a fast hash is as good as a slow one, and
-checking a key costs a request nothing. What one process changes in the file, a running server sees with its next
-request.
+The book of keys holds a SHA-256 of each secret. A secret is 256 random bits, so a fast hash is as good as a slow one,
+and checking a key costs a request nothing. The book is a file, or a document in the store that several servers share.
+What one process changes in it, a running server sees with its next request.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from aerogram.errors import AerogramError, Conflict, ContractError, NotFound, Un
 from aerogram.jsontext import dumps, loads
 from aerogram.limits import Plan
 from aerogram.reply import utc_timestamp
-from aerogram.server.files import replace_file
+from aerogram.server.books import Book, FileBook
 from aerogram.server.plans import ALLOWED, parse_plan
-from aerogram.state import locked, private_directory, state_directory
+from aerogram.state import state_directory
 
 __all__ = ["BadKeyFile", "Issued", "Key", "Keys"]
 
@@ -83,18 +83,25 @@ class Issued(NamedTuple):
 
 
 class Keys:
-    """The API keys in a file; nothing but their hashes is in it."""
+    """The API keys in a book: in a file, unless it is another one. Nothing but their hashes is in it."""
 
-    def __init__(self, path: str | Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, path: str | Path | None = None, *, book: Book | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
         self._path = Path(path) if path is not None else state_directory() / FILE
+        self.book: Book = book or FileBook(self._path)
         self._clock = clock
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: bytes | None = None
         self._keys: dict[str, Key] = {}
 
     @property
     def path(self) -> Path:
         """The file."""
         return self._path
+
+    def knows(self, text: str) -> bool:
+        """Whether every key that is named in a text is known by its id, good or not."""
+        return all(found[1] in self._current() for found in _SECRET.finditer(text))
 
     @property
     def now(self) -> dt.datetime:
@@ -162,34 +169,28 @@ class Keys:
         return None if key is None or key.plan is None else parse_plan(key.plan)
 
     def _current(self) -> Mapping[str, Key]:
-        """The keys as the file has them now."""
-        try:
-            stat = self._path.stat()
-        except FileNotFoundError:
-            self._seen, self._keys = None, {}
-            return self._keys
-        seen = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-        if seen != self._seen:
-            self._keys = self._read()
-            self._seen = seen
+        """The keys as the book has them now."""
+        text = self.book.read()
+        if text is not self._seen:
+            self._keys = self._parsed(text)
+            self._seen = text
         return self._keys
 
-    def _read(self) -> dict[str, Key]:
+    def _parsed(self, text: bytes | None) -> dict[str, Key]:
         try:
-            rows = loads(self._path.read_bytes())["keys"]
-            return {row["id"]: _key(row) for row in rows}
-        except FileNotFoundError:
-            return {}
+            return {} if text is None else {row["id"]: _key(row) for row in loads(text)["keys"]}
         except (ContractError, KeyError, TypeError, ValueError, AttributeError):
-            raise BadKeyFile(f"{self._path} is not a file of API keys") from None
+            raise BadKeyFile(f"{self.book.place} is not a file of API keys") from None
 
     def _change(self, change: Callable[[dict[str, Key]], None]) -> None:
-        """Change the file, one process after the other."""
-        private_directory(self._path.parent)
-        with locked(self._path.with_name(self._path.name + ".lock")):
-            keys = self._read()
+        """Change the book, one process after the other."""
+
+        def changed(text: bytes | None) -> bytes:
+            keys = self._parsed(text)
             change(keys)
-            replace_file(self._path, dumps({"keys": [one.as_json() for one in keys.values()]}, indent=True) + b"\n")
+            return dumps({"keys": [one.as_json() for one in keys.values()]}, indent=True) + b"\n"
+
+        self.book.change(changed)
 
 
 def _digest(secret: str) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "BUDGET",
     "HOSTS",
     "LISTENER",
+    "NAMES",
     "ORIGINS",
     "PATH",
     "PATHS",
@@ -31,6 +32,7 @@ __all__ = [
     "SECONDS",
     "SIZE",
     "STORE",
+    "STORES",
     "SWITCH",
     "TEXT",
     "Kind",
@@ -178,6 +180,7 @@ def choice(*words: str) -> Kind:
 
 TEXT: Final = Kind("TEXT", "one line of text", _text)
 SWITCH: Final = Kind("", "true or false", _switch, is_switch=True)
+NAMES: Final = Kind("NAME", "names, each one line of text", lambda value: _items(value, _text), is_list=True)
 PATH: Final = Kind("PATH", "a path", _path, is_path=True)
 PATHS: Final = Kind("PATH", "paths", lambda value: _items(value, _path), is_path=True, is_list=True)
 STORE: Final = Kind(
@@ -185,6 +188,12 @@ STORE: Final = Kind(
     "a folder, or an address such as 'postgresql://user@host/database'",
     place("postgresql", "postgres"),
     is_path=True,
+)
+STORES: Final = Kind(
+    "ADDRESS",
+    "addresses such as 'postgresql://user@host/database'",
+    lambda value: _items(value, place("postgresql", "postgres", folder=False)),
+    is_list=True,
 )
 REDIS: Final = Kind(
     "ADDRESS", "an address such as 'redis://host:6379/0' or 'rediss://…'", place("redis", "rediss", folder=False)

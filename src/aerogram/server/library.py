@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
@@ -17,11 +17,13 @@ from anyio import to_thread
 
 from aerogram.archive import Archive
 from aerogram.content import Content
+from aerogram.cursor import Cursors
 from aerogram.digest import Digester, Policy
 from aerogram.errors import IntegrityError, NotFound, Unavailable
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.knowledge.knowledge import Knowledge
 from aerogram.reply import Reply
+from aerogram.server.addresses import is_url
 
 __all__ = ["Library"]
 
@@ -34,13 +36,30 @@ LONG_ENOUGH: Final = 12 * 3600.0
 
 
 class Library:
-    """An index in a folder, shared by everything that a server does."""
+    """An index in a folder or behind an address, shared by everything that a server does.
 
-    def __init__(self, folder: str | os.PathLike[str], *, embedder: str | None = None) -> None:
-        self.folder = Path(folder).absolute()
-        self._embedder = embedder
+    `clock` is the time by which its cursors end.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str],
+        *,
+        embedder: str | None = None,
+        replicas: Sequence[str] = (),
+        withheld_licenses: Sequence[str] = (),
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.folder = None if is_url(where) else Path(where).absolute()
+        self._where = self.folder or str(where)
+        self._options: dict[str, Any] = {
+            "embedder": embedder,
+            "replicas": replicas,
+            "withheld_licenses": withheld_licenses,
+        }
+        self._clock = clock
         self._guard = threading.Lock()
-        self._known: list[Knowledge] = [Knowledge(self.folder, embedder=embedder)]
+        self._known: list[Knowledge] = [self._open()]
         self._file = self._file_now()
         self.cursors = self._known[0].cursors
 
@@ -63,9 +82,15 @@ class Library:
             raise self._gone()
         with self._guard:
             if there != self._file:
-                self._known.append(Knowledge(self.folder, embedder=self._embedder))
+                self._known.append(self._open())
                 self._file = there
             return self._known[-1]
+
+    def _open(self) -> Knowledge:
+        known = Knowledge(self._where, **self._options)
+        if self._clock is not None:
+            known.cursors = Cursors(known.cursors._keys, clock=self._clock)
+        return known
 
     def update(self, *paths: Path, progress: Progress | None = None) -> Ingested:
         """Bring the index up to date with folders, or with those that it knows."""
@@ -95,22 +120,13 @@ class Library:
         self, source_file: str, query: str, archive: Archive | None = None, principal: str | None = None
     ) -> Reply[Any]:
         """A document condensed for a question; its text goes into the archive, so that the digest can be checked."""
-        kept = None if archive is None else _Shelf(archive, principal)
-        digester = Digester(Policy(mode="always"), archive=kept)
+        digester = Digester(Policy(mode="always"), archive=None if archive is None else _Shelf(archive))
         with self._present():
-            return await self.knowledge.digest(source_file, query, digester=digester)
+            return await self.knowledge.digest(source_file, query, digester=digester, principal=principal)
 
     async def text(self, source_file: str) -> str:
         """The whole text of a document."""
-
-        def read(known: Knowledge) -> str:
-            chunks = known.store.chunks_of(source_file)
-            if not chunks:
-                raise NotFound(f"The index has no document {source_file!r}")
-            found: str = known._text(chunks[0]).text
-            return found
-
-        return await self.ask(read)
+        return await self.ask(lambda known: known.text(source_file))
 
     async def contents(self) -> dict[str, Any]:
         """What there is to find: documents, categories, languages, licences and vendors."""
@@ -137,6 +153,9 @@ class Library:
             raise
 
     def _file_now(self) -> tuple[int, int] | None:
+        """What the index is made of, if it is there; one behind an address says itself when it is not."""
+        if self.folder is None:
+            return (0, 0)
         try:
             found = (self.folder / "rows.sqlite").stat()
         except OSError:
@@ -152,26 +171,25 @@ class Library:
 
 
 class _Shelf:
-    """One principal's part of an archive, as digests use it."""
+    """An archive as digests use it: a text that was kept lately stays."""
 
-    def __init__(self, archive: Archive, principal: str | None) -> None:
+    def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._principal = principal
 
-    async def put(self, *contents: Content) -> object:
-        """Keep contents; one that was kept lately stays, because writers wait for each other and readers do not."""
-        missing = [one for one in contents if not await self._keeps(one)]
-        return await self._archive.put(*missing, principal=self._principal) if missing else ()
+    async def put(self, *contents: Content, principal: str | None = None) -> object:
+        """Keep contents that are not kept yet, because writers wait for each other and readers do not."""
+        missing = [one for one in contents if not await self._keeps(one, principal)]
+        return await self._archive.put(*missing, principal=principal) if missing else ()
 
-    async def _keeps(self, content: Content) -> bool:
+    async def _keeps(self, content: Content, principal: str | None) -> bool:
         try:
-            _, left = await self._archive.entry(content.hash, principal=self._principal)
+            _, left = await self._archive.entry(content.hash, principal=principal)
         except (NotFound, IntegrityError):
             return False
         return left > LONG_ENOUGH
 
-    async def get(self, hash: str) -> Content:
-        return await self._archive.get(hash, principal=self._principal)
+    async def get(self, hash: str, principal: str | None = None) -> Content:
+        return await self._archive.get(hash, principal=principal)
 
 
 def _contents(known: Knowledge) -> dict[str, Any]:

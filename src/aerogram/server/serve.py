@@ -21,11 +21,15 @@ from urllib.parse import urlencode
 
 from aerogram.errors import AerogramError, MissingExtra, NotFound
 from aerogram.knowledge.ingest import Ingested, Progress
+from aerogram.server.addresses import is_url
 from aerogram.server.app import MCP_PATH, build_app, build_contract
+from aerogram.server.drain import Drain
+from aerogram.server.fleet import Fleet
 from aerogram.server.gate import refuse_exposure
 from aerogram.server.keys import Keys
 from aerogram.server.library import Library
 from aerogram.server.logs import configure_logs
+from aerogram.server.opening import has_shared_keys, open_keys, open_library
 from aerogram.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,20 +62,31 @@ def serve(
     `told` hears what reading the documents came to, `ready` the address and a question that has an answer.
     """
     _require_documents(settings)
-    keys = Keys(settings.keys)
     if settings.transport == "stdio":
         _set_up_logs(settings)
-        with Library(settings.index, embedder=settings.embedder) as library:
-            _serve_stdio(library, settings, keys, told)
+        fleet = Fleet(settings)
+        with open_library(settings, fleet.clock) as library:
+            _serve_stdio(library, settings, fleet, told)
         return
-    refuse_exposure(settings, keys)
+    if not has_shared_keys(settings):
+        refuse_exposure(settings, open_keys(settings))
     with listening(settings.host, settings.port) as listener:
         _set_up_logs(settings)
-        with Library(settings.index, embedder=settings.embedder) as library:
-            done = library.update(*settings.documents, progress=progress)
-            if told is not None:
-                told(done)
-            _serve_http(library, settings, keys, listener, ready)
+        fleet = Fleet(settings)
+        with open_library(settings, fleet.clock) as library:
+            keys = open_keys(settings, library.knowledge.store, fleet.clock)
+            refuse_exposure(settings, keys)
+            _update(library, settings.documents, told, progress)
+            _serve_http(library, settings, keys, fleet, listener, ready)
+
+
+def _update(library: Library, documents: tuple[Path, ...], told: Told | None, progress: Progress | None = None) -> None:
+    """Read what has changed; an index behind an address is read into by whoever is told to, not by every server."""
+    if library.folder is None and not documents:
+        return
+    done = library.update(*documents, progress=progress)
+    if told is not None:
+        told(done)
 
 
 def _set_up_logs(settings: Settings) -> None:
@@ -89,7 +104,7 @@ def _require_documents(settings: Settings) -> None:
     for one in settings.documents:
         if not one.exists():
             raise NotFound(f"there is no {one}")
-    if not settings.documents and not (settings.index / "rows.sqlite").exists():
+    if not settings.documents and not is_url(settings.where) and not (settings.folder / "rows.sqlite").exists():
         raise NotFound("there is nothing to serve: name a folder of documents, as in `aerogram serve ./docs`")
 
 
@@ -119,14 +134,16 @@ def _not_listening(error: OSError, host: str, port: int) -> AerogramError:
     return AerogramError(f"cannot listen on {host}: {error.strerror or error}")
 
 
-def _serve_http(library: Library, settings: Settings, keys: Keys, listener: socket.socket, ready: Ready | None) -> None:
-    app = build_app(library, build_contract(library, settings, keys), settings, keys)
+def _serve_http(
+    library: Library, settings: Settings, keys: Keys, fleet: Fleet, listener: socket.socket, ready: Ready | None
+) -> None:
+    app = build_app(library, build_contract(library, settings, keys, fleet), settings, keys, fleet)
     server = _server(app, settings)
     address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
     if ready is not None:
         ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
     with _following(library, settings.watch):
-        asyncio.run(_answer(server, listener))
+        asyncio.run(_answer(server, listener, fleet.drain, settings.drain))
     log.info("the server has ended")
 
 
@@ -158,12 +175,19 @@ def _server(app: Any, settings: Settings) -> uvicorn.Server:
     )
 
 
-async def _answer(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Answer until a signal comes; a second one does not wait for what is running."""
+async def _answer(server: uvicorn.Server, listener: socket.socket, drain: Drain, seconds: float) -> None:
+    """Answer until a signal comes, and for some seconds more; a second one does not wait for what is running."""
+
+    def stop() -> None:
+        server.should_exit = True
 
     def end() -> None:
-        server.force_exit = server.should_exit
-        server.should_exit = True
+        if drain.has_begun:
+            server.force_exit = server.should_exit
+            stop()
+        else:
+            drain.begin()
+            asyncio.get_running_loop().call_later(seconds, stop)
 
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
     with _signals(end):
@@ -191,10 +215,11 @@ def _signals(end: Callable[[], object]) -> Iterator[None]:
 # standard streams
 
 
-def _serve_stdio(library: Library, settings: Settings, keys: Keys, told: Told | None) -> None:
+def _serve_stdio(library: Library, settings: Settings, fleet: Fleet, told: Told | None) -> None:
     from aerogram.server.tools import build_tools
 
-    tools = build_tools(library, build_contract(library, settings, keys))
+    keys = open_keys(settings, library.knowledge.store, fleet.clock)
+    tools = build_tools(library, build_contract(library, settings, keys, fleet))
     reading = threading.Thread(target=_read, args=(library, settings.documents, told), daemon=True)
     reading.start()
     reading.join(PATIENCE)
@@ -204,12 +229,9 @@ def _serve_stdio(library: Library, settings: Settings, keys: Keys, told: Told | 
 
 def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> None:
     try:
-        done = library.update(*documents)
+        _update(library, documents, told)
     except Exception:
         log.exception("the documents could not be read")
-    else:
-        if told is not None:
-            told(done)
 
 
 async def _talk(tools: Any) -> None:
@@ -252,12 +274,13 @@ def _follow(library: Library, stop: threading.Event) -> None:
             stop.wait(PAUSE)
 
 
-def welcome(address: str, question: str) -> str:
-    """What a person reads when the server is ready."""
+def welcome(address: str, question: str, owner: str | None = None) -> str:
+    """What a person reads when the server is ready; `owner` is the token that lets its owner watch it."""
     query = urlencode({"q": question, "envelope": "v2"})
     return (
         f"\nReady at {address} (Ctrl-C ends it)\n\n"
         f"  try       curl '{address}/v1/search?{query}'\n"
         f'  clients   {{"mcpServers": {{"aerogram": {{"type": "http", "url": "{address}{MCP_PATH}"}}}}}}\n'
+        f"  page      {address}/{f'#owner={owner}' if owner else ''}\n"
         f"  docs      {address}/docs"
     )

@@ -105,6 +105,11 @@ class Settings:
         repr=False,
         metadata=_of(kinds.STORE, "The index elsewhere than in --index, for several servers."),
     )
+    replicas: tuple[str, ...] = field(
+        default=(),
+        repr=False,
+        metadata=_of(kinds.STORES, "Copies of a PostgreSQL store that may be read instead of it."),
+    )
     redis: str | None = field(
         default=None,
         repr=False,
@@ -120,6 +125,9 @@ class Settings:
     )
     embedder: str | None = field(
         default=None, metadata=_of(kinds.TEXT, "'default', 'none' (words alone), or a model's folder.")
+    )
+    withheld_licenses: tuple[str, ...] = field(
+        default=(), metadata=_of(kinds.NAMES, "Licences whose documents are not shown.")
     )
     watch: bool = field(default=False, metadata=_of(kinds.SWITCH, "Follow changes of the documents."))
     transport: str = field(
@@ -218,6 +226,16 @@ class Settings:
             if option.name in names and self.origin(option.name) != DEFAULT:
                 found += option.said(getattr(self, option.name))
         return found
+
+    @property
+    def where(self) -> Path | str:
+        """Where the index is."""
+        return self.index if self.store is None else self.store
+
+    @property
+    def folder(self) -> Path:
+        """Where this server keeps what it shares with nobody."""
+        return self.store if isinstance(self.store, Path) else self.index
 
     @property
     def plan(self) -> Plan:

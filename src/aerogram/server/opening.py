@@ -1,0 +1,60 @@
+"""Opening: the index and the API keys of a server, as its settings name them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from aerogram.errors import Unavailable
+from aerogram.knowledge.embed import embedder_of
+from aerogram.knowledge.store.address import open_store
+from aerogram.server.addresses import is_url
+from aerogram.server.books import SharedDocuments, StoreBook
+from aerogram.server.keys import Keys
+from aerogram.server.library import Library
+from aerogram.server.settings import Settings
+
+__all__ = ["has_shared_keys", "open_documents", "open_keys", "open_library"]
+
+log = logging.getLogger("aerogram.server")
+
+PAUSE: Final = 2.0
+"""Seconds between two attempts to reach a store that is not there yet."""
+API_KEYS: Final = "keys/api"
+
+
+def open_library(settings: Settings, clock: Callable[[], float] = time.time) -> Library:
+    """The index; a server that starts before its database waits for it."""
+    while True:
+        try:
+            return Library(
+                settings.where,
+                embedder=settings.embedder,
+                replicas=settings.replicas,
+                withheld_licenses=settings.withheld_licenses,
+                clock=clock,
+            )
+        except Unavailable as error:
+            log.warning("the store cannot be reached, and is tried again: %s", error)
+            time.sleep(PAUSE)
+
+
+def has_shared_keys(settings: Settings) -> bool:
+    """Whether the keys are in the store that several servers use, because no file is named."""
+    return settings.keys is None and is_url(settings.where)
+
+
+def open_keys(
+    settings: Settings, documents: SharedDocuments | None = None, clock: Callable[[], float] = time.time
+) -> Keys:
+    """The API keys: in their file, or among the documents of a store."""
+    if documents is None or not has_shared_keys(settings):
+        return Keys(settings.keys, clock=clock)
+    return Keys(book=StoreBook(documents, API_KEYS), clock=clock)
+
+
+def open_documents(settings: Settings) -> SharedDocuments:
+    """What the servers share in their store, for one who changes it and asks nothing else."""
+    return open_store(settings.where, embedder_of(settings.embedder).dimensions)
