@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -319,11 +320,8 @@ class Reply(Generic[T]):
 
     def missing(self, needs: frozenset[str]) -> frozenset[str]:
         """Which of the things that some contract requires this reply does not say."""
-        return frozenset(
-            name
-            for name in needs
-            if getattr(self.telemetry if name in _METERS else self, name, None) is None  # no telemetry, no reading
-        )
+        cost = self.telemetry  # without it there is no reading
+        return frozenset([name for name in needs if getattr(cost if name in _METERS else self, name, None) is None])
 
     def complete(
         self,
@@ -347,15 +345,15 @@ class Reply(Generic[T]):
             said["operation"] = operation
         if "timestamp" in missing:
             said["timestamp"] = utc_timestamp(now)
-        readings: dict[str, Any] = {
-            # a contract wants a positive time; a clock that did not advance is not zero work
-            "duration_ms": max(duration_ms or 0, 0.001),
-            "cache_hit": False,
-            "tokens_estimated": tokens_estimated,
-            "billable_units": 0 if self.problem else 1,
-        }
-        metered = {name: value for name, value in readings.items() if name in missing}
-        if metered:
+        if not missing.isdisjoint(_METERS):
+            readings: dict[str, Any] = {
+                # a contract wants a positive time; a clock that did not advance is not zero work
+                "duration_ms": max(duration_ms or 0, 0.001),
+                "cache_hit": False,
+                "tokens_estimated": tokens_estimated,
+                "billable_units": 0 if self.problem else 1,
+            }
+            metered = {name: value for name, value in readings.items() if name in missing}
             said["telemetry"] = replace(self.telemetry, **metered) if self.telemetry else Telemetry(**metered)
         return self.replace(**said) if said else self
 
@@ -433,25 +431,30 @@ _PROBLEM_WORDS = frozenset(f.name for f in fields(Problem)) - {"code", "message"
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
+_LETTERS = (_CROCKFORD * 8).encode()
+_DIGITS = str.maketrans(_CROCKFORD, "0123456789abcdefghijklmnopqrstuv")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?")
 
 
 def new_request_id() -> str:
     """A new request id: `req_` and a ULID, so that ids sort by the time they were minted."""
-    number = _following((time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10)))
-    return "req_" + "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
-
-
-def _following(number: int) -> int:
-    """The number, or one more than the last when the clock stands still or goes back: ids of a process only rise."""
     global _last_id  # noqa: PLW0603 - the order is the process's
+    now = time.time_ns() // 1_000_000
+    drawn = _written(now >> 10, 4) + _PAIRS[now & 1023] + os.urandom(16).translate(_LETTERS).decode()
     with _minting:
-        _last_id = max(number, _last_id + 1)
-        return _last_id
+        # ids of a process only rise, also when the clock stands still or goes back
+        _last_id = drawn if drawn > _last_id else _written(int(_last_id.translate(_DIGITS), 32) + 1, 13)
+        return "req_" + _last_id
+
+
+@lru_cache(maxsize=2)
+def _written(number: int, pairs: int) -> str:
+    """A number in so many pairs of letters."""
+    return "".join([_PAIRS[number >> shift & 1023] for shift in range(10 * pairs - 10, -1, -10)])
 
 
 _minting = threading.Lock()
-_last_id = 0
+_last_id = ""
 
 
 def accept_request_id(candidate: object) -> str | None:

@@ -185,6 +185,7 @@ class ContractClerk:
 
     def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
         terms = exchange.terms
+        known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],
             resource=terms.path if terms else "",
@@ -192,9 +193,8 @@ class ContractClerk:
             request_id=exchange.request_id,
             principal=self._principal(exchange.scope),
             client_tag=exchange.client_tag,
-            allowance=exchange.allowance,
             started=exchange.started,
-            **shaping,
+            **known,
         )
 
 

@@ -23,7 +23,7 @@ _OPTIONS: Final = (
 )
 _DEEPEST: Final = 64
 _MOST_ITEMS: Final = 1_000_000
-_FIRST_STEP: Final = 32
+_FIRST_STEP: Final = 64
 
 
 def is_plain(value: Any, limit: int) -> bool:
@@ -54,19 +54,19 @@ def _has_plain_types(value: Any) -> bool:
         items += len(level)
         if items > _MOST_ITEMS or not _JSON.issuperset(map(type, level)):
             return False
-        level = _inside(level)
+        level = get_referents(*level) if len(level) <= _FIRST_STEP else _inside(level)
         if not level:
             return True
     return False
 
 
 def _inside(level: Sequence[Any]) -> list[Any]:
-    """What lists and dictionaries refer to, which is what they hold.
+    """What many lists and dictionaries hold, which is what they refer to.
 
     It is taken in steps that grow, so that a large list that is shared many times over is noticed early.
     """
-    found: list[Any] = get_referents(*level[:_FIRST_STEP])
-    start = step = _FIRST_STEP
+    found: list[Any] = []
+    start, step = 0, _FIRST_STEP
     while start < len(level) and len(found) <= _MOST_ITEMS:
         found += get_referents(*level[start : start + step])
         start, step = start + step, step * 2
@@ -90,9 +90,10 @@ def json_around(body: Any, data: Any, known: bytes | None) -> bytes:
 
 
 def _with_known(body: Any, data: Any, known: orjson.Fragment) -> Any:
+    """The body with the JSON of the data in its place: at the top, or in a box of its own."""
     for name, part in body.items() if type(body) is dict else ():
         if part is data:
             return {**body, name: known}
-        if type(part) is dict and any(inner is data for inner in part.values()):
-            return {**body, name: _with_known(part, data, known)}
+        if type(part) is dict and len(part) == 1 and next(iter(part.values())) is data:
+            return {**body, name: dict.fromkeys(part, known)}
     return body

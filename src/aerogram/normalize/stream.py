@@ -9,9 +9,9 @@ from typing import Any
 from aerogram.normalize.policy import Policy
 from aerogram.reply import Notice
 
-__all__ = ["Drained", "drain", "settle"]
+__all__ = ["HERE", "Drained", "drain", "settle"]
 
-_HERE = frozenset((dict, list, str, int, float, bool, type(None)))
+HERE = frozenset((dict, list, str, int, float, bool, type(None)))
 """What nobody has to wait for."""
 
 
@@ -59,7 +59,7 @@ async def settle(value: Any, policy: Policy | None = None) -> Any:
 
     Any other value is given back as it is.
     """
-    if type(value) in _HERE:
+    if type(value) in HERE:
         return value
     while inspect.isawaitable(value):
         value = await value

@@ -140,13 +140,15 @@ class Layer:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = Exchange(self, scope, send)
-        scope[EXCHANGE] = exchange
-        if self.clerk.is_observed and (exchange.terms is None or exchange.terms.migrated):
-            with self.clerk.observed(exchange) as exchange.observation:
+        exchange = scope[EXCHANGE] = Exchange(self, scope, send)
+        try:
+            if not self.clerk.is_observed or exchange.is_passing:
                 await self._see_through(exchange, receive)
-        else:
-            await self._see_through(exchange, receive)
+            else:
+                with self.clerk.observed(exchange) as exchange.observation:
+                    await self._see_through(exchange, receive)
+        finally:
+            del scope[EXCHANGE]  # the two know each other, and would wait for the garbage collector
 
     async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
         try:
@@ -228,7 +230,7 @@ class Exchange(Request):
             await self._open(start, self._version_of(self._ours))
         elif status >= _FAILURES:
             await self._begin_failure(start)
-        elif self.terms is None or self.version != LEGACY or not _is_json(start):
+        elif not _is_json(start) or self.terms is None or self.version != LEGACY:
             self._is_open = True
             await self._send(start)
         elif status == _OK and self.scope["method"] in SAFE_METHODS and _is_whole(start):
@@ -315,8 +317,8 @@ class Exchange(Request):
         await self._send({**start, "headers": self._stamped(start["headers"], version)})
 
     def _stamped(self, given: Fields, version: Version | None) -> Fields:
-        names = {name for name, _ in given}
-        if names.isdisjoint(_STAMPS):
+        names = dict(given)
+        if _STAMPS.isdisjoint(names):
             found = [*given, _VARY_ALONE]
         else:
             found = [pair for pair in given if pair[0] not in _STAMPS]
@@ -350,7 +352,7 @@ class Exchange(Request):
     ) -> None:
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
-        if not has_failed:
+        if not has_failed and not self.choice.acceptable:
             self.insist_on_json()
         reply, json = await self.layer.clerk.answer(self._read(outcome), self)
         body = self._rendered(reply, status if has_failed or reply.problem is None else None, json)
@@ -359,16 +361,18 @@ class Exchange(Request):
             own = _find(given, b"etag") if given else b""
             tag = fields.own_entity_tag(own, self.version) if own else self._tag_of(reply, body, json)
             found.append((b"etag", tag))
-            if self._client_has(tag):
+            if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
         self._ours = body
-        self._observe(reply, body)
+        if self.observation is not None:
+            self._observe(reply, body)
         await send({"type": START, "status": body.status, "headers": found + self._fields_of(reply, body)})
         await send({"type": BODY, "body": body.content})
 
     def _read(self, outcome: Any) -> Any:
         """The handler's value as its route reads it."""
-        reader = self.terms.shapes.reply if self.terms else None
+        terms = self.terms
+        reader = terms.shapes.reply if terms is not None else None
         if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, BaseException)):
             return outcome
         try:

@@ -31,7 +31,8 @@ __all__ = [
 Fields: TypeAlias = list[tuple[bytes, bytes]]
 
 LONGEST_CLIENT_TAG: Final = 128
-_PER_REQUEST: Final = frozenset({"request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
+_SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
+"""Parts of a reply that say nothing lasting besides its data."""
 
 
 def of_reply(reply: Reply[Any], target: str, clock: Callable[[], dt.datetime], *, older: bool = False) -> Fields:
@@ -78,10 +79,12 @@ def is_json(content_type: bytes) -> bool:
 
 def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:
     """A weak tag of what a reply says in one representation, whichever request it answers."""
-    lasting = {name: value for name, value in reply.said().items() if name not in _PER_REQUEST}
-    if json is not None:
-        lasting["data"] = orjson.Fragment(json)
-    return tag_of(orjson.dumps((representation, lasting), option=orjson.OPT_NON_STR_KEYS))
+    said = reply.said()
+    text = representation.encode() + (json or orjson.dumps(reply.data, option=orjson.OPT_NON_STR_KEYS))
+    if not _SILENT.issuperset(said):
+        lasting = {name: value for name, value in said.items() if name not in _SILENT}
+        text += orjson.dumps(lasting, option=orjson.OPT_NON_STR_KEYS)
+    return tag_of(text)
 
 
 def tag_of(content: bytes | bytearray) -> bytes:

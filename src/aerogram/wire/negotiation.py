@@ -12,8 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from aerogram.dialects.protocol import Dialect
@@ -31,6 +30,7 @@ JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
 PARAMETER: Final = "envelope"
 _LONGEST_REMEMBERED: Final = 512
+_MOST_REMEMBERED: Final = 1_000
 _VENDOR: Final = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 
 
@@ -79,6 +79,9 @@ class Versions:
     controls: bool = False
     rate_limit_headers: bool = False
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
+    _choices: dict[tuple[bytes, bytes, Stage], Choice] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not _VENDOR.fullmatch(self.vendor):
@@ -115,6 +118,21 @@ class Versions:
         older = [] if self.stage == "removed" else [self.media_type(LEGACY)]
         return [JSON, *newer, *older, PROBLEM]
 
+    def choose(self, query: bytes, accept: bytes, asked: Callable[[], Sequence[str]]) -> Choice:
+        """The choice for a query and an Accept header; what they came to before is known.
+
+        `asked` reads the values of `?envelope=` from the query.
+        """
+        words = (query, accept, self.stage)
+        found = self._choices.get(words)
+        if found is None:
+            found = self.negotiate(asked(), accept.decode("latin-1"))
+            if found.refusal is None and len(query) + len(accept) <= _LONGEST_REMEMBERED:
+                if len(self._choices) >= _MOST_REMEMBERED:
+                    self._choices.clear()
+                self._choices[words] = found
+        return found
+
     def negotiate(self, asked: Sequence[str], accept: str) -> Choice:
         """The choice for the values of `?envelope=` and the Accept header of a request."""
         stage = self.stage
@@ -122,8 +140,7 @@ class Versions:
             return _PLAIN_LEGACY
         if asked:
             return self._by_query(asked, accept, stage)
-        by_header = _by_accept if len(accept) <= _LONGEST_REMEMBERED else _by_accept.__wrapped__
-        choice = by_header(accept, self.vendor, self.default_in(stage), stage == "removed")
+        choice = _by_accept(accept, self.vendor, self.default_in(stage), stage == "removed")
         if not choice.acceptable and stage == "removed" and parse(accept).names(self.media_type(LEGACY)):
             return Choice(CURRENT, refusal=_gone())
         return choice
@@ -138,7 +155,6 @@ class Versions:
         return Choice(CURRENT, vendored) if vendored in accept and parse(accept).names(vendored) else _PLAIN_CURRENT
 
 
-@lru_cache(maxsize=256)
 def _by_accept(accept: str, vendor: str, default: Version, legacy_is_gone: bool) -> Choice:
     """The best of plain JSON and the vendor's types; of equals, the one that was named, then the newer."""
     ranges = parse(accept)

@@ -21,7 +21,6 @@ Scope: TypeAlias = MutableMapping[str, Any]
 
 MOST_PARAMETERS: Final = 1_000
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
-_PARAMETER: Final = PARAMETER.encode()
 _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
 _LONGEST_REMEMBERED: Final = 256
@@ -84,7 +83,7 @@ class Request:
         raw: bytes = self.scope["query_string"]
         return len(raw) > MOST_PARAMETERS and raw.count(b"&") >= MOST_PARAMETERS
 
-    @lazy
+    @property
     def accept(self) -> str:
         """The Accept header."""
         return self.headers.get(b"accept", b"").decode("latin-1")
@@ -95,7 +94,7 @@ class Request:
         given = self.headers.get(b"x-request-id")
         return (accept_request_id(given.decode("latin-1")) if given else None) or new_request_id()
 
-    @lazy
+    @property
     def client_tag(self) -> str | None:
         """The caller's own mark."""
         given = self.headers.get(b"x-client-tag")
@@ -104,10 +103,10 @@ class Request:
     @lazy
     def choice(self) -> Choice:
         """What was negotiated."""
-        raw: bytes = self.scope["query_string"]
-        if raw and (_PARAMETER in raw or b"%" in raw):
-            return self.versions.negotiate([value for name, value in self.query if name == PARAMETER], self.accept)
-        return self.versions.negotiate((), self.accept)
+        return self.versions.choose(self.scope["query_string"], self.headers.get(b"accept", b""), self._envelopes)
+
+    def _envelopes(self) -> list[str]:
+        return [value for name, value in self.query if name == PARAMETER]
 
     @property
     def target(self) -> str:
