@@ -7,16 +7,17 @@ from, so that with enough pages nothing is out of reach at any budget.
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from aerogram.archive import Archive
+from aerogram.archive import CALL_AGAIN, Archive
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
-from aerogram.identity import identify
+from aerogram.identity import POSITION, identify
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
@@ -156,7 +157,9 @@ async def _find(
     wanted = dict.fromkeys(map(str, asked.ids))
     found: dict[str, Any] = {}
     if asked.hash is not None:
-        found = _pick(await archive.get(asked.hash, principal=principal), wanted.keys(), asked.path, name_of)
+        content = await archive.get(asked.hash, principal=principal)
+        found = _pick(content, wanted.keys(), asked.path, name_of)
+        found |= _placed(content, wanted.keys() - found.keys())
     else:
         count = 0
         async for content in archive.newest(principal=principal):
@@ -167,10 +170,15 @@ async def _find(
     if not found:
         raise NotFound(
             "None of these ids are in your archive",
-            remediation="Call the tool that produced them again",
+            remediation=_remedy(asked),
             details={"ids": list(wanted)},
         )
     return [found[name] for name in wanted if name in found], [name for name in wanted if name not in found]
+
+
+def _remedy(asked: Retrieval) -> str:
+    is_placeless = asked.hash is None and any(name.startswith(POSITION) for name in asked.ids)
+    return "Give the hash as well: a position counts in one entry" if is_placeless else CALL_AGAIN
 
 
 def _pick(content: Content, wanted: Collection[str], path: str, name_of: Naming) -> dict[str, Any]:
@@ -189,9 +197,19 @@ def _pick(content: Content, wanted: Collection[str], path: str, name_of: Naming)
     return found
 
 
+def _placed(content: Content, wanted: Iterable[str]) -> dict[str, Any]:
+    """The items of an entry by their positions in it."""
+    found: dict[str, Any] = {}
+    for name in wanted:
+        if name.startswith(POSITION):
+            with contextlib.suppress(NotFound):
+                found[name] = _at(content.value(), name.removeprefix("#"))
+    return found
+
+
 def _may_be_in(body: bytes, name: str) -> bool:
-    """Whether an entry can have an item of that name; a position is not written in it."""
-    return name.startswith("#") or dumps(name.encode("utf-8", "replace").decode())[1:-1] in body
+    """Whether an entry can have an item of that name."""
+    return dumps(name.encode("utf-8", "replace").decode())[1:-1] in body
 
 
 def _containers(value: Any) -> Iterator[Any]:
@@ -205,10 +223,9 @@ def _containers(value: Any) -> Iterator[Any]:
 
 
 def _items(outer: Any, name_of: Naming) -> Iterator[tuple[str, Any]]:
-    """The items of a list by their identifiers or positions."""
+    """The items of a list by their identifiers."""
     if isinstance(outer, list):
-        for position, item in enumerate(outer):
-            yield name_of(item) or f"#{position}", item
+        yield from ((name, item) for item in outer if (name := name_of(item)) is not None)
 
 
 def _members(outer: Any, _: Naming) -> Iterator[tuple[str, Any]]:

@@ -291,8 +291,8 @@ def test_items_without_identifiers_are_named_by_position() -> None:
     data = [{"value": n * 1.5, "note": "n"} for n in range(400)]
     fitted, leftovers = fit(Reply.ok(data), 1_200, measure=SIZER)
     assert fitted.fidelity is not None
-    assert fitted.fidelity.dropped_ids[0] == f"#{len(fitted.data)}"
-    assert dict(leftovers)["dropped_ids"].value()[-1] == "#399"
+    assert fitted.fidelity.dropped_ids[0] == f"#/{len(fitted.data)}"
+    assert dict(leftovers)["dropped_ids"].value()[-1] == "#/399"
 
 
 @pytest.mark.parametrize(

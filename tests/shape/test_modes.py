@@ -137,7 +137,9 @@ def test_items_are_identified_by_the_usual_names(item: Any, name: str | None) ->
 
 
 def test_items_without_an_identifier_are_named_by_their_position() -> None:
-    assert identify_all([{"id": "a"}, {"size": 1}, "text"], 5) == ["a", "#6", "#7"]
+    assert identify_all([1, 2, {"id": "a"}, {"size": 1}, "text"], 2) == ["a", "#/3", "#/4"]
+    assert identify_all([{"size": 1}, {"size": 2}], 1, place="/sizes") == ["#/sizes/1"]
+    assert identify_all([{"id": "a"}, {"id": ""}, {"id": "x" * 201}], 0) == ["a", "#/1", "#/2"]
     assert identify_all([{"id": 1}, {"id": 2}], 0) == [1, 2]
     assert bare({"size": 1, "note": "x" * 99}) == {"size": 1}
 

@@ -97,7 +97,33 @@ async def test_items_without_ids_come_back_by_position() -> None:
     desk = Desk(500)
     data = [{"value": n / 3, "note": WORDS} for n in range(200)]
     reply = await desk.send(Reply.ok(data))
-    assert (await desk.fetch(ids=["#7", "#199"], hash=hash_in(reply))).data == [data[7], data[199]]
+    assert (await desk.fetch(ids=["#/7", "#/199"], hash=hash_in(reply))).data == [data[7], data[199]]
+
+
+async def test_positions_tell_sibling_lists_apart() -> None:
+    desk = Desk(2_000)
+    data = {
+        "a/b": [{"value": n / 3, "note": WORDS} for n in range(300)],
+        "c": [{"value": n / 7, "note": WORDS} for n in range(300)],
+    }
+    reply = await desk.send(Reply.ok(data))
+    assert reply.fidelity is not None
+    pages = await desk.walk(hash=(reply.fidelity.archive_hashes or {})["dropped_ids"])
+    names = [name for page in pages for name in page]
+    assert {"#/a~1b/299", "#/c/299"} <= set(names)
+    assert len(names) == len(set(names))
+    found = await desk.fetch(ids=["#/a~1b/299", "#/c/299"], hash=hash_in(reply))
+    assert found.data == [data["a/b"][299], data["c"][299]]
+
+
+async def test_an_item_that_is_called_like_a_position_comes_first() -> None:
+    desk = Desk()
+    (stored,) = await desk.archive.put(Content.of_json([{"id": "#/1"}, {"id": "other"}]), principal="ada")
+    assert (await desk.fetch(ids=["#/1"], hash=stored.hash)).data == [{"id": "#/1"}]
+    assert (await desk.fetch(ids=["#/1"])).data == [{"id": "#/1"}]
+    with pytest.raises(NotFound) as refused:
+        await desk.fetch(ids=["#/0"])
+    assert "hash" in str(refused.value.remediation)
 
 
 async def test_of_several_items_with_one_id_the_one_nearest_to_the_top_is_meant() -> None:
@@ -108,7 +134,7 @@ async def test_of_several_items_with_one_id_the_one_nearest_to_the_top_is_meant(
         assert (await desk.fetch(**asked)).data == [orders[1]]
     values = [[[n, n + 1], WORDS * 5] for n in range(40)]
     reply = await desk.send(Reply.ok(values))
-    assert (await desk.fetch(ids=["#1"], hash=hash_in(reply))).data == [values[1]]
+    assert (await desk.fetch(ids=["#/1"], hash=hash_in(reply))).data == [values[1]]
 
 
 async def test_members_of_a_map_come_back_by_their_names() -> None:

@@ -4,7 +4,7 @@ An account is kept in the richest manner that leaves room for the items:
 
     full     notices with their numbers, the first identifiers of what was dropped, the call that retrieves it, sizes
     brief    the fidelity level, the hash, and one notice that says how many items are missing and names the call
-    terse    the level and the beginning of the hash
+    terse    the level and the hash
     word     the level
     tacit    nothing: the reply is what a fixed mode would have sent
 
@@ -41,7 +41,6 @@ OWN_NAMES: Final = frozenset({DATA, DROPPED_IDS, ENVELOPE})
 BRIEF_CALL: Final = ": "
 HASH_AND_IDS: Final = "the hash and ids"
 NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
-_SPOKEN: Final = frozenset({"full", "brief"})
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 _BRIEF: Final = re.compile(rf"(\d+ of \d+ items left out|Shortened)({BRIEF_CALL}\S+\(hash\))?")
 
@@ -116,7 +115,10 @@ class Account:
         """The account of this loss, on top of what the reply already lacked."""
         before = self.reply.fidelity or Fidelity("full")
         listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
-        hashes, extra = {**self._earlier_hashes, **self._told_hashes}, dict(before.extra or {})
+        hashes, extra = (
+            {**self._earlier_hashes, **({} if self.manner == "word" else self.hashes)},
+            dict(before.extra or {}),
+        )
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
         if self.manner == "full":
@@ -125,14 +127,6 @@ class Account:
             extra["dropped_count"] = loss.dropped  # a brief account has it in its notice
         level = loss.level if loss.level != "full" else before.level if before.level != "full" else "partial"
         return Fidelity(level, (*before.dropped_ids, *listed), hashes, before.schema_version, extra)
-
-    @property
-    def _told_hashes(self) -> Mapping[str, str]:
-        if self.manner in _SPOKEN:
-            return self.hashes
-        if self.manner == "terse":
-            return {name: digest[:SHORT_HASH] for name, digest in self.hashes.items()}
-        return {}
 
     @property
     def _earlier_hashes(self) -> dict[str, str]:
@@ -187,7 +181,7 @@ class Account:
         """The loss without what the next page brings."""
         if self.resume is None:
             return loss
-        return replace(loss, tails=[tail for tail in loss.tails if tail[0] is not self.reply.data])
+        return replace(loss, tails=[tail for tail in loss.tails if tail.items is not self.reply.data])
 
 
 def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:

@@ -7,9 +7,10 @@ items; what came after is dropped. The members of a map are its items too.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aerogram.identity import identify_all
+from aerogram.jsontext import pointer_of
 from aerogram.reply import FidelityLevel
 from aerogram.shape.modes import RecordType
 
@@ -17,6 +18,19 @@ __all__ = ["Loss", "is_map", "loss_between"]
 
 MOST_MEMBERS: Final = 100
 """An object with more members than this is no record."""
+
+
+class Tail(NamedTuple):
+    """A list that lost its items from `start` on, and the JSON Pointer to its place."""
+
+    items: list[Any]
+    start: int
+    place: str
+
+    def ids(self, kind: RecordType | None, most: int | None = None) -> list[str | int]:
+        """The identifiers of the lost items, or of the first `most` of them."""
+        stop = None if most is None else self.start + most
+        return identify_all(self.items[:stop], self.start, kind.ids_only if kind else (), self.place)
 
 
 @dataclass(slots=True)
@@ -29,13 +43,13 @@ class Loss:
     bare: int = 0
     clipped: int = 0
     omitted: int = 0
-    tails: list[tuple[list[Any], int]] = field(default_factory=list)
+    tails: list[Tail] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
 
     @property
     def dropped(self) -> int:
         """The number of items that are not there at all."""
-        return sum(len(items) - start for items, start in self.tails) + len(self.names)
+        return sum(len(tail.items) - tail.start for tail in self.tails) + len(self.names)
 
     @property
     def is_none(self) -> bool:
@@ -56,38 +70,37 @@ class Loss:
     def dropped_ids(self, kind: RecordType | None, most: int | None = None) -> list[str | int]:
         """The identifiers of the dropped items, or of the first `most` of them."""
         found: list[str | int] = []
-        for items, start in self.tails:
-            stop = None if most is None else start + most - len(found)
-            found += identify_all(items[start:stop], start, kind.ids_only if kind else ())
+        for tail in self.tails:
+            found += tail.ids(kind, None if most is None else most - len(found))
         return found + self.names[: None if most is None else most - len(found)]
 
 
 def loss_between(original: Any, reduced: Any) -> Loss:
     """What `reduced` lacks."""
     loss = Loss()
-    _compare(original, reduced, loss)
+    _compare(original, reduced, loss, "")
     return loss
 
 
-def _compare(original: Any, reduced: Any, loss: Loss) -> None:
+def _compare(original: Any, reduced: Any, loss: Loss, place: str) -> None:
     if original is reduced:
         _count_whole(original, loss)
     elif isinstance(original, list) and isinstance(reduced, list):
-        _compare_lists(original, reduced, loss)
+        _compare_lists(original, reduced, loss, place)
     elif isinstance(original, dict) and isinstance(reduced, dict):
-        _compare_records(original, reduced, loss)
+        _compare_records(original, reduced, loss, place)
     elif original != reduced:
         loss.clipped += 1
 
 
-def _compare_records(original: dict[str, Any], reduced: dict[str, Any], loss: Loss) -> None:
+def _compare_records(original: dict[str, Any], reduced: dict[str, Any], loss: Loss, place: str) -> None:
     items_by_name = is_map(original)
     if items_by_name:
         loss.total += len(original)
         loss.kept += len(reduced)
     for name, value in original.items():
         if name in reduced:
-            _compare(value, reduced[name], loss)
+            _compare(value, reduced[name], loss, place + pointer_of((name,)))
             continue
         if items_by_name:
             loss.names.append(name)
@@ -95,7 +108,7 @@ def _compare_records(original: dict[str, Any], reduced: dict[str, Any], loss: Lo
         loss.omitted += 1
         if isinstance(value, list) and value:
             loss.total += len(value)
-            loss.tails.append((value, 0))
+            loss.tails.append(Tail(value, 0, place + pointer_of((name,))))
         elif isinstance(value, dict) and is_map(value):
             loss.total += len(value)
             loss.names += value
@@ -112,11 +125,11 @@ def _count_whole(value: Any, loss: Loss) -> None:
         loss.kept += len(value)
 
 
-def _compare_lists(original: list[Any], reduced: list[Any], loss: Loss) -> None:
+def _compare_lists(original: list[Any], reduced: list[Any], loss: Loss, place: str) -> None:
     loss.total += len(original)
     loss.kept += len(reduced)
     if len(reduced) < len(original):
-        loss.tails.append((original, len(reduced)))
+        loss.tails.append(Tail(original, len(reduced), place))
     for item, shown in zip(original, reduced, strict=False):
         if shown is not item and shown != item:
             loss.shortened += 1

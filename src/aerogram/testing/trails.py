@@ -15,7 +15,8 @@ from typing import Any, Final, Protocol
 from aerogram.client import AsyncClient, Retries
 from aerogram.cursor import Cursors, Position
 from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
-from aerogram.identity import identify
+from aerogram.identity import identify, position_name
+from aerogram.jsontext import pointer_of
 from aerogram.reading import items_of
 from aerogram.reply import Reply
 from aerogram.testing.report import Report
@@ -179,7 +180,7 @@ class Trail:
         except AerogramError as error:
             self._fail(probe, "archive", f"{dict(fidelity.archive_hashes)} cannot be fetched: {error}")
             return
-        missing = sorted(set(fidelity.dropped_ids) - set(_names(list(found.values()))))
+        missing = sorted(set(fidelity.dropped_ids).difference(*map(_names, found.values())))
         if missing:
             self._fail(probe, "archive", f"the archive does not have {', '.join(missing[:10])}")
 
@@ -234,17 +235,17 @@ def _is_full(reply: Reply[Any]) -> bool:
     return reply.fidelity is None or reply.fidelity.level == "full"
 
 
-def _names(value: Any) -> Iterator[str]:
+def _names(value: Any, place: str = "") -> Iterator[str]:
     """Every identifier inside a value, and the positions of items that have none."""
     if isinstance(value, list):
         for position, item in enumerate(value):
-            yield identify(item) or f"#{position}"
-            yield from _names(item)
+            yield identify(item) or position_name(position, place)
+            yield from _names(item, f"{place}/{position}")
             if isinstance(item, str):
                 yield item
     elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _names(inner)
+        for name, inner in value.items():
+            yield from _names(inner, place + pointer_of((name,)))
 
 
 def _position(cursor: str) -> Position | None:
