@@ -11,6 +11,9 @@ import pytest
 
 from aerogram.knowledge import Knowledge
 from knowledge.documents import GERMAN, GRAPH, GUIDE, HARVEST, JAPANESE
+from postgres import database, postgres
+
+__all__ = ["database", "postgres"]
 
 BENCH = Path(__file__).parents[2] / "bench"
 if str(BENCH) not in sys.path:
@@ -35,10 +38,16 @@ def write(tmp_path: Path) -> Write:
     return written
 
 
+@pytest.fixture(params=["folder", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """Where an index is kept: whatever holds for one store holds for the other."""
+    return tmp_path / "index" if request.param == "folder" else request.getfixturevalue("database")
+
+
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Knowledge]:
+def index(where: str | Path) -> Iterator[Knowledge]:
     """An empty index."""
-    with Knowledge(tmp_path / "index") as knowledge:
+    with Knowledge(where) as knowledge:
         yield knowledge
 
 

@@ -41,7 +41,7 @@ def test_words_that_fall_to_pieces_are_hardly_known():
     assert known("有効期限") == known("") == 0.0
 
 
-def test_an_embedder_of_ones_own_takes_its_place(write, tmp_path):
+def test_an_embedder_of_ones_own_takes_its_place(write, where):
     class Colours:
         """Knows three words, each a direction of its own."""
 
@@ -55,7 +55,7 @@ def test_an_embedder_of_ones_own_takes_its_place(write, tmp_path):
 
     assert isinstance(Colours(), Embedder)
     folder = write({"a.md": "A red thing.", "b.md": "A blue thing.", "c.md": "A grey thing."})
-    with Knowledge(tmp_path / "index", embedder=Colours()) as index:
+    with Knowledge(where, embedder=Colours()) as index:
         index.ingest(folder)
         rows = index.search("blue", method="vector").data
     assert [row["source_file"] for row in rows] == ["b.md"]

@@ -104,13 +104,13 @@ def test_unchanged_files_are_skipped_even_when_only_their_time_changed(write, in
     assert index.store.generation == before
 
 
-def test_ids_survive_restarts_changes_and_reingest(write, tmp_path):
+def test_ids_survive_restarts_changes_and_reingest(write, where):
     folder = write({"a.md": GUIDE, "b.md": HARVEST})
-    with Knowledge(tmp_path / "index") as index:
+    with Knowledge(where) as index:
         index.ingest(folder)
         before = ids(index)
     write({"a.md": GUIDE.replace("fifteen", "twenty")})
-    with Knowledge(tmp_path / "index") as index:
+    with Knowledge(where) as index:
         index.ingest()
         after = ids(index)
     assert {key: after[key] for key in before.keys() & after.keys()} == {

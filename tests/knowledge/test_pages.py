@@ -19,9 +19,9 @@ def walk(index, query, **asked):
             return rows, reply.page.total
 
 
-def test_thousands_of_results_come_each_exactly_once(write, tmp_path):
+def test_thousands_of_results_come_each_exactly_once(write, where):
     lines = [f'{{"id": "n{n}", "text": "The lantern of house {n} in row {n % 97} burns oil."}}' for n in range(3_000)]
-    with Knowledge(tmp_path / "index", embedder=NoEmbedder()) as index:
+    with Knowledge(where, embedder=NoEmbedder()) as index:
         index.ingest(write({"houses.jsonl": "\n".join(lines)}))
         rows, total = walk(index, "lantern oil", response_mode="ids_only")
     assert total == len(rows) == 3_000
@@ -46,10 +46,10 @@ def test_what_is_added_between_pages_neither_repeats_nor_hides_others(write, ind
     assert set(seen) >= {f"{n}.md" for n in range(30)}
 
 
-def test_a_cursor_outlives_a_restart(small, tmp_path):
+def test_a_cursor_outlives_a_restart(small, where):
     cursor = small.search("token apples", page_size=1).page.cursor
     expected = small.search("token apples", page_size=1, cursor=cursor).data
-    with Knowledge(tmp_path / "index") as again:
+    with Knowledge(where) as again:
         assert again.search("token apples", page_size=1, cursor=cursor).data == expected
 
 

@@ -1,4 +1,4 @@
-"""The embedded store: what stays true when processes are killed, files are damaged, and many ask at once."""
+"""Stores: what stays true when processes are killed, files are damaged, and many ask at once."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ from knowledge.documents import GUIDE, HARVEST
 INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
 
 
+in_a_folder = pytest.mark.parametrize("where", ["folder"], indirect=True)
+"""For what is true of the embedded store alone."""
+
+
 def notes(count):
     lorem = "The keeper of the light writes down the wind, the weather and the ships that pass. "
     return {f"note{n:03}.md": f"# Note {n}\n\nMarker{n} stands here. {lorem * 6}\n" for n in range(count)}
 
 
 @pytest.mark.parametrize("attempt", range(4))
-def test_a_kill_at_any_point_leaves_a_usable_index(write, tmp_path, attempt):
+def test_a_kill_at_any_point_leaves_a_usable_index(write, where, attempt):
     """The next run goes on: every document is there exactly once, and nothing disagrees."""
     folder = write(notes(60))
-    index = tmp_path / "index"
-    with Knowledge(index) as knowledge:
+    with Knowledge(where) as knowledge:
         knowledge.ingest(write({"first.md": GUIDE}) / "first.md")
-    process = subprocess.Popen([sys.executable, "-c", INGEST, str(index), str(folder)], start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", INGEST, str(where), str(folder)], start_new_session=True)
     time.sleep(random.Random(attempt).uniform(0.3, 1.5))
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with Knowledge(index) as knowledge:
+    with Knowledge(where) as knowledge:
         assert knowledge.search("access token valid").data[0]["source_file"] == "first.md"
         knowledge.ingest(folder)
         assert knowledge.check().problems == ()
@@ -47,6 +50,7 @@ def test_a_kill_at_any_point_leaves_a_usable_index(write, tmp_path, attempt):
     assert found == [1] * len(found)
 
 
+@in_a_folder
 def test_keywords_that_are_behind_the_rows_catch_up_by_themselves(small, tmp_path, write):
     """As after a kill between the two commits: the rows have something that the keywords have not seen."""
     small.close()
@@ -62,6 +66,7 @@ def test_keywords_that_are_behind_the_rows_catch_up_by_themselves(small, tmp_pat
         assert index.check().is_sound
 
 
+@in_a_folder
 def test_keywords_that_are_gone_are_made_again(small, tmp_path):
     small.close()
     shutil.rmtree(tmp_path / "index" / "keywords")
@@ -70,6 +75,7 @@ def test_keywords_that_are_gone_are_made_again(small, tmp_path):
         assert index.check().is_sound
 
 
+@in_a_folder
 def test_damaged_keywords_are_told_plainly_and_rebuilt_on_request(small, tmp_path):
     small.close()
     for path in (tmp_path / "index" / "keywords").iterdir():
@@ -83,6 +89,7 @@ def test_damaged_keywords_are_told_plainly_and_rebuilt_on_request(small, tmp_pat
         assert index.search("apples").data[0]["source_file"] == "farm/harvest.md"
 
 
+@in_a_folder
 @pytest.mark.parametrize("size", [100, 60_000], ids=["its head", "all of it"])
 def test_damaged_rows_are_told_plainly_and_read_again_from_the_documents(small, tmp_path, size):
     before = small.search("apples").data
@@ -100,6 +107,7 @@ def test_damaged_rows_are_told_plainly_and_read_again_from_the_documents(small, 
         assert index.check().is_sound
 
 
+@in_a_folder
 def test_an_index_of_a_later_version_is_refused_with_instructions(small, tmp_path):
     small.close()
     with sqlite3.connect(tmp_path / "index" / "rows.sqlite") as rows:
@@ -131,10 +139,10 @@ def test_many_callers_get_the_answers_that_one_gets(write, index):
     assert wrong == []
 
 
-def test_reading_goes_on_while_another_process_writes(write, index, tmp_path):
+def test_reading_goes_on_while_another_process_writes(write, index, where):
     folder = write(notes(120))
     index.ingest(write({"first.md": GUIDE}) / "first.md")
-    process = subprocess.Popen([sys.executable, "-c", INGEST, str(tmp_path / "index"), str(folder)])
+    process = subprocess.Popen([sys.executable, "-c", INGEST, str(where), str(folder)])
     answers = 0
     while process.poll() is None:
         assert index.search("access token valid").data[0]["source_file"] == "first.md"
@@ -144,16 +152,16 @@ def test_reading_goes_on_while_another_process_writes(write, index, tmp_path):
     assert index.search("Marker119", method="bm25").page.total == 1
 
 
-def test_two_processes_that_ingest_at_once_store_everything_once(write, tmp_path):
+def test_two_processes_that_ingest_at_once_store_everything_once(write, where):
     folder = write(notes(60))
-    index = str(tmp_path / "index")
-    both = [subprocess.Popen([sys.executable, "-c", INGEST, index, str(folder)]) for _ in range(2)]
+    both = [subprocess.Popen([sys.executable, "-c", INGEST, str(where), str(folder)]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
-    with Knowledge(index) as knowledge:
+    with Knowledge(where) as knowledge:
         assert knowledge.check().problems == ()
         assert knowledge.check().facts["documents"] == 60
 
 
+@in_a_folder
 def test_an_index_that_goes_away_is_unavailable_and_one_that_comes_back_answers(small, tmp_path):
     hidden = tmp_path / "hidden"
     (tmp_path / "index").rename(hidden)
@@ -163,6 +171,7 @@ def test_an_index_that_goes_away_is_unavailable_and_one_that_comes_back_answers(
     assert small.search("apples").status == "ok"
 
 
+@in_a_folder
 def test_everything_is_in_one_folder(small, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "index"]
     assert {path.name for path in (tmp_path / "docs").rglob("*.md")} == {"token.md", "harvest.md", "vertrag.md"}

@@ -96,7 +96,9 @@ async def migrate(connection: Any, dimensions: int) -> None:
 
 async def _found(connection: Any) -> tuple[int, int] | None:
     """The version and the dimensions that are there."""
-    if await connection.fetchval("SELECT to_regclass('aerogram_state')") is None:
+    # looked up in the catalogue itself: to_regclass may remember from before the lock that there was none
+    there = "SELECT 1 FROM pg_class WHERE relname = 'aerogram_state' AND pg_table_is_visible(oid)"
+    if not await connection.fetchval(there):
         return None
     row = await connection.fetchrow("SELECT version, dimensions FROM aerogram_state")
     return (row[0], row[1]) if row else None
