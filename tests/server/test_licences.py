@@ -73,7 +73,7 @@ def test_tools_and_resources_withhold_it_too(gated):
                     ("semantic_search", {"query": "ferry", "filters": {"license": ["Trade-Secret"]}}),
                 )
             ]
-            with pytest.raises(Exception, match="licence|LICENSE"):
+            with pytest.raises(Exception, match=r"licence|LICENSE"):
                 await client.read_resource("aerogram://documents/closed.md")
         return found, refused
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aerogram.errors import ValidationFailed
 
-__all__ = ["Filters"]
+__all__ = ["Filters", "key_of"]
 
 MOST_VALUES: Final = 50
 LONGEST_VALUE: Final = 300
@@ -65,6 +65,11 @@ class Filters:
 
 
 _ASKED: Final = tuple(one.name for one in fields(Filters) if one.name != "withheld")
+
+
+def key_of(value: str) -> str:
+    """A value as it is compared with what a caller asks for."""
+    return value.strip().lower()
 
 
 def _values(name: str, given: Any) -> tuple[str, ...]:

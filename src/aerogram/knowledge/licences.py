@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from aerogram.errors import Forbidden
-from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.filters import Filters, key_of
 from aerogram.knowledge.store import Found
 from aerogram.reply import Notice
 
@@ -36,7 +36,7 @@ class Gate:
     @classmethod
     def of(cls, names: Iterable[str]) -> Self:
         """The gate before licences of these names, in whatever case they are written."""
-        return cls(tuple(sorted({name.strip().lower() for name in names} - {""})))
+        return cls(tuple(sorted(set(map(key_of, names)) - {""})))
 
     def narrowed(self, filters: Filters) -> Filters:
         """Filters that let nothing pass which the gate holds back."""
@@ -44,7 +44,7 @@ class Gate:
 
     def holds_back(self, chunk: Found) -> bool:
         """Whether a chunk may not be shown."""
-        return chunk.license is not None and chunk.license.strip().lower() in self.withheld
+        return chunk.license is not None and key_of(chunk.license) in self.withheld
 
     def refusal(self, count: int) -> LicenseBlocked:
         """What is said when nothing else is left to be shown."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aerogram.errors import IntegrityError, MissingExtra, Unavailable
-from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.filters import Filters, key_of
 from aerogram.knowledge.lexicon import Term
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Keywords:
         query, schema = self._tantivy.Query, self._index.schema
         for name, values in (("category", filters.category), ("license", filters.license), ("path", filters.path)):
             if values:
-                wanted = [_exact(one) for one in values]
+                wanted = [key_of(one) for one in values]
                 yield query.boolean_query(
                     [(self._tantivy.Occur.Should, query.term_query(schema, name, one, "basic")) for one in wanted]
                 )
@@ -173,9 +173,9 @@ class Keywords:
         document.add_integer("dated", _day(posting.dated))
         for name, value in (("category", posting.category), ("license", posting.license)):
             if value:
-                document.add_text(name, _exact(value))
+                document.add_text(name, key_of(value))
         for step in _steps(posting.path):
-            document.add_text("path", _exact(step))
+            document.add_text("path", key_of(step))
         return document
 
     def _schema(self) -> Any:
@@ -201,10 +201,6 @@ class Keywords:
 def _rarity(total: int, count: int) -> tuple[float, int]:
     """What finding a term once in a chunk of usual length is worth, as BM25 has it."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5)), count
-
-
-def _exact(value: str) -> str:
-    return value.strip().lower()
 
 
 def _day(text: str | None) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.errors import AerogramError, IntegrityError, Unavailable
 from aerogram.jsontext import dumps, loads
-from aerogram.knowledge.filters import Filters
+from aerogram.knowledge.filters import Filters, key_of
 from aerogram.knowledge.lexicon import index_terms
 from aerogram.knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
 from aerogram.knowledge.store import Entry, FileState, Found, Graph
@@ -33,6 +33,7 @@ _DOCUMENT: Final = (
     "path, file, kind, title, category, publisher, license, dated, url, language, "
     "text_hash, extractor, checksum, fetched_at"
 )
+_KEYS: Final = "category_key, license_key, path_key, file_key"
 _FOUND: Final = (
     # ruff: noqa: S608  # what is put into statements here are names of columns and question marks
     'SELECT c.id, c.idx, d.total, c.header, c.text, c.start, c."end", c.tokens, '
@@ -329,9 +330,10 @@ def _insert(connection: sqlite3.Connection, entry: Entry, checksums: Mapping[str
     values = [getattr(document, name) for name in _DOCUMENT.split(", ")[:10]]
     extractor = f"{document.source.extractor}/{document.source.version}"
     about = [document.source.hash, extractor, checksums[document.file], utc_timestamp()]
+    named = (document.category, document.license, document.path, document.file)
     number = connection.execute(
-        f"INSERT INTO documents ({_DOCUMENT}, total) VALUES ({_marks(range(15))})",
-        [*values, *about, len(ids)],
+        f"INSERT INTO documents ({_DOCUMENT}, total, {_KEYS}) VALUES ({_marks(range(19))})",
+        [*values, *about, len(ids), *(key_of(one) if one is not None else None for one in named)],
     ).lastrowid
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -393,17 +395,17 @@ def _insert_graph(connection: sqlite3.Connection, path: str, graph: Graph) -> No
 def _where(filters: Filters) -> tuple[str, list[Any]]:
     """The filters as a condition on documents."""
     parts, values = ["1"], []  # type: tuple[list[str], list[Any]]
-    for name, wanted in (("category", filters.category), ("license", filters.license)):
+    for name, wanted in (("category_key", filters.category), ("license_key", filters.license)):
         if wanted:
-            parts.append(f"LOWER({name}) IN ({_marks(wanted)})")
-            values += [one.strip().lower() for one in wanted]
+            parts.append(f"{name} IN ({_marks(wanted)})")
+            values += map(key_of, wanted)
     if filters.path:
-        below = [f"(LOWER(path) = ? OR LOWER(file) = ? OR LOWER(path) LIKE ? ESCAPE '\\')" for _ in filters.path]  # noqa: F541
+        below = ["(path_key = ? OR file_key = ? OR path_key LIKE ? ESCAPE '\\')" for _ in filters.path]
         parts.append(f"({' OR '.join(below)})")
-        for path in (one.lower() for one in filters.path):
+        for path in map(key_of, filters.path):
             values += [path, path, _literal(path) + "/%"]
     if filters.withheld:
-        parts.append(f"(license IS NULL OR LOWER(TRIM(license)) NOT IN ({_marks(filters.withheld)}))")
+        parts.append(f"(license_key IS NULL OR license_key NOT IN ({_marks(filters.withheld)}))")
         values += filters.withheld
     if filters.after:
         parts.append("dated >= ?")

@@ -10,6 +10,7 @@ import sqlite3
 from typing import Final
 
 from aerogram.errors import Conflict
+from aerogram.knowledge.filters import key_of
 
 __all__ = ["VERSION", "migrate"]
 
@@ -59,18 +60,34 @@ _SHARED: Final = (
     "CREATE TABLE shared (name TEXT PRIMARY KEY, value BLOB NOT NULL, version INTEGER NOT NULL) WITHOUT ROWID"
 )
 
-MIGRATIONS: Final = (_TABLES, _SHARED)
+_KEYS: Final = """
+ALTER TABLE documents ADD COLUMN category_key TEXT;
+ALTER TABLE documents ADD COLUMN license_key TEXT;
+ALTER TABLE documents ADD COLUMN path_key TEXT;
+ALTER TABLE documents ADD COLUMN file_key TEXT;
+UPDATE documents SET category_key = key_of(category), license_key = key_of(license), path_key = key_of(path),
+  file_key = key_of(file);
+"""
+# LOWER of SQLite knows the letters of English only, so the keys are made here
+
+MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS)
 VERSION: Final = len(MIGRATIONS)
 
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring a database to the present version; it must not be in a transaction."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found == 0 and connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+        raise Conflict(
+            "There is a database that is no index of Aerogram, or one from before its first version",
+            remediation="Ingest into another folder with --index",
+        )
     if found > VERSION:
         raise Conflict(
             f"This index was made by a later version of Aerogram (format {found}; this one reads {VERSION})",
             remediation="Upgrade Aerogram, or ingest into another folder with --index",
         )
+    connection.create_function("key_of", 1, lambda value: None if value is None else key_of(value), deterministic=True)
     for version in range(found, VERSION):
         connection.execute("BEGIN IMMEDIATE")
         if connection.execute("PRAGMA user_version").fetchone()[0] != version:

@@ -1,0 +1,126 @@
+"""Upgrades: an index of an older version is brought up to date when it is opened, wholly or not at all."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aerogram.errors import Conflict
+from aerogram.knowledge import Knowledge
+from aerogram.knowledge.store.schema import VERSION
+from knowledge.documents import GERMAN, GUIDE, JAPANESE
+
+FIRST = Path(__file__).parent / "data" / "version-1.sql"
+"""The rows of an index as the first version wrote them, over the documents below."""
+TOLD = "---\ncategory: VERTRÄGE\nlicense: Übergabe-1.0\n---\n"
+DOCUMENTS = {"guides/token.md": GUIDE, "Verträge/Kündigung.md": TOLD + GERMAN, "ja/token.md": JAPANESE}
+OPEN = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).search('token')"
+DIES = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "
+ROOM = 256 * 1024
+"""Larger than any file that opening an index writes, and smaller than the upgrade of one with many documents."""
+
+
+@pytest.fixture
+def older(write, tmp_path) -> Path:
+    """An index of the first version, in its folder."""
+    root = write(DOCUMENTS)
+    folder = tmp_path / "index"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as rows:
+        rows.executescript(FIRST.read_text("utf-8").replace("@ROOT@", str(root.resolve())))
+    return folder
+
+
+def version_of(folder: Path) -> int:
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as rows:
+        return rows.execute("PRAGMA user_version").fetchone()[0]
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
+
+
+def grow(folder: Path, documents: int) -> None:
+    """Give an index of the first version so many further documents that its upgrade takes a while."""
+    columns = "path, file, kind, title, category, language, text_hash, extractor, checksum, fetched_at, total"
+    rows = [(f"{n}.md", f"{n}.md", "markdown", f"Title {n}", "MORE", "en", "", "", "", "", 0) for n in range(documents)]
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as database, database:
+        database.executemany(f"INSERT INTO documents ({columns}) VALUES ({', '.join('?' * 11)})", rows)
+
+
+def test_an_index_of_the_first_version_is_upgraded_when_it_is_opened(older):
+    assert version_of(older) == 1
+    with Knowledge(older) as index:
+        rows = index.search("Kündigung", page_size=50).data
+        assert [(row["chunk_id"], row["source_file"]) for row in rows] == [(1, "Verträge/Kündigung.md")]
+        assert index.search("access token valid").data[0]["source_file"] == "guides/token.md"
+        assert index.check().is_sound
+    assert version_of(older) == VERSION
+
+
+def test_nothing_is_read_again_after_an_upgrade_and_what_changes_keeps_its_ids(older, write):
+    with Knowledge(older) as index:
+        before = {row["chunk_text"]: row["chunk_id"] for row in index.search("token", response_mode="full").data}
+        write({"guides/token.md": GUIDE + "\n## Storage\n\nTokens are kept in a safe.\n"})
+        done = index.ingest()
+        assert (done.changed, done.added, done.removed) == (1, 0, 0)
+        after = {row["chunk_text"]: row["chunk_id"] for row in index.search("token", response_mode="full").data}
+        assert before.items() <= after.items()
+
+
+@pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
+def test_filters_find_what_the_first_version_stored_in_any_case(older, method):
+    with Knowledge(older) as index:
+        for filters in ({"category": "verträge"}, {"license": "übergabe-1.0"}, {"path": "VERTRÄGE"}):
+            found = index.search("Die Verträge werden gekündigt", filters=filters, method=method).data
+            assert [row["source_file"] for row in found] == ["Verträge/Kündigung.md"], filters
+
+
+@pytest.mark.parametrize("ends", ["by a signal", "by an error"])
+def test_an_upgrade_that_is_cut_short_has_not_happened_and_is_done_by_the_next(older, ends):
+    """The process may write no file beyond a size, and comes to it while it writes the upgrade down."""
+    grow(older, 4_000)
+    program = OPEN if ends == "by an error" else DIES + OPEN
+    cut = subprocess.run([sys.executable, "-c", program, older], preexec_fn=limited, capture_output=True, check=False)
+    assert cut.returncode == (1 if ends == "by an error" else -signal.SIGXFSZ), cut.stderr
+    assert version_of(older) == 2
+    with Knowledge(older) as index:
+        assert index.search("access token valid").data[0]["source_file"] == "guides/token.md"
+        assert index.check().is_sound
+    assert version_of(older) == VERSION
+
+
+def test_processes_that_open_an_older_index_at_once_all_get_the_new_one(older):
+    grow(older, 500)
+    several = [subprocess.Popen([sys.executable, "-c", OPEN, older]) for _ in range(3)]
+    assert [process.wait(60) for process in several] == [0, 0, 0]
+    assert version_of(older) == VERSION
+
+
+def test_an_index_of_a_later_version_is_refused_with_instructions(older):
+    with closing(sqlite3.connect(older / "rows.sqlite")) as rows:
+        rows.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(Conflict) as refused:
+        Knowledge(older)
+    assert "later version" in str(refused.value)
+    assert "Upgrade Aerogram" in refused.value.remediation
+
+
+def test_a_database_of_somebody_else_is_refused_and_left_as_it_is(tmp_path):
+    folder = tmp_path / "index"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as rows:
+        rows.execute("CREATE TABLE songs (title TEXT)")
+    with pytest.raises(Conflict) as refused:
+        Knowledge(folder)
+    assert "--index" in refused.value.remediation
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as rows:
+        assert rows.execute("SELECT name FROM sqlite_master").fetchall() == [("songs",)]
