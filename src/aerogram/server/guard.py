@@ -19,7 +19,7 @@ from typing import Any, Final
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
 from aerogram.faults import problem_of
-from aerogram.page.paths import LARGE_BODIES
+from aerogram.page.paths import API, LARGE_BODIES
 from aerogram.page.paths import is_open as is_page
 from aerogram.reply import Reply, accept_request_id, new_request_id
 from aerogram.server.gate import Caller, Gate
@@ -203,7 +203,7 @@ class _Passage:
         given: Fields = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
         self._status = status
         exchange = self._scope.get(EXCHANGE)
-        if exchange is not None:
+        if exchange is not None and not self._scope["path"].startswith(API):  # the page knows problem details alone
             await exchange.respond(refusal, self._send, status=status, given=given)
             return
         said = dialect("problem").complete(
