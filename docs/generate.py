@@ -5,7 +5,7 @@ A generated part stands between two comments in a page, and is replaced as a who
     <!-- generated: help translate -->
     <!-- end -->
 
-It is the help of a command (`help`, `help translate`, …) or a table (`errors`, `warnings`, `kinds`).
+It is the help of a command (`help`, `help translate`, …) or a table (`errors`, `warnings`, `kinds`, `settings`).
 """
 
 # ruff: noqa: INP001  # a script among pages, not a package
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS
+from aerogram.server.settings import Settings
 
 PAGES = [Path(__file__).parents[1] / "README.md", *sorted(Path(__file__).parent.glob("*.md"))]
 PART = re.compile(r"(<!-- generated: (\w+)((?: [\w-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -62,7 +63,22 @@ def kinds() -> str:
     return _table(("kind", "status", "retry", "meaning", "its plain code"), rows)
 
 
-PARTS: dict[str, Callable[..., str]] = {"help": command_help, "errors": errors, "warnings": warnings, "kinds": kinds}
+def settings() -> str:
+    """The table of the server's settings."""
+    rows = []
+    for one in Settings.options():
+        default = "" if one.default in (None, "", ()) else f"`{str(one.default).lower()}`"
+        rows.append((f"`{one.name}`", default, one.kind.allowed.replace("|", "\\|"), one.about))
+    return _table(("setting", "default", "allowed", "meaning"), rows)
+
+
+PARTS: dict[str, Callable[..., str]] = {
+    "help": command_help,
+    "errors": errors,
+    "warnings": warnings,
+    "kinds": kinds,
+    "settings": settings,
+}
 
 
 def rewritten(page: str) -> str:

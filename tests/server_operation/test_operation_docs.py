@@ -1,8 +1,7 @@
-"""The page about operation: its table of settings is the settings."""
+"""The page about operation: no setting and no client is missing from it."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,9 @@ from aerogram.server.settings import Settings
 PAGE = (Path(__file__).parents[2] / "docs" / "operation.md").read_text(encoding="utf-8")
 
 
-def table() -> str:
-    """The settings as the page shows them."""
-    rows = [("setting", "default", "allowed", "meaning"), ("---",) * 4]
-    for one in Settings.options():
-        default = "" if one.default in (None, "", ()) else f"`{str(one.default).lower()}`"
-        rows.append((f"`{one.name}`", default, one.kind.allowed, one.about))
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
-
-
-def test_the_table_of_settings_is_up_to_date():
-    shown = re.search(r"<!-- (?:generated: )?settings -->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
-    assert shown is not None
-    assert shown[1] == table()
+def test_every_setting_is_in_the_page():
+    """The table is generated; here is that it is still there."""
+    assert [one.name for one in Settings.options() if f"| `{one.name}` |" not in PAGE] == []
 
 
 @pytest.mark.parametrize("name", CLIENTS)
