@@ -29,8 +29,10 @@ BY_MEANING: Final = 2_000
 BY_WORDS: Final = 2_000
 LISTED: Final = 10_000
 A_LISTING: Final = 2
+A_SMALL_INDEX: Final = 20_000
 """How many of the best by meaning and by words are results. A query of one or two terms is a listing that somebody may
-page through to its end; behind a longer one comes a tail of chunks with one of its words, which nobody wants whole.
+page through to its end. Behind a longer one comes a tail of chunks with one of its words: in a small index it costs
+little, in a large one nobody wants it whole.
 """
 REMEMBERED: Final = 128
 CALLERS: Final = 2
@@ -52,6 +54,7 @@ class Search:
         self.embedder = embedder
         self.gate = gate or Gate()
         self._remembered: OrderedDict[Any, Ranked] = OrderedDict()
+        self._counted = (-1, 0)
         self._guard = threading.Lock()
         self.turn = Turnstile(CALLERS)
 
@@ -70,26 +73,34 @@ class Search:
 
     def _known(self, query: str, filters: Filters, method: Method) -> Searched:
         """A ranking, remembered if it can be."""
-        key = (self.store.generation, query, filters, method)
+        generation = self.store.generation
+        key = (generation, query, filters, method)
         with self._guard:
             known = self._remembered.get(key)
             if known is not None:
                 self._remembered.move_to_end(key)
                 return Searched(known, cached=True)
-        ranked = self._rank(query, filters, method)
+        ranked = self._rank(query, filters, method, self._chunks(generation))
         with self._guard:
             self._remembered[key] = ranked
             while len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
         return Searched(ranked, cached=False)
 
-    def _rank(self, query: str, filters: Filters, method: Method) -> Ranked:
+    def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> Ranked:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.known(query) if vector is not None else 0.0
-        by_words = LISTED if len(terms) <= A_LISTING else BY_WORDS
-        found = self.store.candidates(terms, vector, filters, by_words, BY_MEANING)
+        is_small = chunks <= A_SMALL_INDEX
+        by_words = LISTED if is_small or len(terms) <= A_LISTING else BY_WORDS
+        found = self.store.candidates(terms, vector, filters, by_words, LISTED if is_small else BY_MEANING)
         return fuse(found, known, method)
+
+    def _chunks(self, generation: int) -> int:
+        """How many chunks there are, counted once for every generation."""
+        if self._counted[0] != generation:
+            self._counted = (generation, self.store.count(Filters()))
+        return self._counted[1]
 
     def _vector(self, query: str) -> bytes | None:
         row = quantise(self.embedder.embed([query]))[0]
