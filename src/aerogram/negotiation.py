@@ -64,10 +64,13 @@ class Agreed:
     notices: tuple[Notice, ...] = ()
 
 
+_NOTHING: Final = Agreed()
+
+
 def agree(offer: Offer, asked: Settings | None) -> Agreed:
     """Read a client's settings; what the server does not know or cannot do is a notice and no failure."""
     if not asked:
-        return Agreed()
+        return _NOTHING
     found: dict[str, Any] = {}
     strangers = (name for name in asked if name not in _READERS)
     notices = [_unknown("setting", name, _READERS) for name in islice(strangers, MOST_COMPLAINTS)]

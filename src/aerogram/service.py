@@ -275,9 +275,11 @@ class Service:
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer(self.refused(profile, caller), error)
         with opened.contract.observed(opened.call, caller.meta) as observation:
-            opened = replace(opened, observation=observation)
+            if observation is not None:
+                opened = replace(opened, observation=observation)
             try:
-                opened = replace(opened, call=await opened.contract.admit(opened.call))
+                if opened.contract.limits is not None:
+                    opened = replace(opened, call=await opened.contract.admit(opened.call))
             except Exception as error:  # noqa: BLE001 - a limit that is reached is an answer
                 reply = opened.contract.refused(error, opened.call)
                 return self._sent(opened, Heard(reply), reply)

@@ -11,6 +11,7 @@ any JSON value; before that structured content is an object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.dialects.bare import BareDialect
@@ -96,11 +97,7 @@ def output_schema(dialects: Sequence[Dialect], form: SchemaForm = "slim") -> dic
 
 def to_sdk(result: Mapping[str, Any]) -> Any:
     """A result as the mcp SDK's `CallToolResult`; blocks that are the SDK's own objects stay what they are."""
-    try:
-        from mcp_types import CallToolResult
-    except ImportError:
-        raise MissingExtra("mcp", "mcp") from None
-    return CallToolResult(
+    return _sdk_types().CallToolResult(
         content=sdk_blocks(result["content"]),
         structured_content=result.get("structuredContent"),
         is_error=result.get("isError", False),
@@ -110,9 +107,17 @@ def to_sdk(result: Mapping[str, Any]) -> Any:
 
 def sdk_blocks(content: Sequence[Any]) -> list[Any]:
     """Content blocks as objects of the mcp SDK."""
-    from mcp_types import CallToolResult, TextContent
-
+    types = _sdk_types()
     if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == _TEXT:
-        return [TextContent(type="text", text=content[0]["text"])]
-    blocks: list[Any] = CallToolResult.model_validate({"content": list(content)}).content
+        return [types.TextContent(type="text", text=content[0]["text"])]
+    blocks: list[Any] = types.CallToolResult.model_validate({"content": list(content)}).content
     return blocks
+
+
+@cache
+def _sdk_types() -> Any:
+    try:
+        import mcp_types
+    except ImportError:
+        raise MissingExtra("mcp", "mcp") from None
+    return mcp_types
