@@ -62,7 +62,7 @@ def test_a_cursor_outlives_a_restart(small, where):
 def test_a_cursor_of_another_question_is_refused(small, asked):
     cursor = small.search("token apples", page_size=1).page.cursor
     with pytest.raises(InvalidCursor):
-        small.search(asked.pop("query", "token apples"), cursor=cursor, **asked)
+        small.search(**{"query": "token apples", "cursor": cursor, **asked})
 
 
 @pytest.mark.parametrize("size", [0, 51, -1, True, "10", 1.5])
