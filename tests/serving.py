@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-PROGRAM = [sys.executable, "-m", "aerogram"]
+PROGRAM = (sys.executable, "-m", "aerogram")
 
 
 @dataclass
@@ -34,17 +34,21 @@ def clean_environment(index: Path) -> dict[str, str]:
     return {**kept, "AEROGRAM_STATE": str(index.parent / "state")}
 
 
-def command(index: Path, *arguments: str, documents: Path | None = SAMPLES) -> list[str]:
+def command(
+    index: Path, *arguments: str, documents: Path | None = SAMPLES, program: Sequence[str] = PROGRAM
+) -> list[str]:
     """The command line of a server."""
     named = [str(documents)] if documents is not None else []
-    return [*PROGRAM, "serve", *named, "--index", str(index), *arguments]
+    return [*program, "serve", *named, "--index", str(index), *arguments]
 
 
 @contextmanager
-def serving(index: Path, *arguments: str, documents: Path | None = SAMPLES) -> Iterator[Served]:
+def serving(
+    index: Path, *arguments: str, documents: Path | None = SAMPLES, program: Sequence[str] = PROGRAM
+) -> Iterator[Served]:
     """A server over HTTP, as soon as it says that it is ready."""
     process = subprocess.Popen(
-        [*command(index, documents=documents), "--port", "0", *arguments],
+        [*command(index, documents=documents, program=program), "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=index.parent,
