@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from aerogram.cursor import KeyRing
 from aerogram.errors import Unavailable
 from aerogram.knowledge.embed import embedder_of
+from aerogram.knowledge.ring import StoreRing
+from aerogram.knowledge.store import Store
 from aerogram.knowledge.store.address import open_store
 from aerogram.server.addresses import is_url
 from aerogram.server.books import SharedDocuments, StoreBook
@@ -16,13 +19,14 @@ from aerogram.server.keys import Keys
 from aerogram.server.library import Library
 from aerogram.server.settings import Settings
 
-__all__ = ["has_shared_keys", "open_documents", "open_keys", "open_library"]
+__all__ = ["has_shared_keys", "open_documents", "open_keys", "open_library", "open_ring"]
 
 log = logging.getLogger("aerogram.server")
 
 PAUSE: Final = 2.0
 """Seconds between two attempts to reach a store that is not there yet."""
 API_KEYS: Final = "keys/api"
+CURSOR_KEYS: Final = "cursor-keys.json"
 
 
 def open_library(settings: Settings, clock: Callable[[], float] = time.time) -> Library:
@@ -55,6 +59,11 @@ def open_keys(
     return Keys(book=StoreBook(documents, API_KEYS), clock=clock)
 
 
-def open_documents(settings: Settings) -> SharedDocuments:
+def open_documents(settings: Settings) -> Store:
     """What the servers share in their store, for one who changes it and asks nothing else."""
     return open_store(settings.where, embedder_of(settings.embedder).dimensions)
+
+
+def open_ring(settings: Settings) -> KeyRing:
+    """The keys that sign the cursors of an index."""
+    return StoreRing(open_documents(settings)) if is_url(settings.where) else KeyRing.at(settings.folder / CURSOR_KEYS)

@@ -49,6 +49,9 @@ _File = Annotated[
 _Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="Read this file instead of ./aerogram.toml.")
 ]
+_Store = Annotated[
+    str | None, typer.Option("--store", metavar="ADDRESS", help="The store of the keys, if not that of the settings.")
+]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="A name to know the key by.")]
 _Which = Annotated[str, typer.Argument(metavar="KEY", help="The name or the id of the key.")]
 
@@ -60,6 +63,7 @@ def register_operation(app: typer.Typer) -> None:
     keys.command("create", epilog=_CREATE_EXAMPLES)(create)
     keys.command("list")(list_keys)
     keys.command("revoke")(revoke)
+    keys.command("rotate")(rotate)
     app.add_typer(keys, name="keys")
     app.command("install", epilog=_INSTALL_EXAMPLES)(install)
 
@@ -103,22 +107,23 @@ def create(
         str | None, typer.Option(metavar="WHEN", help="When it ends: in '12h', '90d', '4w', or on a day.")
     ] = None,
     keys: _File = None,
+    store: _Store = None,
     config: _Config = None,
     as_json: _Json = False,
 ) -> None:
-    """Make an API key. It is shown this once; the file keeps only its hash."""
-    held = _keys(keys, config)
+    """Make an API key. It is shown this once; only its hash is kept."""
+    held = _keys(keys, store, config)
     key, secret = held.create(name, plan=limits, expires=_moment(expires, held.now))
     if as_json:
         write_json({**_row(key, held), "key": secret})
         return
-    note(f"key {key.id} for {name}, kept as a hash in {held.path}; it is shown this once:")
+    note(f"key {key.id} for {name}, kept as a hash in {held.book.place}; it is shown this once:")
     write_text(secret)
 
 
-def list_keys(keys: _File = None, config: _Config = None, as_json: _Json = False) -> None:
+def list_keys(keys: _File = None, store: _Store = None, config: _Config = None, as_json: _Json = False) -> None:
     """List the keys: who has one, with which limits, and whether it is good."""
-    held = _keys(keys, config)
+    held = _keys(keys, store, config)
     rows = [_row(key, held) for key in held.all()]
     if as_json:
         write_json(rows)
@@ -126,12 +131,14 @@ def list_keys(keys: _File = None, config: _Config = None, as_json: _Json = False
         head = tuple(rows[0])
         write_text(_columns([head, *(tuple(_words(row[name]) for name in head) for row in rows)]))
     else:
-        note(f"there are no keys in {held.path}; make one with: aerogram keys create NAME")
+        note(f"there are no keys in {held.book.place}; make one with: aerogram keys create NAME")
 
 
-def revoke(key: _Which, keys: _File = None, config: _Config = None, as_json: _Json = False) -> None:
+def revoke(
+    key: _Which, keys: _File = None, store: _Store = None, config: _Config = None, as_json: _Json = False
+) -> None:
     """End a key at once, for running servers too."""
-    held = _keys(keys, config)
+    held = _keys(keys, store, config)
     ended = held.revoke(key)
     if as_json:
         write_json(_row(ended, held))
@@ -139,10 +146,19 @@ def revoke(key: _Which, keys: _File = None, config: _Config = None, as_json: _Js
         write_text(f"revoked {ended.id} ({one_line(ended.name)})")
 
 
-def _keys(file: str | None, config: str | None) -> Keys:
-    from aerogram.server.keys import Keys
+def rotate(store: _Store = None, config: _Config = None) -> None:
+    """Sign cursors with a fresh key from now on; cursors that were given out stay good until they end."""
+    from aerogram.server.opening import open_ring
 
-    return Keys(Settings.load({"keys": file}, file=config).keys)
+    open_ring(Settings.load({"store": store}, file=config)).rotate()
+    write_text("cursors are signed with a fresh key")
+
+
+def _keys(file: str | None, store: str | None, config: str | None) -> Keys:
+    from aerogram.server.opening import has_shared_keys, open_documents, open_keys
+
+    settings = Settings.load({"keys": file, "store": store}, file=config)
+    return open_keys(settings, open_documents(settings) if has_shared_keys(settings) else None)
 
 
 def _row(key: Key, held: Keys) -> dict[str, Any]:
