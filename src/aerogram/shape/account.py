@@ -42,7 +42,7 @@ BRIEF_CALL: Final = ": "
 HASH_AND_IDS: Final = "the hash and ids"
 NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
-_BRIEF: Final = re.compile(rf"(\d+ of \d+ items left out|Shortened)({BRIEF_CALL}\S+\(hash\))?")
+_BRIEF: Final = re.compile(rf"(\d+ of \d+ items left out|Shortened)({BRIEF_CALL}\S+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,8 @@ class Account:
     def _brief_notice(self, loss: Loss) -> Notice:
         code = "PARTIAL_RESULTS" if loss.dropped else "CONTENT_TRUNCATED"
         what = f"{loss.dropped} of {loss.total} items left out" if loss.dropped else "Shortened"
-        how = f"{BRIEF_CALL}{self.retrieve}(hash)" if self.retrieve and self.hashes else ""
+        call = self.retrieve if self._has_address else f"{self.retrieve}(hash)"
+        how = f"{BRIEF_CALL}{call}" if self.retrieve and self.hashes else ""
         return Notice(what + how, code, "warning")
 
     def _suggestion(self) -> str:
@@ -166,11 +167,17 @@ class Account:
             return NOT_KEPT
         if self.retrieve is None:
             return f"Fetch the rest by its hash, or by {HASH_AND_IDS}"
-        return f"Call {self.retrieve} with the hash, or with {HASH_AND_IDS}"
+        return f"{'GET' if self._has_address else 'Call'} {self.retrieve} with the hash, or with {HASH_AND_IDS}"
 
     def _retrieval(self) -> Action:
         name = DATA if DATA in self.hashes else next(iter(self.hashes))
-        return Action(tool=self.retrieve, args={"hash": self.hashes[name][:SHORT_HASH]})
+        args = {"hash": self.hashes[name][:SHORT_HASH]}
+        return Action(endpoint=self.retrieve, args=args) if self._has_address else Action(tool=self.retrieve, args=args)
+
+    @property
+    def _has_address(self) -> bool:
+        """Whether the rest is fetched from an address, such as `/v1/content/{hash}`, and not by a tool."""
+        return self.retrieve is not None and self.retrieve.startswith("/")
 
     def dropped_ids(self, loss: Loss) -> Content | None:
         """The whole list of dropped identifiers, when the reply names only the first of them."""
