@@ -1,7 +1,8 @@
 """Connections to one SQLite file: lent for a moment each, and kept open for whoever comes next.
 
 A thread that asks once in a while finds a connection that others have warmed, instead of opening one of its own. A
-connection to a file that is no longer the one at the path is closed.
+connection to a file that is no longer the one at the path is closed. Where nothing can be written, an index at rest can
+still be read.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ PATIENCE: Final = 30.0
 """Seconds to wait for another process that writes."""
 KEPT: Final = 8
 """How many idle connections stay open."""
+NO_FILE: Final = -1
+"""The file of a connection that is good for once."""
 
 
 class _Held(NamedTuple):
@@ -79,14 +82,32 @@ class Connections:
             self._idle.append(held)
 
     def _open(self) -> _Held:
-        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
+            connection = _prepared(self.path.absolute().as_uri())
+            held = _Held(connection, self.path.stat().st_ino)
+        except sqlite3.OperationalError:
+            if not self._is_at_rest():
+                raise
+            held = _Held(_prepared(f"{self.path.absolute().as_uri()}?immutable=1", journal=False), NO_FILE)
+        self._was_there = True
+        return held
+
+    def _is_at_rest(self) -> bool:
+        """Whether nobody has the file open: then it can be read where nothing can be written, as on a full disk."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return self.path.exists() and not (log.exists() and log.stat().st_size)
+
+
+def _prepared(uri: str, *, journal: bool = True) -> sqlite3.Connection:
+    """A connection to a database of the present version."""
+    connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        if journal:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA cache_size = -32000")
-            migrate(connection)
-            self._was_there = True
-            return _Held(connection, self.path.stat().st_ino)
-        except BaseException:
-            connection.close()
-            raise
+        connection.execute("PRAGMA cache_size = -32000")
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

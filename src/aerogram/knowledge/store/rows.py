@@ -433,6 +433,11 @@ def _plainly(error: sqlite3.DatabaseError) -> AerogramError:
         )
     if "locked" in said or "busy" in said:
         return Unavailable("Another process is writing to the index", retry_after=5)
-    if "readonly" in said or "unable to open" in said or "disk i/o" in said:
+    if "readonly" in said:
+        return Unavailable(
+            "The index can be read and not written: its disk is full, or nobody may write to it",
+            remediation="Free some space, or allow writing, then repeat",
+        )
+    if "unable to open" in said or "disk i/o" in said:
         return Unavailable(f"The index cannot be used at the moment: {error}")
     return IntegrityError(f"The index is damaged: {error}", remediation=REBUILD)

@@ -1,0 +1,75 @@
+"""A full disk: a real one, of three megabytes, in a namespace of its own that ends with the process."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from knowledge.documents import GUIDE
+
+ALONE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+MOUNT = 'mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@"'
+
+PROGRAM = """
+import contextlib, subprocess, sys
+from pathlib import Path
+from aerogram.knowledge import Knowledge
+
+disk, docs = Path(sys.argv[1]), Path(sys.argv[2])
+index, filler = disk / "index", disk / "filler"
+
+def ingest():
+    command = [sys.executable, "-m", "aerogram", "ingest", str(docs), "--index", str(index)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+def answers():
+    with Knowledge(index) as knowledge:
+        return knowledge.search("access token", page_size=50).data
+
+assert ingest().returncode == 0
+before = answers()
+assert before
+
+with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+    while True:
+        file.write(bytes(4096))
+for number in range(4):
+    (docs / f"tale{number}.txt").write_text(f"Line {number} of a long tale. " * 2_000)
+
+full = ingest()
+assert full.returncode == 1, full
+assert "disk" in full.stderr and full.stderr.count("\\n") == 1, full
+assert "Traceback" not in full.stderr
+assert answers() == before
+
+filler.unlink()
+assert ingest().returncode == 0
+with Knowledge(index) as knowledge:
+    assert knowledge.check().problems == ()
+    assert knowledge.check().facts["documents"] == 5
+print("kept")
+"""
+
+
+def own_disk() -> bool:
+    """Whether this machine lets a process have a disk of its own."""
+    if shutil.which("unshare") is None:
+        return False
+    tried = subprocess.run([*ALONE, MOUNT, "sh", "/mnt", "true"], capture_output=True, check=False)
+    return tried.returncode == 0
+
+
+def test_a_full_disk_is_told_in_one_line_and_leaves_the_index_as_it_was(tmp_path):
+    if not own_disk():
+        pytest.skip("a process may not mount a disk of its own here; the limit on file sizes stands for it")
+    docs, disk = tmp_path / "docs", tmp_path / "disk"
+    docs.mkdir()
+    disk.mkdir()
+    (docs / "guide.md").write_text(GUIDE)
+    command = [*ALONE, MOUNT, "sh", str(disk), sys.executable, "-c", PROGRAM, str(disk), str(docs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "kept\n", done.stderr
+    assert list(disk.iterdir()) == []
