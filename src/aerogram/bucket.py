@@ -6,10 +6,13 @@ Keys to the storage come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACC
 the machine's role where there is one; never from the address. A ledger is written only if nobody has written it since
 it was read (`If-Match`), so sums are exact. Object storage cannot remove an entry in the same step, and an entry that
 was just written again must not be removed: what a ledger retires stays until `cull` finds it ended.
+
+Questions are asked in threads: the library's own coroutines may abort an interpreter that is about to end.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,6 +27,7 @@ from obstore.store import S3Store
 from typing_extensions import override
 
 if TYPE_CHECKING:
+    from obstore import PutMode
     from obstore.store import ClientConfig, RetryConfig
 
 __all__ = ["BucketLedgers", "BucketStore", "open_bucket"]
@@ -68,22 +72,24 @@ class BucketStore(BaseStore):
     @override
     async def _put_managed_entry(self, *, collection: str, key: str, managed_entry: ManagedEntry) -> None:
         text = self._serialization_adapter.dump_json(entry=managed_entry, key=key, collection=collection)
-        await obstore.put_async(self._bucket, _path(collection, key), text.encode())
+        await asyncio.to_thread(obstore.put, self._bucket, _path(collection, key), text.encode())
 
     @override
     async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
         existed = await _body(self._bucket, _path(collection, key)) is not None
-        await obstore.delete_async(self._bucket, _path(collection, key))
+        await asyncio.to_thread(obstore.delete, self._bucket, _path(collection, key))
         return existed
 
     async def cull(self) -> None:
         """Remove entries that have ended."""
-        now = datetime.now(UTC)
-        async for several in obstore.list(self._bucket, prefix=_ENTRIES):
+        await asyncio.to_thread(self._cull, datetime.now(UTC))
+
+    def _cull(self, now: datetime) -> None:
+        for several in obstore.list(self._bucket, prefix=_ENTRIES):
             for one in several:
-                found = await _body(self._bucket, one["path"])
+                found = _read(self._bucket, one["path"])
                 if found is not None and _has_ended(self._serialization_adapter.load_json(json_str=found[0]), now):
-                    await obstore.delete_async(self._bucket, one["path"])
+                    obstore.delete(self._bucket, one["path"])
 
 
 class BucketLedgers:
@@ -102,8 +108,9 @@ class BucketLedgers:
         del life, gone
         body = json.dumps(record).encode()
         path = f"{_LEDGERS}/{owner}.json"
+        mode: PutMode = {"e_tag": version} if version else "create"
         try:
-            await obstore.put_async(self._bucket, path, body, mode={"e_tag": version} if version else "create")
+            await asyncio.to_thread(obstore.put, self._bucket, path, body, mode=mode)
         except (AlreadyExistsError, NotFoundError, PreconditionError):
             return False
         return True
@@ -115,9 +122,13 @@ def _path(collection: str, key: str) -> str:
 
 async def _body(bucket: S3Store, path: str) -> tuple[str, str | None] | None:
     """The text of an object and its ETag, if it is there."""
+    return await asyncio.to_thread(_read, bucket, path)
+
+
+def _read(bucket: S3Store, path: str) -> tuple[str, str | None] | None:
     try:
-        found = await obstore.get_async(bucket, path)
-        return bytes(await found.bytes_async()).decode(), found.meta["e_tag"]
+        found = obstore.get(bucket, path)
+        return bytes(found.bytes()).decode(), found.meta["e_tag"]
     except (FileNotFoundError, NotFoundError):
         return None
 

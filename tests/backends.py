@@ -1,0 +1,137 @@
+"""What servers of an organisation share, as real processes that a test can stop, pause and start again."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from aerogram.state import locked
+from servers import find_free_port, wait_until_listening
+
+CACHE = Path(__file__).parents[1] / ".cache"
+S3_SERVER = ("moto[s3]==5.2.5", "flask>=3", "flask-cors>=6")
+"""In an environment of its own: what it needs does not go together with what the project needs."""
+
+
+class Redis:
+    """A Redis that keeps what it has acknowledged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = find_free_port()
+        self.process: subprocess.Popen | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        program = shutil.which("redis-server")
+        if program is None:
+            pytest.skip("redis-server is not installed (Debian: apt-get install redis-server)")
+        kept = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
+        place = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder))
+        self.process = subprocess.Popen([program, *place, *kept], stdout=subprocess.DEVNULL)
+        wait_until_listening(self.port, self.process)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(10)
+            self.process = None
+
+    def pause(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def running_redis(folder: Path) -> Iterator[Redis]:
+    """A Redis of one's own, to be stopped and paused at will."""
+    redis = Redis(folder)
+    redis.start()
+    try:
+        yield redis
+    finally:
+        if redis.process is not None:
+            redis.resume()
+        redis.stop(signal.SIGKILL)
+
+
+def _s3_program() -> Path:
+    """A server that speaks S3, installed once."""
+    home = CACHE / "s3"
+    program = home / "bin" / "moto_server"
+    CACHE.mkdir(exist_ok=True)
+    with locked(CACHE / ".s3.lock"):
+        if not program.exists():
+            venv.create(home, with_pip=True, clear=True)
+            fetch = [home / "bin" / "python", "-m", "pip", "install", "--quiet", *S3_SERVER]
+            if subprocess.run(fetch, capture_output=True, check=False).returncode:
+                shutil.rmtree(home, ignore_errors=True)
+                pytest.skip("a server that speaks S3 cannot be installed")
+    return program
+
+
+@contextmanager
+def running_s3(bucket: str = "archive") -> Iterator[str]:
+    """The address of a bucket in a server that speaks S3; its keys are in the environment."""
+    port = find_free_port()
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen([_s3_program(), "-H", "127.0.0.1", "-p", str(port)], **quiet)
+    try:
+        wait_until_listening(port, server)
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("PUT", f"/{bucket}")
+        assert connection.getresponse().status == 200
+        connection.close()
+        yield f"s3://{bucket}/kept?endpoint=http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+S3_KEYS = {"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "not-to-be-shown"}
+
+
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    """A bucket for these tests; import this fixture into a conftest to use it."""
+    with pytest.MonkeyPatch.context() as patch, running_s3() as url:
+        for name, value in S3_KEYS.items():
+            patch.setenv(name, value)
+        yield url
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Redis]:
+    """A Redis for one test; import this fixture into a conftest to use it."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    with running_redis(folder) as running:
+        yield running
+
+
+def program_with_faked_time(offset: str) -> list[str]:
+    """The start of a command line whose program lives at another time; skipped where that cannot be had."""
+    faketime = shutil.which("faketime")
+    if faketime is None:
+        pytest.skip("faketime is not installed (Debian: apt-get install faketime)")
+    return [faketime, "-f", offset]
+
+
+def is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and sys.platform == "linux"
