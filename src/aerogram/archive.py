@@ -1,6 +1,7 @@
 """The archive: a content-addressed store of what was left out of replies.
 
-Every entry belongs to one principal, lives for a while, and is checked against its hash whenever it is read.
+Every entry belongs to one principal, lives for a while, and is checked against its hash whenever it is read. What was
+read last is held for a while, so that a walk through the pages of an entry does not read it once for each page.
 Entries of one principal are kept apart from those of every other, so deleting or filling up one's own archive
 touches nobody else; equal content of one principal is stored once.
 
@@ -26,7 +27,7 @@ import binascii
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +37,7 @@ from weakref import WeakKeyDictionary
 
 from aerogram.content import Content, Kind
 from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
+from aerogram.ledger import Ledger
 from aerogram.state import locked, private_directory, state_directory
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ T = TypeVar("T")
 HOUR: Final = 3600.0
 MEGABYTE: Final = 1_000_000
 COLLECTION: Final = "aerogram_archive"
-REMEMBERED_GONE: Final = 1_000
+REMEMBERED_BYTES: Final = 16 * MEGABYTE
+"""How much of what was read last is held, so that the next page of it need not be read and checked again."""
 SHORTEST_PREFIX: Final = 12
 DIGEST_LENGTH: Final = 64
 STALE_DRAFT: Final = HOUR
@@ -82,69 +85,6 @@ class Usage:
     quota: int
 
 
-@dataclass(slots=True)
-class _Ledger:
-    """What a principal has (`live`: digest -> size and expiry, oldest first) and what is gone, with the reason."""
-
-    live: dict[str, tuple[int, float]] = field(default_factory=dict)
-    gone: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, record: dict[str, Any] | None) -> _Ledger:
-        if record is None:
-            return cls()
-        try:
-            live = {digest: (int(size), float(end)) for digest, (size, end) in record["live"].items()}
-            return cls(live, dict(record["gone"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise IntegrityError("The ledger of an archive is damaged") from error
-
-    def record(self) -> dict[str, Any]:
-        # a list of pairs, because stores sort the keys of an object and the order here is age
-        gone = [list(pair) for pair in self.gone.items()]
-        return {"live": {digest: list(row) for digest, row in self.live.items()}, "gone": gone[-REMEMBERED_GONE:]}
-
-    def oldest_first(self) -> list[str]:
-        return sorted(self.live, key=lambda digest: self.live[digest][1])
-
-    def why_gone(self, digest: str, now: float) -> str | None:
-        self.expire(now)
-        return self.gone.get(digest)
-
-    def retire(self, digest: str, reason: str) -> None:
-        self.live.pop(digest, None)
-        self.gone[digest] = reason
-
-    def drop(self, digest: str) -> list[str]:
-        """Retire what its owner has deleted."""
-        if digest in self.live:
-            self.retire(digest, "deleted")
-        return []
-
-    def expire(self, now: float) -> list[str]:
-        """Retire what has ended; its digests."""
-        ended = [digest for digest, (_, end) in self.live.items() if end <= now]
-        for digest in ended:
-            self.retire(digest, "expired")
-        return ended
-
-    def make_room(self, size: int, quota: int, most_entries: int) -> list[str]:
-        """Retire the oldest entries until `size` more fits; their digests."""
-        evicted = []
-        total = sum(held for held, _ in self.live.values())
-        for digest in self.oldest_first():
-            if total + size <= quota and len(self.live) < most_entries:
-                break
-            total -= self.live[digest][0]
-            self.retire(digest, "evicted")
-            evicted.append(digest)
-        return evicted
-
-    def admit(self, digest: str, size: int, end: float) -> None:
-        self.live[digest] = (size, end)
-        self.gone.pop(digest, None)
-
-
 class Ledgers(Protocol):
     """Where ledgers are kept, so that several processes may write them."""
 
@@ -172,6 +112,31 @@ class _Beside:
         return True
 
 
+class _Memory:
+    """The entries that were read last and found sound, each with a mark of what was read.
+
+    Pages of one entry are read one after the other. As long as the mark is the same, nobody has touched the entry.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: dict[str, tuple[Any, Content, float]] = {}
+
+    def recall(self, key: str, mark: Any) -> tuple[Content, float] | None:
+        held = self._held.pop(key, None)
+        if held is None or mark is None or held[0] != mark:
+            return None
+        self._held[key] = held
+        return held[1:]
+
+    def keep(self, key: str, mark: Any, content: Content, end: float) -> None:
+        if mark is None or content.size > self._most:
+            return
+        self._held[key] = (mark, content, end)
+        while sum(held.size for _, held, _ in self._held.values()) > self._most:
+            del self._held[next(iter(self._held))]
+
+
 class Archive:
     """Puts content away for a principal and gives it back, whole and verified."""
 
@@ -193,6 +158,7 @@ class Archive:
         self._most_entries = most_entries
         self._directory = directory
         self._clock = clock
+        self._memory = _Memory(REMEMBERED_BYTES)
         # a lock belongs to one event loop, an archive may outlive it
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -250,14 +216,29 @@ class Archive:
         """As `get`, with the seconds that the entry still has to live."""
         owner = _owner(principal)
         digest = await self._full_digest(owner, hash)
-        record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
-        if record is None:
-            raise _missing(f"sha256:{digest}", (await self._ledger(owner)).why_gone(digest, self._clock()))
-        content, end = _verified(record, digest)
+        mark = await self._mark(owner, digest)
+        content, end = self._memory.recall(_key(owner, digest), mark) or await self._read(owner, digest)
+        self._memory.keep(_key(owner, digest), mark, content, end)
         left = end - self._clock()
         if left <= 0:
             raise _missing(f"sha256:{digest}", "expired")
         return content, left
+
+    async def _read(self, owner: str, digest: str) -> tuple[Content, float]:
+        record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
+        if record is None:
+            raise _missing(f"sha256:{digest}", (await self._ledger(owner)).why_gone(digest, self._clock()))
+        return _verified(record, digest)
+
+    async def _mark(self, owner: str, digest: str) -> Any:
+        """What tells whether an entry is still the one that was read; None when nothing does."""
+        if self._directory is None:
+            return (await self._ledger(owner)).live.get(digest)
+        try:
+            found = (self._directory / COLLECTION / f"{_key(owner, digest)}.json").stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
         """The principal's entries, the newest first; what has just vanished is passed over."""
@@ -329,7 +310,7 @@ class Archive:
         digest = _digest(content.hash)
         end = self._clock() + self._lifetime
 
-        def admit(ledger: _Ledger) -> list[str]:
+        def admit(ledger: Ledger) -> list[str]:
             ledger.live.pop(digest, None)
             retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
             ledger.admit(digest, content.size, end)
@@ -342,7 +323,7 @@ class Archive:
         return Stored(content.hash, content.size, end)
 
     async def _amend(
-        self, owner: str, change: Callable[[_Ledger], list[str]], before: Callable[[], Awaitable[None]] | None = None
+        self, owner: str, change: Callable[[Ledger], list[str]], before: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         """Change a ledger and remove the entries that the change retires; again, when somebody else was faster.
 
@@ -365,16 +346,16 @@ class Archive:
         digest = _digest(hash)
         return digest if len(digest) == DIGEST_LENGTH else _match(await self._ledger(owner), hash)
 
-    async def _ledger(self, owner: str) -> _Ledger:
+    async def _ledger(self, owner: str) -> Ledger:
         return (await self._read_ledger(owner))[0]
 
-    async def _read_ledger(self, owner: str) -> tuple[_Ledger, Any]:
+    async def _read_ledger(self, owner: str) -> tuple[Ledger, Any]:
         version = None
         try:
             record, version = await self._ask(self._ledgers.read(owner))
-            return _Ledger.read(record), version
+            return Ledger.read(record), version
         except IntegrityError:
-            return _Ledger(), version  # the entries do not depend on it; only the sum and the reasons start anew
+            return Ledger(), version  # the entries do not depend on it; only the sum and the reasons start anew
 
     async def _write(self, key: str, record: dict[str, Any], lifetime: float) -> None:
         await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=lifetime))
@@ -434,7 +415,7 @@ def _digest(hash: str) -> str:
     return digest
 
 
-def _match(ledger: _Ledger, hash: str) -> str:
+def _match(ledger: Ledger, hash: str) -> str:
     """The one digest that begins as `hash` does."""
     beginning = _digest(hash)
     found = [digest for digest in (*ledger.live, *ledger.gone) if digest.startswith(beginning)]

@@ -1,23 +1,30 @@
 """Content: a JSON value, a text or bytes, named by the sha256 of its canonical form.
 
-Canonical JSON is compact UTF-8 with sorted keys. Equal values have equal hashes, wherever they were made.
+Canonical JSON is compact UTF-8 with sorted keys. Equal values have equal hashes, wherever they were made. The hash of a
+large body can be taken in another thread while there is something else to do: it needs the interpreter for nothing.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from threading import Thread
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import orjson
 
 from aerogram.errors import ContractError
 
-__all__ = ["Content", "Kind", "canonical_json", "sha256_of"]
+__all__ = ["LARGE", "Content", "Kind", "canonical_json", "read_json", "sha256_of"]
 
 Kind: TypeAlias = Literal["json", "text", "bytes"]
+
+LARGE: Final = 1_000_000
+"""From so many bytes on, a hash takes longer than a thread takes to start."""
 
 _CANONICAL = (
     orjson.OPT_SORT_KEYS
@@ -32,7 +39,7 @@ _CANONICAL_WORDS: dict[str, Any] = {
     "allow_nan": False,
 }
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LARGE = b"0" * 19  # orjson reads integers of more than 64 bits as floats
+_LONG = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 
 
 def canonical_json(value: Any) -> bytes:
@@ -53,6 +60,11 @@ def _with_large_integers(value: Any) -> bytes:
         raise ContractError(f"only JSON data can be archived: {error}") from None
 
 
+def read_json(body: bytes) -> Any:
+    """JSON that was written here, with every digit of large integers."""
+    return json.loads(body) if _LONG in body.translate(_DIGITS) else orjson.loads(body)
+
+
 def sha256_of(body: bytes) -> str:
     """`sha256:` and 64 hex digits."""
     return "sha256:" + hashlib.sha256(body).hexdigest()
@@ -64,6 +76,7 @@ class Content:
 
     kind: Kind
     body: bytes
+    _ahead: ClassVar[tuple[Thread, list[str]] | None] = None
 
     @classmethod
     def of_json(cls, value: Any) -> Content:
@@ -83,16 +96,38 @@ class Content:
     @cached_property
     def hash(self) -> str:
         """`sha256:…` of the body."""
-        return sha256_of(self.body)
+        if self._ahead is None:
+            return sha256_of(self.body)
+        thread, found = self._ahead
+        thread.join()
+        return found[0]
+
+    def hash_ahead(self) -> None:
+        """Begin to take the hash of a large body; whoever asks for it waits until it is there."""
+        found: list[str] = []
+        thread = Thread(target=lambda: found.append(sha256_of(self.body)), daemon=True)
+        with contextlib.suppress(RuntimeError):  # there may be no thread to be had
+            if self.size >= LARGE:
+                thread.start()
+                self.__dict__["_ahead"] = thread, found
 
     @property
     def size(self) -> int:
         """The number of bytes."""
         return len(self.body)
 
+    @cached_property
+    def shared_value(self) -> Any:
+        """As `value`, but always the same object, which nobody may change."""
+        return self.value()
+
+    @cached_property
+    def text(self) -> str:
+        """The text that was hashed; bytes as base64."""
+        return base64.b64encode(self.body).decode() if self.kind == "bytes" else self.body.decode()
+
     def value(self) -> Any:
         """The JSON value, the text, or the bytes."""
         if self.kind == "json":
-            is_exact = _LARGE not in self.body.translate(_DIGITS)
-            return orjson.loads(self.body) if is_exact else json.loads(self.body)
+            return read_json(self.body)
         return self.body.decode() if self.kind == "text" else self.body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
 
@@ -64,26 +65,25 @@ def position_name(position: int, place: str = "") -> str:
 
 def identify_all(items: Sequence[Any], first: int, declared: Sequence[str] = (), place: str = "") -> list[str | int]:
     """The identifiers of items from `first` on; one without is called by its position in the list at `place`."""
-    rest = items[first:] if first else items
-    values = _values_alike(rest, declared)
+    values = _values_alike(items, first, declared)
     if values is not None:
         return values
-    if _are_nameless(rest, tuple(declared)):
+    if _are_nameless(items, tuple(declared)):
         return [position_name(position, place) for position in range(first, len(items))]
-    names = (identify(item, declared) for item in rest)
+    names = (identify(item, declared) for item in islice(items, first, None))
     return [name or position_name(position, place) for position, name in enumerate(names, start=first)]
 
 
-def _values_alike(items: Sequence[Any], declared: Sequence[str]) -> list[str | int] | None:
+def _values_alike(items: Sequence[Any], first: int, declared: Sequence[str]) -> list[str | int] | None:
     """What identifies the items, if the same member identifies them all.
 
     Most lists are alike throughout, and a hundred thousand items should not take a hundred thousand looks.
     """
-    name = id_member(items[0], declared) if items and isinstance(items[0], dict) else None
+    name = id_member(items[first], declared) if first < len(items) and isinstance(items[first], dict) else None
     if name is None:
         return None
     try:
-        values = list(map(itemgetter(name), items))
+        values = list(map(itemgetter(name), islice(items, first, None)))
         types = set(map(type, values))
     except (KeyError, TypeError, IndexError):
         return None

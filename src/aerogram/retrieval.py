@@ -6,7 +6,6 @@ from, so that with enough pages nothing is out of reach at any budget.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -86,7 +85,7 @@ async def retrieve(
         paged = _rows_page(rows, asked, pager, kind)
         return paged if not missing else Paged(_with_missing(paged.reply, missing), paged.resume)
     content = await archive.get(asked.hash or "", principal=principal)
-    value = _text_of(content) if asked.as_text else _at(_value_of(content), asked.path)
+    value = content.text if asked.as_text else _at(_value_of(content), asked.path)
     if isinstance(value, str):
         return _text_page(value, asked, pager)
     if isinstance(value, list):
@@ -107,12 +106,8 @@ def _naming(kind: RecordType | None, kinds: Collection[RecordType]) -> Naming:
     return name_of
 
 
-def _text_of(content: Content) -> str:
-    return base64.b64encode(content.body).decode() if content.kind == "bytes" else content.body.decode()
-
-
 def _value_of(content: Content) -> Any:
-    return _text_of(content) if content.kind == "bytes" else content.value()
+    return content.text if content.kind == "bytes" else content.shared_value
 
 
 def _at(value: Any, path: str) -> Any:
@@ -185,7 +180,7 @@ def _pick(content: Content, wanted: Collection[str], path: str, name_of: Naming)
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
     if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
-    value = _at(content.value(), path)
+    value = _at(content.shared_value, path)
     found: dict[str, Any] = {}
     for named in (_items, _members):
         for outer in _containers(value):
@@ -203,7 +198,7 @@ def _placed(content: Content, wanted: Iterable[str]) -> dict[str, Any]:
     for name in wanted:
         if name.startswith(POSITION):
             with contextlib.suppress(NotFound):
-                found[name] = _at(content.value(), name.removeprefix("#"))
+                found[name] = _at(content.shared_value, name.removeprefix("#"))
     return found
 
 

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from key_value.aio.stores.memory import MemoryStore
+from key_value.aio.wrappers.statistics import StatisticsWrapper
 
 from aerogram.archive import Archive
 from aerogram.content import Content, canonical_json
@@ -202,6 +204,50 @@ async def test_a_tampered_file_is_refused_and_mended_by_putting_again(tmp_path: 
         assert caught.value.remediation
     await archive.put(Content.of_json(ROWS), principal="ada")
     assert (await archive.get(stored.hash, principal="ada")).value() == ROWS
+
+
+async def test_a_file_that_is_tampered_with_after_it_was_read_is_refused(tmp_path: Path) -> None:
+    archive = Archive.at(tmp_path)
+    (stored,) = await archive.put(Content.of_json(ROWS), principal="ada")
+    assert (await archive.get(stored.hash, principal="ada")).value() == ROWS
+    (file,) = tmp_path.rglob(f"*{stored.hash[7:]}*.json")
+    file.write_text(file.read_text().replace("Primary", "Forged!"))
+    with pytest.raises(IntegrityError):
+        await archive.get(stored.hash, principal="ada")
+
+
+@pytest.mark.parametrize("kind", ["files", "redis"])
+async def test_an_entry_that_was_read_is_gone_when_somebody_else_deletes_it(
+    kind: str, tmp_path: Path, redis_url: str
+) -> None:
+    owner, content = somebody(), Content.of_json(ROWS)
+    opened = Archive.at(tmp_path) if kind == "files" else Archive.in_redis(redis_url)
+    async with opened as reader, Archive.at(tmp_path) if kind == "files" else Archive.in_redis(redis_url) as writer:
+        (stored,) = await writer.put(content, principal=owner)
+        assert (await reader.get(stored.hash, principal=owner)).body == content.body
+        assert await writer.delete(stored.hash, principal=owner)
+        assert "deleted" in (await refusal(reader, stored.hash, owner)).message
+
+
+async def test_an_entry_that_was_read_is_not_read_again_for_the_next_page() -> None:
+    store = StatisticsWrapper(key_value=MemoryStore())
+    archive, content = Archive(store), Content.of_json(ROWS)
+    large = [Content.of_bytes(bytes([n]) * 6_000_000) for n in range(3)]
+    hashes = [stored.hash for stored in await archive.put(content, *large)]
+
+    def reads() -> int:
+        return sum(collection.get.count for collection in store.statistics.collections.values())
+
+    assert (await archive.get(content.hash)).body == content.body
+    before = reads()
+    again = await archive.get(content.hash)
+    assert again.body == content.body
+    assert reads() == before + 1  # the ledger, which says that the entry is still there
+    for hash in hashes:  # noqa: A001 - it is one
+        await archive.get(hash)
+    before = reads()
+    await archive.get(hashes[1])
+    assert reads() == before + 2  # others have taken its place
 
 
 async def test_a_damaged_ledger_does_not_lose_the_entries(tmp_path: Path) -> None:

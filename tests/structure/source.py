@@ -14,13 +14,13 @@ SOURCE = ROOT / "src"
 
 LADDER = (
     ("errors", "identity", "secrecy", "state", "typescript"),
-    ("bucket", "codes", "content", "cursor", "jsontext", "redis_store", "tokens"),
+    ("bucket", "codes", "content", "cursor", "jsontext", "ledger", "redis_store", "tokens"),
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize", "telemetry"),
     ("dialects", "digest", "normalize", "shape"),
     ("cache", "controls", "explain", "retrieval", "schemas", "wire"),
     ("contract", "negotiation", "reading", "terminal"),
-    ("following", "service"),
+    ("clerk", "following", "service"),
     ("aerogram",),
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi",),

@@ -6,12 +6,12 @@ always be sent. `to_bytes` only joins them; the dictionaries are read back on de
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
+from aerogram.content import read_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
@@ -36,8 +36,6 @@ PROBLEM = "dev.aerogram/problem"
 _ABSENT: Any = object()
 _DEFAULT = Policy()
 _LONGEST_MESSAGE = 1000
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LARGE = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 
 
 class ToolResult:
@@ -237,11 +235,6 @@ def text_block(body: bytes, form: bytes = b'{"type":"text","text":%b}') -> bytes
 def text_content(body: bytes) -> bytes:
     """Content that is one text block."""
     return text_block(body, b'[{"type":"text","text":%b}]')
-
-
-def read_json(body: bytes) -> Any:
-    """JSON that is ours, with every digit of large integers."""
-    return json.loads(body) if _LARGE in body.translate(_DIGITS) else orjson.loads(body)
 
 
 def _explicit(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:

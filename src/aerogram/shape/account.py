@@ -34,6 +34,8 @@ BUDGET_PER_LISTED_ID: Final = 100
 SHORT_HASH: Final = 19
 SELF_COUNTS: Final = 4
 """How often a reply is measured until it says its own size; a number of other digits may have another size."""
+STAND_IN: Final = sha256_of(b"a hash that is still being taken")
+"""What stands for a hash until it is known; few hashes are longer in tokens."""
 DATA: Final = "data"
 DROPPED_IDS: Final = "dropped_ids"
 ENVELOPE: Final = "envelope"
@@ -79,7 +81,7 @@ class Account:
     hashes: Mapping[str, str] = field(default_factory=dict)
     manner: Manner = "full"
     budget: int = 0
-    ids_hash: str = sha256_of(b"the hash of the dropped identifiers, until it is known")
+    ids_hash: str = STAND_IN
 
     def dress(self, data: Any, loss: Loss, after: int) -> Reply[Any]:
         """The reply with this data; `after` is the size that it will say it has."""

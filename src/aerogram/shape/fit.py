@@ -19,13 +19,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
-from aerogram.content import Content
+from aerogram.content import LARGE, Content
 from aerogram.errors import ValidationFailed
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Reply
-from aerogram.shape.account import DATA, DROPPED_IDS, ENVELOPE, MANNERS, SELF_COUNTS, Account, Manner, Sizes, counted
+from aerogram.shape.account import (
+    DATA,
+    DROPPED_IDS,
+    ENVELOPE,
+    MANNERS,
+    SELF_COUNTS,
+    STAND_IN,
+    Account,
+    Manner,
+    Sizes,
+    counted,
+)
 from aerogram.shape.lighten import lighter, removed_between
 from aerogram.shape.loss import Loss, is_map
 from aerogram.shape.modes import MODES, RecordType
@@ -169,6 +181,7 @@ class _Fitting:
 
     def _without_data(self, account: Account) -> Fitted | None:
         """A reply that was all envelope: with its account if there is room for one."""
+        account = self._hashed(account)
         for light in (account.dress(None, Loss(), self.budget), account.reply):
             if self.measure(light) <= self.budget:
                 return Fitted(light, self._leftovers(_Done(light, Loss(), account.manner)))
@@ -201,6 +214,7 @@ class _Fitting:
         goes_on = self.resume is not None and isinstance(self.reply.data, str)  # then the next page has the rest
         if self.archive and self.reply.data is not None and not goes_on:
             self.contents[DATA] = Content.of_json(self.reply.data)
+            self.contents[DATA].hash_ahead()
         account = self._account(self.reply, "full")
         if self.search.frame(account) * ROOMY <= self.budget:
             return account
@@ -215,7 +229,7 @@ class _Fitting:
         removed = removed_between(self.reply, light) if light is not self.reply else {}
         if removed and self.archive:
             self.contents[ENVELOPE] = Content.of_json(removed)
-        hashes = {name: content.hash for name, content in self.contents.items()}
+        hashes = {name: STAND_IN if one.size >= LARGE else one.hash for name, one in self.contents.items()}
         return Account(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget)
 
     def _sizes(self) -> Sizes:
@@ -250,7 +264,7 @@ class _Fitting:
         dropped = account.dropped_ids(found.loss)
         if dropped is not None:
             self.contents[DROPPED_IDS] = dropped
-            account = replace(account, ids_hash=dropped.hash)
+        account = self._hashed(account, dropped)
         size = self.budget
         for _ in range(SELF_COUNTS):
             reply = account.dress(found.value, found.loss, size)
@@ -258,6 +272,11 @@ class _Fitting:
             if said == size:
                 break
         return _Done(reply, found.loss, account.manner), size
+
+    def _hashed(self, account: Account, dropped: Content | None = None) -> Account:
+        """The account with the hashes that others stood in for."""
+        hashes = {name: self.contents[name].hash for name in account.hashes}
+        return replace(account, hashes=hashes, ids_hash=dropped.hash if dropped is not None else STAND_IN)
 
     def _leftovers(self, done: _Done) -> tuple[Leftover, ...]:
         """What the reply names, or has no room to name; a page that leaves the rest to the next one names nothing."""
@@ -299,15 +318,17 @@ class _Done(NamedTuple):
 
 
 def _sample(data: Any) -> Any:
-    """Items from all over a long list; other values as they are."""
+    """Items from all over a long list, the beginning of a text, a record of such; other values as they are."""
+    if isinstance(data, str):
+        return data[:SAMPLE_BYTES]
+    if isinstance(data, dict):
+        return {name: _sample(value) for name, value in islice(data.items(), SAMPLED_ITEMS)}
     return data[:: len(data) // SAMPLED_ITEMS] if isinstance(data, list) and len(data) > SAMPLED_ITEMS else data
 
 
 def _bulk(data: Any) -> float:
     """About how many bytes a value takes as JSON, without writing all of it."""
-    if isinstance(data, list) and len(data) > SAMPLED_ITEMS:
-        sample = _sample(data)
-        return len(dumps(sample)) * len(data) / len(sample)
     if isinstance(data, dict):
         return sum(len(name) + 4 + _bulk(value) for name, value in data.items())
-    return len(dumps(data))
+    sample = _sample(data)
+    return len(dumps(sample)) * len(data) / len(sample) if sample is not data and sample else len(dumps(data))

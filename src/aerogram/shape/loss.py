@@ -29,8 +29,8 @@ class Tail(NamedTuple):
 
     def ids(self, kind: RecordType | None, most: int | None = None) -> list[str | int]:
         """The identifiers of the lost items, or of the first `most` of them."""
-        stop = None if most is None else self.start + most
-        return identify_all(self.items[:stop], self.start, kind.ids_only if kind else (), self.place)
+        items = self.items if most is None else self.items[: self.start + most]
+        return identify_all(items, self.start, kind.ids_only if kind else (), self.place)
 
 
 @dataclass(slots=True)

@@ -98,7 +98,7 @@ class Reducer:
         known = self._known.get(id(value))
         if known is not None and (known[1] < math.inf or known[2] > room * BYTES_PER_UNIT):
             return known[1]
-        if isinstance(value, list) and self._exceeds(value, room):
+        if self._exceeds(value, room):
             return math.inf
         text = dumps(value)
         cost = self.price(text.decode()) if len(text) <= (room + 1) * BYTES_PER_UNIT else math.inf
@@ -106,12 +106,16 @@ class Reducer:
             self._known[id(value)] = (value, cost, len(text))
         return cost
 
-    def _exceeds(self, items: list[Any], room: float) -> bool:
-        """Whether the first items of a list already cost more than the room, without looking at the rest."""
-        if len(items) > room * ITEMS_PER_UNIT:
+    def _exceeds(self, value: Any, room: float) -> bool:
+        """Whether a beginning of a value already costs more than the room, without looking at the rest."""
+        if isinstance(value, str):
+            return len(value) > (room + 1) * BYTES_PER_UNIT
+        if not isinstance(value, (list, dict)):
+            return False
+        if len(value) > room * ITEMS_PER_UNIT:
             return True
         spent = 0.0
-        for item in items:
+        for item in value.values() if isinstance(value, dict) else value:
             spent += self.cost(item, room - spent)
             if spent > room * 1.1 + 8:  # pieces cost a little more alone than together
                 return True

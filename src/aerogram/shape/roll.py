@@ -10,6 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from aerogram.jsontext import dumps
@@ -19,6 +20,9 @@ from aerogram.shape.mold import Mold, lawful
 __all__ = ["Roll"]
 
 MOST_AT_ONCE: Final = 16
+SAMPLED_ITEMS: Final = 32
+UNLIKELY: Final = 1.5
+"""A list that a sample expects to cost so many times the room is not called to see whether it does."""
 
 
 @dataclass
@@ -39,8 +43,16 @@ class Roll:
 
     def total(self, room: float) -> float:
         """What all items cost; infinity as soon as it is clear that they exceed the room."""
+        if self._expected > room * UNLIKELY:
+            return math.inf
         self._call(room)
         return math.inf if len(self.costs) < len(self.items) else self.cost(len(self.items))
+
+    @cached_property
+    def _expected(self) -> float:
+        """What all items cost, by a few from all over the list."""
+        few = [self._named(item) for item in self.items[:: len(self.items) // SAMPLED_ITEMS + 1]]
+        return self.price(dumps(few).decode()) * len(self.items) / max(len(few), 1)
 
     def cost(self, count: int) -> float:
         """What the first items cost."""

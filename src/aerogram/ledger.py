@@ -1,0 +1,81 @@
+"""The ledger: what a principal has in an archive, how large, until when; and what is gone, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aerogram.errors import IntegrityError
+
+__all__ = ["Ledger"]
+
+REMEMBERED_GONE: Final = 1_000
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What a principal has (`live`: digest -> size and expiry, oldest first) and what is gone, with the reason."""
+
+    live: dict[str, tuple[int, float]] = field(default_factory=dict)
+    gone: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, record: dict[str, Any] | None) -> Ledger:
+        """The ledger in a record; none is an empty one."""
+        if record is None:
+            return cls()
+        try:
+            live = {digest: (int(size), float(end)) for digest, (size, end) in record["live"].items()}
+            return cls(live, dict(record["gone"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise IntegrityError("The ledger of an archive is damaged") from error
+
+    def record(self) -> dict[str, Any]:
+        """The ledger as JSON."""
+        # a list of pairs, because stores sort the keys of an object and the order here is age
+        gone = [list(pair) for pair in self.gone.items()]
+        return {"live": {digest: list(row) for digest, row in self.live.items()}, "gone": gone[-REMEMBERED_GONE:]}
+
+    def oldest_first(self) -> list[str]:
+        """The digests of what is there, by age."""
+        return sorted(self.live, key=lambda digest: self.live[digest][1])
+
+    def why_gone(self, digest: str, now: float) -> str | None:
+        """Why an entry is not there any more: expired, deleted or evicted; None when it never was."""
+        self.expire(now)
+        return self.gone.get(digest)
+
+    def retire(self, digest: str, reason: str) -> None:
+        """Note that an entry is gone, and why."""
+        self.live.pop(digest, None)
+        self.gone[digest] = reason
+
+    def drop(self, digest: str) -> list[str]:
+        """Retire what its owner has deleted."""
+        if digest in self.live:
+            self.retire(digest, "deleted")
+        return []
+
+    def expire(self, now: float) -> list[str]:
+        """Retire what has ended; its digests."""
+        ended = [digest for digest, (_, end) in self.live.items() if end <= now]
+        for digest in ended:
+            self.retire(digest, "expired")
+        return ended
+
+    def make_room(self, size: int, quota: int, most_entries: int) -> list[str]:
+        """Retire the oldest entries until `size` more fits; their digests."""
+        evicted = []
+        total = sum(held for held, _ in self.live.values())
+        for digest in self.oldest_first():
+            if total + size <= quota and len(self.live) < most_entries:
+                break
+            total -= self.live[digest][0]
+            self.retire(digest, "evicted")
+            evicted.append(digest)
+        return evicted
+
+    def admit(self, digest: str, size: int, end: float) -> None:
+        """Note an entry that is there until `end`."""
+        self.live[digest] = (size, end)
+        self.gone.pop(digest, None)
