@@ -57,7 +57,7 @@ async def test_a_failure_is_shown_in_every_dialect(open_page, served):
 
 async def test_members_open_and_close(open_page, served):
     page = await opened(open_page, served)
-    twist = page.locator(".sheet .twist[aria-expanded=true]").nth(1)
+    twist = page.locator(".sheet").first.locator(".twist").nth(1)
     label = await twist.get_attribute("aria-label")
     await twist.focus()
     await page.keyboard.press("Enter")

@@ -34,7 +34,7 @@ async def test_the_verification_is_shown_and_the_document_hashed_here(open_page,
 
 async def test_a_quotation_leads_to_its_place(open_page, served):
     page = await opened(open_page, served)
-    await page.get_by_role("button", name="Show quotation 1 in the document").click()
+    await page.get_by_role("button", name="quotation 1").click()
     assert await page.evaluate("document.activeElement.id") == "evidence-0"
 
 

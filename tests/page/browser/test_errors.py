@@ -18,7 +18,7 @@ async def test_every_code_is_listed_with_kind_status_and_retry_rule(open_page, s
     listed = await page.locator(".error").evaluate_all("rows => Object.fromEntries(rows.map(row => [row.dataset.code, row.querySelector('summary').innerText]))")
     assert set(listed) == set(TABLE)
     for code, text in listed.items():
-        assert TABLE[code].kind in text and f"HTTP {TABLE[code].status}" in text and "retry:" in text
+        assert TABLE[code].kind in text and f"HTTP {TABLE[code].status}" in text and "Retry?" in text
 
 
 async def test_a_code_has_its_own_address_and_shows_its_shape_in_each_dialect(open_page, served):

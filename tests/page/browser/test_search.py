@@ -31,13 +31,15 @@ async def number_in(locator):
     return int(re.sub(r"\D", "", await locator.inner_text()))
 
 
-async def test_results_come_while_one_types(page):
+async def test_results_come_while_one_types(open_page, served):
     """Scores, context headers and marked words, without pressing anything."""
+    page = await open_page(f"{served.address}/#/search?q=token&budget=100000")
     await page.locator("#question").fill("webhook signature")
     await page.locator(".record mark", has_text=re.compile("webhook", re.IGNORECASE)).first.wait_for()
     first = page.locator(".record").first
+    assert await first.locator("mark").count() >= 1
     assert re.search(r"\d\.\d", await first.locator(".score").inner_text())
-    assert ">" in await page.locator(".record-title h3").first.inner_text() or await first.locator("h3").inner_text()
+    assert await first.locator("h3").inner_text() == "Webhooks > Checking the signature"
     assert "webhook" in page.url and "q=" in page.url
 
 
@@ -57,33 +59,26 @@ async def test_an_older_question_never_overtakes_a_newer_one(page):
         await page.wait_for_timeout(20)
     await page.locator("#question").fill("brackwater depot")
     await page.locator(".record mark", has_text=re.compile("brackwater", re.IGNORECASE)).first.wait_for()
-    await page.unroute("**/page/api/shrink")
-    try:
-        await held[0].continue_()
-    except Exception as given_up:  # noqa: BLE001 - the browser has given the request up already, which is the point
-        assert "abort" in str(given_up).lower() or "handled" in str(given_up).lower() or given_up
-    await page.wait_for_timeout(300)
-    assert await page.locator("#question").input_value() == "brackwater depot"
-    assert await page.locator(".record mark", has_text=re.compile("^pagination", re.IGNORECASE)).count() == 0
+    assert held[0].request.failure == "net::ERR_ABORTED"
 
 
 async def test_the_pages_go_on_to_the_end(page):
-    await page.locator("#question").fill("token")
-    await page.locator(".record mark", has_text=re.compile("token", re.IGNORECASE)).first.wait_for()
-    seen = set()
+    first = await page.locator(".place").inner_text()
+    await page.locator("#question").fill("webhooks")
+    await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=first)
+    seen = []
     for _ in range(40):
         await settled(page)
         place = await page.locator(".place").inner_text()
-        seen.add(place)
+        seen.append(place)
         further = page.locator(".pager .primary")
         if not await further.count():
             break
         await further.click()
         await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=place)
-    total = await number_in(page.locator(".results-head h2 >> nth=0"))
+    last = re.match(r"\d+–(\d+) of (\d+)", place)
+    assert len(seen) > 1 and last[1] == last[2]
     assert "the end" in place
-    assert len(seen) > 1
-    assert str(total)[0].isdigit()
     await page.get_by_role("button", name="Previous page").click()
     await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=place)
 
@@ -109,7 +104,7 @@ async def test_each_mode_shows_its_own_detail_and_its_price(page, mode):
 
 async def test_the_reply_is_never_larger_than_the_slider_says(page):
     """Tokens beside each mode and each dialect; the chart follows."""
-    for tokens in (2000, 900):
+    for tokens in (1900, 900):
         fitted = await choose_budget(page, tokens)
         assert fitted["after"]["size"] <= tokens
         assert await number_in(page.locator(".figure-sent .big")) == fitted["after"]["size"]
@@ -131,7 +126,7 @@ async def test_the_slider_goes_by_arrow_keys_and_says_where_it_is(page):
     await settled(page)
     assert await slider.get_attribute("aria-valuetext") != before
     assert await page.evaluate("document.activeElement.id") == "budget"
-    await page.wait_for_function("document.getElementById('announcer').textContent.includes('tokens')")
+    await page.wait_for_function("() => document.getElementById('announcer').textContent.includes('tokens')")
 
 
 async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
@@ -180,19 +175,19 @@ async def test_a_budget_that_is_too_small_says_what_it_needs(page):
 
 async def test_a_reply_is_the_same_in_another_dialect(page):
     """The rows stay; only their price changes."""
-    await settled(page)
-    shown = await page.locator(".record h3").all_inner_texts()
     await choose_budget(page, 100_000)
-    await page.locator(".price[data-name='response-v2']").click()
-    await page.locator(".price[data-name='response-v2'][aria-pressed='true']").wait_for()
-    assert set(shown) <= set(await page.locator(".record h3").all_inner_texts())
+    shown = await page.locator(".record").all_inner_texts()
+    for dialect in ("response-v2", "standard-v2", "bare"):
+        await page.locator(f".price[data-name='{dialect}']").click()
+        await page.locator(f".price[data-name='{dialect}'][aria-pressed='true']").wait_for()
+        assert await page.locator(".record").all_inner_texts() == shown
 
 
 async def test_a_cursor_from_yesterday_offers_to_start_again(open_page, served):
     with Library(served.index, clock=lambda: time.time() - 3 * 86_400) as yesterday:
         cursor = yesterday.knowledge.search("token", page_size=10, response_mode="full").page.cursor
     page = await open_page(f"{served.address}/#/search?q=token&cursor={cursor}")
-    await page.get_by_text("has expired").wait_for()
+    await page.get_by_text("place in the list has expired").wait_for()
     assert "INVALID_CURSOR" in await page.locator(".notice").inner_text()
     await page.get_by_role("button", name="Start again").click()
     await page.locator(".record").first.wait_for()
@@ -213,4 +208,4 @@ async def test_the_call_can_be_copied_for_every_client(page):
     await dialog.get_by_text("Copied").wait_for()
     assert "curl" in await page.evaluate("navigator.clipboard.readText()")
     await page.keyboard.press("Escape")
-    assert await page.locator("dialog").count() == 0
+    await dialog.wait_for(state="detached")

@@ -9,22 +9,30 @@ from servers import find_free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-VIEWS = ["search", "dialects", "digest", "vendors", "errors", "live", "inspect"]
+VIEWS = {
+    "search": ".record",
+    "dialects": ".sheet",
+    "digest": ".document mark",
+    "vendors": ".graph .node.at",
+    "errors": ".error",
+    "live": "#live-try",
+    "inspect": "#paste",
+}
+"""Each view, and what is there when it is ready."""
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 
 
 async def shown(page, view):
-    """The view is there."""
-    await page.locator(f"main.view-{view} h1").wait_for()
-    await page.wait_for_load_state("networkidle") if view != "live" else None
+    """The view is there, with what it is about."""
+    await page.locator(f"main.view-{view} {VIEWS[view]}").first.wait_for()
 
 
-@pytest.mark.parametrize("view", VIEWS)
-async def test_each_view_has_its_own_address(open_page, served, view):
-    page = await open_page(f"{served.address}/#/{view}")
-    await shown(page, view)
-    assert await page.locator("nav [aria-current=page]").get_attribute("href") == f"#/{view}"
-    assert (await page.title()).endswith("Aerogram")
+async def test_each_view_has_its_own_address(open_page, served):
+    for view in VIEWS:
+        page = await open_page(f"{served.address}/#/{view}")
+        await shown(page, view)
+        assert await page.locator("nav [aria-current=page]").get_attribute("href") == f"#/{view}"
+        assert (await page.title()).endswith("Aerogram")
 
 
 async def test_an_address_that_leads_nowhere_leads_to_the_first_view(open_page, served):
@@ -130,15 +138,16 @@ async def test_the_policy_stops_script_that_would_get_in(open_page, served):
             try { document.body.innerHTML += "<img src=x onerror='window.harmed = 1'>"; } catch (error) { tries.push(error.name); }
             const image = document.createElement("img"); image.src = "http://elsewhere.invalid/x.png"; document.body.append(image);
             await fetch("http://elsewhere.invalid/").catch((error) => tries.push("fetch"));
-            const button = document.createElement("button"); button.setAttribute("onclick", "window.harmed = 2");
-            document.body.append(button); button.click();
+            const button = document.createElement("button"); document.body.append(button);
+            try { button.setAttribute("onclick", "window.harmed = 2"); } catch (error) { tries.push(error.name); }
+            button.click();
             await new Promise((done) => setTimeout(done, 100));
             return { violations, tries, harmed: window.harmed ?? null };
         }"""
     )
     assert outcome["harmed"] is None
-    assert {"img-src", "connect-src", "script-src-attr"} <= set(outcome["violations"])
-    assert "TypeError" in outcome["tries"] and "fetch" in outcome["tries"]
+    assert {"img-src", "connect-src"} <= set(outcome["violations"])
+    assert sorted(outcome["tries"]) == ["TypeError", "TypeError", "fetch"]
 
 
 async def test_writing_from_right_to_left_and_combining_signs_stay_whole(open_page, served):
@@ -150,12 +159,14 @@ async def test_writing_from_right_to_left_and_combining_signs_stay_whole(open_pa
     assert await passage.get_attribute("dir") == "auto"
 
 
-@pytest.mark.parametrize("view", VIEWS)
-async def test_a_phone_shows_it_without_scrolling_sideways(open_page, served, view):
-    page = await open_page(f"{served.address}/#/{view}", **PHONE)
-    await shown(page, view)
-    width = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert width[0] <= width[1], width
+@pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
+async def test_a_phone_shows_every_view_without_scrolling_sideways(open_page, served, locale):
+    page = await open_page(f"{served.address}/", locale=locale, **PHONE)
+    for view in VIEWS:
+        await page.evaluate("view => (location.hash = `#/${view}`)", view)
+        await shown(page, view)
+        widths = await page.evaluate("[document.documentElement.scrollWidth, screen.width]")
+        assert widths[0] <= widths[1], view
 
 
 async def test_every_text_is_there_in_both_languages(page):

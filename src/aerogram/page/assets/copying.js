@@ -41,7 +41,6 @@ function tabs(ways) {
     const chosen = (at + ways.length) % ways.length;
     [...list.children].forEach((tab, n) => {
       tab.setAttribute("aria-selected", n === chosen);
-      tab.setAttribute("aria-pressed", n === chosen);
       tab.tabIndex = n === chosen ? 0 : -1;
     });
     fill(panel, ways[chosen].parts.map(snippet));

@@ -4,7 +4,7 @@ import { Budget } from "./budget.js";
 import { chart } from "./chart.js";
 import { el, fill } from "./element.js";
 import { failure } from "./failure.js";
-import { pieceList } from "./pieces.js";
+import { Piece, pieceList } from "./pieces.js";
 import { record } from "./records.js";
 import { ask } from "./server.js";
 import { t } from "./texts.js";
@@ -21,6 +21,7 @@ export class Fitting {
     this.budget = new Budget(context, params, () => this.update());
     this._chart = el("section", { class: "card", "aria-labelledby": "chart-title" });
     this._pieces = el("div", {});
+    fill(this._chart, el("h2", { id: "chart-title" }, t("chart.title")), el("p", { class: "quiet" }, t("shell.loading")));
     this.aside = el("div", { class: "aside stack", hidden: true }, this._pieces, this._chart);
   }
 
@@ -46,6 +47,12 @@ export class Fitting {
     } catch (error) {
       if (!signal.aborted) this._refuse(error);
     }
+  }
+
+  /** What is missing of a row, as a piece that can be brought back; null when nothing is. */
+  missing(fitted, row) {
+    const found = fitted.pieces?.listed.find(({ what, id }) => what === "shortened" && id === String(row?.chunk_id));
+    return found ? new Piece(found, { source: this._source(), mode: fitted.mode, signal: this._signal, render: this._render }) : null;
   }
 
   /** Nothing to fit. */
@@ -81,9 +88,18 @@ export class Fitting {
   }
 }
 
+/** What a fitted reply says, without the words of its dialect around it. */
+export function dataOf({ data, body, dialect }) {
+  if (data !== undefined && data !== null) return data;
+  if (dialect === "bare" || !body) return body;
+  const said = dialect === "response-v2" ? body.data : body.results;
+  const box = (body.meta?.aerogram ?? body.aerogram)?.box?.slice(1);
+  return box && said?.[box] !== undefined ? said[box] : said;
+}
+
 /** The rows of a fitted reply; null when its data is something else. */
 export function rowsOf(fitted) {
-  const { data } = fitted;
+  const data = dataOf(fitted);
   return Array.isArray(data) ? data : null;
 }
 

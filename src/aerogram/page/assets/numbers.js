@@ -11,7 +11,7 @@ export const count = (value) => format("n", { maximumFractionDigits: 0 }).format
 export const percent = (value) => format("p", { style: "percent", maximumFractionDigits: 0 }).format(value);
 
 /** A score: three places at most. */
-export const score = (value) => format("s", { minimumFractionDigits: 2, maximumFractionDigits: 3 }).format(value);
+export const score = (value) => format("s", { minimumFractionDigits: 3, maximumFractionDigits: 3 }).format(value);
 
 /** A duration in milliseconds. */
 export const milliseconds = (value) =>

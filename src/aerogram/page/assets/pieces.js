@@ -2,6 +2,7 @@
 
 import { announce } from "./announcer.js";
 import { button, el, fill } from "./element.js";
+import { explain } from "./hint.js";
 import { count } from "./numbers.js";
 import { ask } from "./server.js";
 import { brief, sha256 } from "./sha256.js";
@@ -42,15 +43,33 @@ async function bringAll(items, list) {
 
 /** The whole of it lies in the archive, under a hash that the reply names. */
 function archives(entries) {
-  return entries.map((entry) => el("p", { class: "small quiet archive" }, t("pieces.archive"), " ", el("code", { title: entry.hash }, brief(entry.hash))));
+  return entries.filter(({ name }) => name === "data").map((entry) => el("p", { class: "small quiet archive" }, t("pieces.archive"), " ", el("code", { title: entry.hash }, brief(entry.hash))));
 }
 
-class Piece {
+/** One piece: who asks for it gets it back with proof. */
+export class Piece {
   constructor(piece, { source, mode, signal, render }) {
     Object.assign(this, { _piece: piece, _source: source, _mode: mode, _signal: signal, _render: render, isChecked: false });
     this._outcome = el("div", { class: "outcome" });
     this._button = button(t("piece.bring"), () => this.bring(), { class: "bring", "aria-label": t("piece.bringNamed", { name: this._name }) });
-    this.node = el("li", { class: `piece piece-${piece.what}`, data: { id: piece.id ?? piece.pointer } }, this._head(), this._outcome);
+  }
+
+  /** The piece as an item of the list. */
+  get node() {
+    this._node ??= el("li", { class: `piece piece-${this._piece.what}`, data: { id: this._piece.id ?? this._piece.pointer } }, this._head(), this._outcome);
+    return this._node;
+  }
+
+  /** The piece as a line in the record that lacks it. */
+  get line() {
+    return el("div", { class: "missing" }, this._lost(), this._button, this._outcome);
+  }
+
+  /** The first thing that is missing by its name, and how many more; the whole list on demand. */
+  _lost() {
+    const [first, ...others] = this._piece.lost ?? [];
+    const text = t(others.length ? "piece.lostMore" : "piece.lost", { field: first, n: count(others.length) });
+    return explain(el("span", { class: "lost small quiet" }, text), [first, ...others].join(", "));
   }
 
   get _name() {
@@ -63,7 +82,7 @@ class Piece {
       el("div", {},
         el("span", { class: `chip ${what === "dropped" ? "bad" : "warn"}` }, t(`piece.${what}`)), " ",
         el("span", { class: "piece-name", dir: "auto" }, this._name),
-        lost?.length ? el("div", { class: "small quiet" }, t("piece.lost", { fields: lost.join(", ") })) : null),
+        lost?.length ? el("div", {}, this._lost()) : null),
       el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) })),
       this._button);
   }

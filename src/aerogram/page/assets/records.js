@@ -10,11 +10,11 @@ const CUT = /\s?…\s?\[\+([\d,]+) chars\]$/;
 const LONG = 3000;
 const PORTION = 50;
 
-/** Rows as a list, a portion at a time. */
-export function recordList(rows, terms) {
+/** Rows as a list, a portion at a time; `missing(row)` may give the piece that a row lacks. */
+export function recordList(rows, terms, missing = () => null) {
   const list = el("ol", { class: "plain records" });
   const extend = (from) => {
-    list.append(...rows.slice(from, from + PORTION).map((row) => el("li", {}, record(row, terms))));
+    list.append(...rows.slice(from, from + PORTION).map((row) => el("li", {}, record(row, terms, missing(row)))));
     const left = rows.length - from - PORTION;
     if (left <= 0) return;
     const more = el("li", {}, button(t("tree.more", { n: count(left) }), () => { more.remove(); extend(from + PORTION); }, { class: "more" }));
@@ -25,13 +25,14 @@ export function recordList(rows, terms) {
 }
 
 /** One row. A passage shows where it stands, how well it answers, and its words. */
-export function record(row, terms = []) {
+export function record(row, terms = [], piece = null) {
   if (row === null || typeof row !== "object") return el("p", { class: "record", dir: "auto" }, String(row));
   if (!("chunk_id" in row)) return tree(row);
   const text = row.chunk_text ?? row.chunk_snippet ?? row.snippet ?? row.text;
   return el("article", { class: "record", data: { id: row.chunk_id } },
     el("div", { class: "record-head" }, rankOf(row), titleOf(row), scoreOf(row)),
     typeof text === "string" ? words(text, terms) : null,
+    piece?.line,
     facts(row));
 }
 

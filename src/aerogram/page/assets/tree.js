@@ -6,13 +6,13 @@ import { count } from "./numbers.js";
 import { t } from "./texts.js";
 
 const PORTION = 100;
-const LONG = 600;
+const LONG = 300;
 const OPEN_DEPTH = 3;
 const FEW = 40;
 
 /**
  * A value as a tree. `about(pointer, key)` may give what is known of a member:
- * its explanation (`text`), a class for it (`mark`), and whether it begins closed.
+ * its explanation (`text`), a class for it (`mark`), what it says (`says`), and whether it begins closed (`shut`).
  */
 export function tree(value, about = () => null) {
   const root = el("div", { class: "tree", role: "group" });
@@ -52,7 +52,7 @@ function branch(name, value, pointer, depth, about, known) {
     shut.hidden = isOpen;
     fill(inside, isOpen ? portion(value, 0, pointer, depth, about) : []);
   };
-  turn(!known?.shut && depth < OPEN_DEPTH && (depth < 2 || size <= FEW));
+  turn(known?.shut === undefined ? depth < OPEN_DEPTH && (depth < 2 || size <= FEW) : !known.shut);
   return [twist, name, name && ": ", isList ? "[" : "{", shut, inside, isList ? "]" : "}"].filter(Boolean);
 }
 

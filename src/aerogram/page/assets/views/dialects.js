@@ -118,7 +118,7 @@ function aboutIn(name, members, answer) {
     const difference = differs[pointer];
     const row = FIRST_ROW.exec(pointer);
     if (!says && !difference && !row) return null;
-    return { says, mark: difference ? `differs-${difference.kind}` : "", shut: row && row[1] !== "0", text: textOf(answer.explained[says], difference) };
+    return { says, mark: difference ? `differs-${difference.kind}` : "", shut: row ? row[1] !== "0" : undefined, text: textOf(answer.explained[says], difference) };
   };
 }
 

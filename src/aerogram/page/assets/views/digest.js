@@ -20,8 +20,7 @@ class DigestView {
   constructor({ main, params, context, signal, note }, files) {
     Object.assign(this, { _signal: signal, _note: note });
     this._file = el("select", { id: "digest-file", on: { change: () => this.update() } }, files.map((file) => el("option", { value: file }, file)));
-    const first = files.find((file) => file.includes("jwt-guide")) ?? files[0];
-    this._file.value = params.get("file") || first || "";
+    this._file.value = params.get("file") || files[0] || "";
     this._query = el("input", { type: "search", id: "digest-question", dir: "auto", maxlength: 500, value: params.get("q") || context.suggestion || "" });
     this._outcome = el("div", { class: "outcome" });
     this._checked = el("div", { class: "outcome" });

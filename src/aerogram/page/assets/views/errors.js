@@ -121,7 +121,7 @@ function shapeSheet(shapes) {
   const names = Object.keys(shapes);
   const choice = new Choice(t("errors.shapes"), names.map((name) => [name, name]), names[0], show);
   show(names[0]);
-  return el("div", { class: "stack" }, el("h3", {}, t("errors.shapes")), choice.node, inside);
+  return el("div", { class: "stack" }, choice.node, inside);
 }
 
 function happeningSheet({ how, request, http, mcp, mcp_note: note, heard }, code) {

@@ -108,7 +108,7 @@ class InspectView {
     if (fitted.omitted) return fill(this._results, el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) })));
     const rows = rowsOf(fitted);
     const isPassages = rows?.length && rows.every((row) => row && typeof row === "object" && "chunk_id" in row);
-    fill(this._results, noticeList(fitted.notices), isPassages ? recordList(rows, []) : el("div", { class: "card" }, tree(fitted.body)));
+    fill(this._results, noticeList(fitted.notices), isPassages ? recordList(rows, [], (row) => this._fitting.missing(fitted, row)) : el("div", { class: "card" }, tree(fitted.body)));
   }
 }
 

@@ -98,7 +98,7 @@ class SearchView {
     const rows = rowsOf(fitted);
     if (!rows) return el("div", { class: "card" }, tree(fitted.body));
     if (!rows.length) return el("p", { class: "card quiet" }, t("search.none"));
-    return recordList(rows, termsOf(this._question.text));
+    return recordList(rows, termsOf(this._question.text), (row) => this._fitting.missing(fitted, row));
   }
 
   _pager(page) {

@@ -5,6 +5,7 @@ import { Choice } from "../choice.js";
 import { copyButton } from "../copying.js";
 import { button, el, fill } from "../element.js";
 import { failure } from "../failure.js";
+import { dataOf } from "../fitting.js";
 import { Graph } from "../graph.js";
 import { count } from "../numbers.js";
 import { addressOf } from "../route.js";
@@ -59,20 +60,20 @@ class VendorsView {
 
   _show(whole, shown) {
     if (whole.problem) return fill(this._outcome, this._unknown(whole.problem));
-    const { entities = [], relationships = [] } = whole.data;
+    const { vendor_name: name, entities = [], relationships = [] } = dataOf(whole);
     this._edges = relationships.map(edgeOf);
     this._about = el("div", { class: "about stack" });
     this._graph = new Graph(entities, this._edges, (gone) => this._tell(gone));
     this._entities = new Map(entities.map((entity) => [entity.id, entity]));
-    const named = idsIn(shown.data);
+    const named = idsIn(dataOf(shown));
     fill(this._outcome,
       el("div", { class: "columns vendor-columns" },
         el("div", { class: "stack" }, el("section", { class: "card", "aria-labelledby": "graph-title" },
-          el("div", { class: "row between" }, el("h2", { id: "graph-title", dir: "auto" }, whole.data.vendor_name), el("span", { class: "chip number" }, t("vendors.counts", { nodes: count(entities.length), edges: count(relationships.length) }))),
+          el("div", { class: "row between" }, el("h2", { id: "graph-title", dir: "auto" }, name), el("span", { class: "chip number" }, t("vendors.counts", { nodes: count(entities.length), edges: count(relationships.length) }))),
           el("p", { class: "small quiet" }, t("graph.how")), this._graph.drawing, typeLegend(entities)), this._list(), this._record(shown, named)),
         el("section", { class: "card aside", "aria-label": t("vendors.entity"), "aria-live": "polite" }, this._about)));
     this._graph.dim((id) => !named.size || named.has(id));
-    const own = entities.find(({ name }) => name === whole.data.vendor_name) ?? entities[0];
+    const own = entities.find((entity) => entity.name === name) ?? entities[0];
     if (own) this._graph.goTo(own.id, { isFocused: false });
   }
 
@@ -90,7 +91,7 @@ class VendorsView {
       el("ul", { class: "plain row small" }, shown.modes.map(({ mode, size }) =>
         el("li", { class: `chip number ${mode === this._modes.value ? "blue" : ""}` }, `${t(`mode.${mode}`)} ${count(size)}`))),
       el("p", { class: "small quiet" }, t("vendors.named", { n: count([...named].filter((id) => this._entities.has(id)).length), total: count(this._entities.size) })),
-      tree(shown.data, (pointer) => (/^\/(entities|relationships)\/\d+$/.test(pointer) ? { shut: true } : null)),
+      tree(dataOf(shown), (pointer) => (/^\/(entities|relationships)\/\d+$/.test(pointer) ? { shut: true } : null)),
       el("p", {}, el("a", { href: addressOf("dialects", { vendor: this._name.value.trim() }) }, t("search.dialects"))));
   }
 
