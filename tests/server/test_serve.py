@@ -146,7 +146,7 @@ def test_what_cannot_be_served_is_one_line(documents, tmp_path, arguments, words
     done = run(tmp_path / "index", *arguments, documents=documents if arguments else None)
     assert done.returncode == 1
     assert words in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
 
 
 def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp_path):
@@ -227,17 +227,31 @@ def test_a_key_has_its_limits_where_none_is_needed(hasty, tmp_path):
     assert search(hasty, "harbour").problem is None
 
 
-def test_over_stdio_the_end_of_the_input_ends_the_server(documents, tmp_path):
-    done = subprocess.run(
-        command(tmp_path / "index", "--stdio", documents=documents),
-        input=b"this is no JSON-RPC\n",
+def over_stdio(index, documents, said=b""):
+    """What a server on standard streams makes of some input, until that ends."""
+    return subprocess.run(
+        command(index, "--stdio", documents=documents),
+        input=said,
         capture_output=True,
         timeout=60,
         check=False,
-        env=clean_environment(tmp_path / "index"),
+        env=clean_environment(index),
     )
+
+
+def test_over_stdio_the_end_of_the_input_ends_the_server(documents, tmp_path):
+    done = over_stdio(tmp_path / "index", documents, b"this is no JSON-RPC\n")
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
+
+
+def test_it_says_when_there_is_less_or_more_in_the_index_than_was_named(documents, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    first, second, third = (over_stdio(tmp_path / "index", folder).stderr for folder in (empty, documents, documents))
+    assert b"no document was found" in first
+    assert f"other documents too, from {empty}".encode() in second
+    assert b"no document was found" not in third
 
 
 async def test_callers_with_keys_have_limits_and_archives_of_their_own(documents, tmp_path):

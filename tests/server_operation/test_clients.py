@@ -237,6 +237,7 @@ def test_a_link_stays_a_link(machine, tmp_path):
 
 
 def test_install_writes_a_command_that_works_from_anywhere(aerogram, tmp_path):
+    (tmp_path / "docs").mkdir()
     done = aerogram("install", "claude-code", "docs", "--budget", "4000", "--watch", AEROGRAM_EMBEDDER="none")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == f"wrote {tmp_path / '.mcp.json'}"
@@ -274,7 +275,7 @@ async def test_what_install_writes_starts_a_server_that_answers(aerogram, tmp_pa
 
 
 def test_install_prints_what_it_would_write_and_writes_nothing(aerogram, tmp_path):
-    done = aerogram("install", "claude-desktop", "docs", "--print", "--name", "papers")
+    done = aerogram("install", "claude-desktop", ".", "--print", "--name", "papers")
     assert list(json.loads(done.stdout)["mcpServers"]) == ["papers"]
     assert "claude_desktop_config.json; nothing was written" in done.stderr
     assert [one for one in (tmp_path / "home").rglob("*") if one.is_file()] == []
@@ -285,7 +286,7 @@ def test_install_writes_for_the_user_into_the_home_folder(aerogram, tmp_path):
         ("claude-desktop", PLACES["claude-desktop", "user", sys.platform]),
         ("cursor", "home/.cursor/mcp.json"),
     ):
-        assert aerogram("install", client).returncode == 0
+        assert aerogram("install", client, ".").returncode == 0
         assert "aerogram" in json.loads((tmp_path / place).read_text())["mcpServers"]
 
 
@@ -308,7 +309,9 @@ def test_install_says_in_json_what_it_did(aerogram, tmp_path):
         (("vscode", "--url", "search.example"), 2, "is no URL of a server"),
         (("vscode", "--with-key"), 2, "give its --url"),
         (("claude-desktop", "--url", "http://a.example"), 1, "starts its servers itself"),
-        (("claude-desktop", "--scope", "project"), 1, "no configuration per project"),
+        (("claude-desktop", "nowhere"), 1, "there is no nowhere"),
+        (("claude-desktop",), 1, "name a folder of documents"),
+        (("claude-desktop", ".", "--scope", "project"), 1, "no configuration per project"),
         (("vscode", "--budget", "much"), 1, "budget (flag --budget): 'much' is not allowed"),
     ],
 )

@@ -52,8 +52,11 @@ def serve(
     if settings.transport == "stdio":
         run(settings, told=lambda done: note(f"{done.files + done.unchanged} files are ready"))
         return
-    write_text(_introduction(settings))
     with contextlib.ExitStack() as bar:
+
+        def begin() -> Any:
+            write_text(_introduction(settings))
+            return bar.enter_context(_progress())
 
         def told(done: Any) -> None:
             bar.close()
@@ -62,7 +65,7 @@ def serve(
         def ready(address: str, question: str) -> None:
             write_text(welcome(address, question, owner_token() if needs_keys(settings) else None))
 
-        run(settings, progress=bar.enter_context(_progress()), told=told, ready=ready)
+        run(settings, begin=begin, told=told, ready=ready)
 
 
 def _require_libraries() -> None:

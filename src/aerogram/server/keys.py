@@ -129,7 +129,7 @@ class Keys:
 
         def add(keys: dict[str, Key]) -> None:
             if any(one.name == name and one.revoked is None for one in keys.values()):
-                raise Conflict(f"there is a key {name!r} already", remediation="Revoke it first, or take another name")
+                raise Conflict(f"there is a key {name!r} already; revoke it first, or take another name")
             keys[key.id] = key
 
         self._change(add)
@@ -145,7 +145,7 @@ class Keys:
                     keys[one.id] = replace(one, revoked=self.now)
                     ended.append(keys[one.id])
             if not ended:
-                raise NotFound(f"there is no key {name!r} to revoke", remediation="aerogram keys list shows them")
+                raise NotFound(f"there is no key {name!r} to revoke; `aerogram keys list` shows them")
 
         self._change(end)
         return ended[0]

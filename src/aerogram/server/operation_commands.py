@@ -229,6 +229,7 @@ def install(
 
 def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: dict[str, Any]) -> Entry:
     from aerogram.server.clients import Entry
+    from aerogram.server.serve import require_documents
 
     file = flags.pop("config")
     if url is not None:
@@ -238,6 +239,7 @@ def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: 
     if with_key:
         raise typer.BadParameter("--with-key is for a server that runs: give its --url")
     settings = Settings.load({**flags, "documents": documents}, file=file)
+    require_documents(settings)
     return Entry(command=[*_program(), *_arguments(settings)])
 
 

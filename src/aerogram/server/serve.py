@@ -35,7 +35,7 @@ from aerogram.server.settings import Settings
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["PortTaken", "serve", "welcome"]
+__all__ = ["PortTaken", "require_documents", "serve", "welcome"]
 
 log = logging.getLogger("aerogram.server")
 
@@ -46,6 +46,7 @@ KEPT_OPEN: Final = 65
 """Seconds that an idle connection is kept; longer than clients keep theirs, so that it is they who close it."""
 _WAITING: Final = 2048
 
+Begin = Callable[[], Progress]
 Told = Callable[[Ingested], None]
 Ready = Callable[[str, str], None]
 
@@ -55,13 +56,14 @@ class PortTaken(AerogramError):
 
 
 def serve(
-    settings: Settings, *, progress: Progress | None = None, told: Told | None = None, ready: Ready | None = None
+    settings: Settings, *, begin: Begin | None = None, told: Told | None = None, ready: Ready | None = None
 ) -> None:
     """Serve until the process is told to end.
 
-    `told` hears what reading the documents came to, `ready` the address and a question that has an answer.
+    `begin` is called when nothing stands in the way and the reading begins, and gives who hears of its progress;
+    `told` hears what it came to, `ready` the address and a question that has an answer.
     """
-    _require_documents(settings)
+    require_documents(settings)
     if settings.transport == "stdio":
         _set_up_logs(settings)
         fleet = Fleet(settings)
@@ -76,7 +78,7 @@ def serve(
         with open_library(settings, fleet.clock) as library:
             keys = open_keys(settings, library.knowledge.store, fleet.clock)
             refuse_exposure(settings, keys)
-            _update(library, settings.documents, told, progress)
+            _update(library, settings.documents, told, None if begin is None else begin())
             _serve_http(library, settings, keys, fleet, listener, ready)
 
 
@@ -87,6 +89,21 @@ def _update(library: Library, documents: tuple[Path, ...], told: Told | None, pr
     done = library.update(*documents, progress=progress)
     if told is not None:
         told(done)
+    _warn(library, documents, done)
+
+
+def _warn(library: Library, documents: tuple[Path, ...], done: Ingested) -> None:
+    """Say what is served less, or more, than somebody may think who has named these documents."""
+    if not (done.files or done.unchanged):
+        log.warning("no document was found: Markdown, HTML, text, reStructuredText, PDF and JSONL files are read")
+    named = [one.resolve() for one in documents]
+    others = [str(root) for root in library.knowledge.roots().values() if not _is_named(root, named)]
+    if named and others:
+        log.warning("the index has other documents too, from %s; with another --index they stay out", ", ".join(others))
+
+
+def _is_named(root: Path, named: list[Path]) -> bool:
+    return any(root in (one, one.parent) for one in named)
 
 
 def _set_up_logs(settings: Settings) -> None:
@@ -100,7 +117,8 @@ def _set_up_logs(settings: Settings) -> None:
     theirs.setLevel(logging.CRITICAL)
 
 
-def _require_documents(settings: Settings) -> None:
+def require_documents(settings: Settings) -> None:
+    """Raise `NotFound` when a document that is named is not there, or when none is named and there is no index."""
     for one in settings.documents:
         if not one.exists():
             raise NotFound(f"there is no {one}")
