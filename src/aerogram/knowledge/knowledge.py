@@ -22,13 +22,17 @@ from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
 from aerogram.knowledge.citations import Status, citations_of, verify
+from aerogram.knowledge.cluster import Cluster
+from aerogram.knowledge.crew import Crew
 from aerogram.knowledge.documents import File, read_file
 from aerogram.knowledge.embed import Embedder, embedder_of
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.folder import read_bytes, resolve
 from aerogram.knowledge.fusion import Ranked
-from aerogram.knowledge.ingest import Ingested, Ingester, Progress
+from aerogram.knowledge.ingest import Hands, Ingested, Ingester, Progress
 from aerogram.knowledge.licences import Gate, filtered_out
+from aerogram.knowledge.parcels import Recipe
+from aerogram.knowledge.prepare import Preparer
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
 from aerogram.knowledge.ring import StoreRing
 from aerogram.knowledge.search import Search, Searched, checked_method, checked_query
@@ -71,6 +75,7 @@ class Knowledge:
     ) -> None:
         self.folder = None if is_url(where) else private_directory(Path(where))
         self.embedder = embedder_of(embedder)
+        self._where, self._setting = where, embedder
         self.limits = limits or Limits()
         self.store: Store = store or open_store(where, self.embedder.dimensions, replicas=replicas)
         self.cursors = cursors or Cursors(self._ring())
@@ -91,19 +96,38 @@ class Knowledge:
 
     # -- the documents
 
-    def ingest(self, *paths: str | os.PathLike[str], progress: Progress | None = None) -> Ingested:
-        """Bring the index up to date with files and folders; without any, with those it has read before."""
+    def ingest(
+        self,
+        *paths: str | os.PathLike[str],
+        progress: Progress | None = None,
+        workers: int = 1,
+        cluster: str | None = None,
+    ) -> Ingested:
+        """Bring the index up to date with files and folders; without any, with those it has read before.
+
+        `workers` processes on this machine read side by side, or those of the Dask cluster at an address.
+        """
         roots = [resolve(path) for path in paths or self.roots().values()]
+        own = self.folder.resolve() if self.folder is not None else None
+        ingester = Ingester(self.store, self._hands(workers, cluster), without=own)
         total = Ingested()
         for root in roots:
             label = self._label(root if root.is_dir() else root.parent)
             others = [one for one in self.roots() if one != label]
-            own = self.folder.resolve() if self.folder is not None else None
-            ingester = Ingester(self.store, self.embedder, limits=self.limits, without=own)
             _add(total, ingester.run(root, label, progress, others=others))
         if total.has_changed:
             self._find_mentions()
         return total
+
+    def _hands(self, workers: int, cluster: str | None) -> Hands:
+        """Who reads the files."""
+        # a folder has one writer, who is here; a database has as many as there are
+        recipe = Recipe(self._setting, self.limits, None if self.folder is not None else str(self._where))
+        if cluster is not None:
+            return Cluster(cluster, recipe)
+        if workers > 1:
+            return Crew(recipe, workers)
+        return Preparer(self.embedder, limits=self.limits).batches
 
     def roots(self) -> dict[str, Path]:
         """The folders that the index has read, by the label that their files' names begin with."""
