@@ -95,7 +95,9 @@ async def open_page(browser) -> AsyncIterator:
     opened = []
 
     async def opening(address: str, *, is_innocent: bool = True, **options):
-        context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", **options})
+        context = await browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", **options}
+        )
         page = await context.new_page()
         watched = _watch(page)
         opened.append((context, watched if is_innocent else Watched()))

@@ -24,7 +24,9 @@ async def test_one_reply_stands_in_every_dialect_and_on_the_wire_of_both_eras(op
 async def test_differences_are_marked_and_fields_explained_on_hover_and_on_focus(open_page, served):
     page = await opened(open_page, served)
     assert await page.locator(".differs-moved").count() > 0
-    field = page.locator(".sheet", has_text="knowledge-1.0").locator("[data-pointer='/_metadata'] > .key.explained").first
+    field = (
+        page.locator(".sheet", has_text="knowledge-1.0").locator("[data-pointer='/_metadata'] > .key.explained").first
+    )
     await field.hover()
     hint = page.locator("#hint")
     await hint.wait_for(state="visible")

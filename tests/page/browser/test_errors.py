@@ -15,7 +15,9 @@ async def opened(open_page, served, query=""):
 
 async def test_every_code_is_listed_with_kind_status_and_retry_rule(open_page, served):
     page = await opened(open_page, served)
-    listed = await page.locator(".error").evaluate_all("rows => Object.fromEntries(rows.map(row => [row.dataset.code, row.querySelector('summary').innerText]))")
+    listed = await page.locator(".error").evaluate_all(
+        "rows => Object.fromEntries(rows.map(row => [row.dataset.code, row.querySelector('summary').innerText]))"
+    )
     assert set(listed) == set(TABLE)
     for code, text in listed.items():
         assert TABLE[code].kind in text and f"HTTP {TABLE[code].status}" in text and "Retry?" in text

@@ -1,8 +1,11 @@
 """Inspect: any reply that is pasted or opened, however large."""
 
 import json
+import subprocess
 
 import pytest
+
+from serving import PROGRAM, clean_environment
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -49,7 +52,9 @@ async def test_what_is_not_json_says_where(open_page, served):
 
 async def test_a_broken_contract_is_named(open_page, served):
     page = await opened(open_page, served)
-    await page.locator("#paste").fill(json.dumps({"status": "okay", "results": [], "meta": {"request_id": "r", "api_version": "v2"}}))
+    await page.locator("#paste").fill(
+        json.dumps({"status": "okay", "results": [], "meta": {"request_id": "r", "api_version": "v2"}})
+    )
     await page.locator("#inspect-check").click()
     await page.locator(".outcome .proof").wait_for()
     assert await page.locator(".faults code").count() >= 1
@@ -59,7 +64,9 @@ async def test_ten_megabytes_leave_the_page_responsive(open_page, served, tmp_pa
     """It is opened from a file, fitted, and the page still answers the keyboard."""
     rows = [{"id": f"row-{n:06}", "text": f"Row {n} says the same again. " * 35} for n in range(10_000)]
     large = tmp_path / "large.json"
-    large.write_text(json.dumps({"success": True, "data": {"rows": rows}, "error": None, "meta": {"version": "response-v2"}}))
+    large.write_text(
+        json.dumps({"success": True, "data": {"rows": rows}, "error": None, "meta": {"version": "response-v2"}})
+    )
     assert large.stat().st_size > 9_500_000
     page = await opened(open_page, served)
     await page.locator("#file").set_input_files(large)
@@ -67,3 +74,37 @@ async def test_ten_megabytes_leave_the_page_responsive(open_page, served, tmp_pa
     assert await page.evaluate("document.querySelectorAll('*').length") < 20_000
     await page.locator("#paste").fill("still here")
     assert await page.locator("#paste").input_value() == "still here"
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The page that `aerogram inspect` opens for a file."""
+    file = tmp_path / "reply.json"
+    file.write_text(json.dumps(REPLY))
+    command = [*PROGRAM, "inspect", str(file), "--no-open", "--port", "0"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean_environment(tmp_path / "index")
+    )
+    try:
+        address = next(line.split()[2] for line in process.stdout if line.startswith("Ready at "))
+        yield address.rstrip("/")
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+async def test_a_reply_from_a_file_is_opened_without_a_server(open_page, alone):
+    page = await open_page(f"{alone}/")
+    await page.locator(".figure-sent .big").wait_for()
+    assert await page.locator("nav a").all_inner_texts() == ["Inspect", "Dialects", "Digest", "Errors"]
+    await page.locator("#budget-exact").fill("900")
+    await page.locator("#budget-exact").press("Enter")
+    await page.locator(".piece .bring").first.click()
+    await page.locator(".piece .proof.good").first.wait_for()
+    await page.get_by_role("link", name="Dialects").click()
+    await page.locator(".sheet").nth(5).wait_for()
+    await page.get_by_role("link", name="Digest").click()
+    await page.locator("#digest-paste").wait_for()
+    await page.get_by_role("link", name="Errors").click()
+    await page.locator(".error").first.wait_for()

@@ -2,7 +2,6 @@
 
 import pytest
 
-from serving import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -98,7 +98,9 @@ async def test_each_mode_shows_its_own_detail_and_its_price(page, mode):
     await page.locator(f".price[data-name='{mode}']").click()
     await page.locator(f".price[data-name='{mode}'][aria-pressed='true']").wait_for()
     assert await page.evaluate("document.activeElement.dataset.name") == mode
-    sizes = [await number_in(page.locator(f".price[data-name='{one}'] .number")) for one in ("ids_only", "metadata", "full")]
+    sizes = [
+        await number_in(page.locator(f".price[data-name='{one}'] .number")) for one in ("ids_only", "metadata", "full")
+    ]
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
 
 
@@ -163,7 +165,7 @@ async def test_a_piece_that_was_tampered_with_does_not_pass(page):
 async def test_everything_comes_back_at_once(page):
     fitted = await choose_budget(page, 900)
     await page.get_by_role("button", name="Bring all back").click()
-    listed = min(12, len(fitted["pieces"]["listed"]))
+    listed = min(6, len(fitted["pieces"]["listed"]))
     await page.wait_for_function("n => document.querySelectorAll('.piece .proof.good').length === n", arg=listed)
 
 

@@ -178,7 +178,9 @@ async def test_every_text_is_there_in_both_languages(page):
         }"""
     )
     assert list(texts["en"]) == list(texts["ja"])
-    holes = json.loads(json.dumps({name: {k: sorted(_holes(v)) for k, v in said.items()} for name, said in texts.items()}))
+    holes = json.loads(
+        json.dumps({name: {k: sorted(_holes(v)) for k, v in said.items()} for name, said in texts.items()})
+    )
     assert holes["en"] == holes["ja"]
 
 

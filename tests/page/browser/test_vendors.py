@@ -49,7 +49,10 @@ async def test_nodes_and_edges_are_followed_with_the_keyboard(open_page, served)
     assert await heading(page) != gone_to
 
 
-@pytest.mark.parametrize(("mode", "member"), [("ids_only", "entity_ids"), ("metadata", "top_entities"), ("preview", "entities"), ("full", "relationships")])
+@pytest.mark.parametrize(
+    ("mode", "member"),
+    [("ids_only", "entity_ids"), ("metadata", "top_entities"), ("preview", "entities"), ("full", "relationships")],
+)
 async def test_each_mode_shows_its_own_record(open_page, served, mode, member):
     page = await opened(open_page, served, f"?name=Kestrelgate+Inc.&mode={mode}")
     await page.locator(f".tree [data-pointer='/{member}']").wait_for()

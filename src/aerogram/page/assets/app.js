@@ -8,7 +8,7 @@ import { address, language, languages, speak, t } from "./texts.js";
 import { theme, themes, wear } from "./theme.js";
 
 const VIEWS = ["search", "dialects", "digest", "vendors", "errors", "live", "inspect"];
-const WITHOUT_SERVER = ["inspect", "dialects", "errors"];
+const WITHOUT_SERVER = ["inspect", "dialects", "digest", "errors"];
 const SHORTLY = 3000;
 
 const main = document.getElementById("main");
@@ -20,16 +20,14 @@ let shown = null;
 
 /** Show the view of the address. */
 async function open() {
-  const { view, params } = routeOf(location.hash);
-  const name = known(view);
   shown?.abort();
   shown = new AbortController();
   const { signal } = shown;
-  mark(name);
-  document.title = `${t(`view.${name}`)} · Aerogram`;
   try {
     context ??= await ask("context", undefined, { signal });
-    frame();
+    const { view, params } = routeOf(location.hash);
+    const name = known(view);
+    frame(name);
     if (context.needs_key && !context.authenticated) throw { status: 401, message: t("key.needed") };
     const module = await import(`./views/${name}.js`);
     if (signal.aborted) return;
@@ -69,10 +67,13 @@ function keyForm(error) {
 function mark(current) {
   fill(navigation, available().map((name) =>
     el("a", { href: addressOf(name), "aria-current": name === current ? "page" : null }, t(`view.${name}`))));
+  const here = navigation.querySelector("[aria-current]");
+  navigation.scrollLeft = here.offsetLeft - (navigation.clientWidth - here.offsetWidth) / 2;
 }
 
-function frame() {
-  mark(known(routeOf(location.hash).view));
+function frame(name = known(routeOf(location.hash).view)) {
+  mark(name);
+  document.title = `${t(`view.${name}`)} · Aerogram`;
   refill(document.getElementById("preferences"), languageSwitch(), themeSwitch());
   fill(document.getElementById("colophon"),
     el("span", {}, `Aerogram ${context?.version ?? ""}`),

@@ -7,6 +7,7 @@ import { count, percent } from "./numbers.js";
 import { t } from "./texts.js";
 
 const STEPS = 400;
+const PAUSE = 40;
 
 /** The panel; `changed()` is called when another budget, mode or dialect is chosen. */
 export class Budget {
@@ -17,7 +18,7 @@ export class Budget {
     this.dialect = params.get("dialect") ?? context.defaults.dialect;
     this.limit = Number(params.get("budget")) || context.defaults.budget;
     this._least = context.budget.smallest;
-    this._most = context.budget.server;
+    this._most = context.budget.server ?? context.budget.largest;
     this.node = this._panel();
   }
 
@@ -68,7 +69,8 @@ export class Budget {
     const share = this._slider.valueAsNumber / STEPS;
     this.limit = Math.round(this._least * (this._most / this._least) ** share);
     this._say();
-    this._changed();
+    clearTimeout(this._timer);
+    this._timer = setTimeout(this._changed, PAUSE);
   }
 
   _typed() {

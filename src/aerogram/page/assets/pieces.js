@@ -8,7 +8,7 @@ import { ask } from "./server.js";
 import { brief, sha256 } from "./sha256.js";
 import { t } from "./texts.js";
 
-const FIRST = 12;
+const FIRST = 6;
 
 /** The list of a fitted reply's pieces; `render(value)` draws what came back. */
 export function pieceList(fitted, source, { signal, render }) {
@@ -79,11 +79,10 @@ export class Piece {
   _head() {
     const { what, size, lost } = this._piece;
     return el("div", { class: "piece-head" },
-      el("div", {},
-        el("span", { class: `chip ${what === "dropped" ? "bad" : "warn"}` }, t(`piece.${what}`)), " ",
-        el("span", { class: "piece-name", dir: "auto" }, this._name),
-        lost?.length ? el("div", {}, this._lost()) : null),
-      el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) })),
+      el("div", { class: "piece-name", dir: "auto" }, this._name),
+      el("div", { class: "piece-facts" },
+        lost?.length ? explain(whatChip(what), lost.join(", ")) : whatChip(what), " ",
+        el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) }))),
       this._button);
   }
 
@@ -113,6 +112,8 @@ export class Piece {
     fill(this._outcome, el("p", { class: "failure" }, error.message, " ", error.remediation ?? ""));
   }
 }
+
+const whatChip = (what) => el("span", { class: `chip ${what === "dropped" ? "bad" : "warn"}` }, t(`piece.${what}`));
 
 function proof(expected, found, isSame, isOwn) {
   return el("p", { class: `proof ${isSame ? "good" : "bad"}` },

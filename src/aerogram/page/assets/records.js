@@ -76,6 +76,7 @@ function facts(row) {
   if (row.ranking?.explanation) said.push(row.ranking.explanation);
   const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");
   if (parts.length) said.push(parts.map((name) => `${t(`record.${name}`)} ${score(row[name])}`).join(", "));
-  said.push(t("record.chunk", { id: row.chunk_id }));
+  if (row.context_header ?? row.source_file) said.push(t("record.chunk", { id: row.chunk_id }));
+  if (!said.length) return null;
   return el("p", { class: "facts small quiet" }, said.map((fact) => el("span", {}, fact)));
 }

@@ -12,8 +12,9 @@ const FEW_PARTS = 400;
 
 /** Open the view. */
 export async function open(stage) {
-  const contents = await ask("contents", undefined, { signal: stage.signal });
-  await new DigestView(stage, contents.files).update();
+  const isServer = stage.context.mounted.includes("digests");
+  const { files } = isServer ? await ask("contents", undefined, { signal: stage.signal }) : { files: [] };
+  await new DigestView(stage, files).update();
 }
 
 class DigestView {
@@ -24,7 +25,7 @@ class DigestView {
     this._query = el("input", { type: "search", id: "digest-question", dir: "auto", maxlength: 500, value: params.get("q") || context.suggestion || "" });
     this._outcome = el("div", { class: "outcome" });
     this._checked = el("div", { class: "outcome" });
-    fill(main, el("h1", {}, t("digest.title")), el("p", { class: "lead" }, t("digest.lead")), this._form(), this._outcome, this._checker());
+    fill(main, el("h1", {}, t("digest.title")), el("p", { class: "lead" }, t("digest.lead")), files.length ? this._form() : null, this._outcome, this._checker());
   }
 
   _form() {

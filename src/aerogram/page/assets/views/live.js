@@ -76,7 +76,7 @@ class LiveView {
 
   /** Something to see for whoever is alone with the server. */
   _try() {
-    const query = new URLSearchParams({ q: this._context.suggestion ?? "token", response_mode: "full", max_tokens: 1200, envelope: "v2" });
+    const query = new URLSearchParams({ q: this._context.suggestion ?? "token", response_mode: "full", max_tokens: 2000, envelope: "v2" });
     return call(`v1/search?${query}`, undefined, { signal: this._signal });
   }
 }
