@@ -30,6 +30,7 @@ from aerogram.codes import TABLE
 from aerogram.following import Call, Calls, mended, next_page, recovery, way_back
 from aerogram.reading import items_of, raise_for_problem, read
 from aerogram.reply import Notice, Problem, Reply
+from aerogram.wire.routes import CONTENT
 
 __all__ = ["AsyncClient", "Client", "Retries", "items_of", "raise_for_problem", "read", "wait_advised"]
 
@@ -39,7 +40,6 @@ Send: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
 """What carries a call: a target and arguments to whatever came back."""
 OnNotice: TypeAlias = Callable[[Notice, Reply[Any]], None]
 ARCHIVE: Final = "aerogram://archive/{hash}"
-CONTENT: Final = "/v1/content/{hash}"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}

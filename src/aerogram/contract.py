@@ -189,24 +189,29 @@ class Contract:
             return call
         return replace(call, allowance=await self.limits.take(call.principal, call.operation))
 
-    async def run(self, call: Call, handler: Handler) -> Any:
-        """What the handler returns, or what the cache holds for this call; an exception comes back as a value."""
+    async def run(self, call: Call, handler: Handler, finished: type | tuple[type, ...] = ()) -> Any:
+        """What the handler returns, or what the cache holds for this call; an exception comes back as a value.
+
+        An outcome of a `finished` type is given on, and not kept.
+        """
         try:
             if self.cache is None or call.operation not in self.cached:
                 return await handler()
-            return await self._through_cache(self.cache, call, handler)
+            return await self._through_cache(self.cache, call, handler, finished)
         except SIGNALS:
             raise
         except BaseException as error:  # noqa: BLE001 - what a handler raises is its outcome, `sys.exit` included
             return error
 
-    async def _through_cache(self, cache: Cache, call: Call, handler: Handler) -> Any:
+    async def _through_cache(
+        self, cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]
+    ) -> Any:
         """The kept answer or the handler's; pictures and finished results are given on, and not kept."""
         produced: list[Any] = []
 
         async def produce() -> Reply[Any]:
             produced.append(await handler())
-            if is_finished(produced[0]):
+            if isinstance(produced[0], finished) or is_finished(produced[0]):
                 return _CONTENT
             heard = await self.hear(produced[0], call)
             return _CONTENT if heard.media or heard.is_content else heard.reply

@@ -9,19 +9,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
 
+from aerogram.clerk import Principal
 from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
 from aerogram.wire.negotiation import Versions
-from aerogram.wire.request import Scope
-from aerogram.wire.routes import Entry, Shapes, Terms, shapes_of
+from aerogram.wire.routes import CONTENT, Entry, Shapes, Terms, shapes_of
 
 try:
     from anyio import from_thread
-    from fastapi import FastAPI, Request, Response
+    from fastapi import FastAPI, Path, Query, Request, Response
     from fastapi.concurrency import run_in_threadpool
     from fastapi.datastructures import DefaultPlaceholder
     from fastapi.dependencies.models import (
@@ -62,14 +62,17 @@ def install(
     contract: Contract | None = None,
     versions: Versions | None = None,
     *,
-    principal: Callable[[Scope], str | None] = principal_of,
+    principal: Principal = principal_of,
+    content: str | None = CONTENT,
 ) -> Installation:
     """Make every answer of an application keep the contract, and its OpenAPI document say so.
 
-    `versions` says which routes have both envelopes and how they are negotiated. Call it before the application has
+    `versions` says which routes have both envelopes and how they are negotiated. What replies left out is served at
+    `content` when the contract has an archive; None leaves that route out. Call it before the application has
     started; routes may be added before and after it, until then.
     """
-    installed = surround(app, contract or Contract(), versions or Versions(), principal, entries_of)
+    made, chosen = contract or Contract(), versions or Versions()
+    installed = surround(app, made, chosen, principal, entries_of, content, _add_content)
     describe = app.openapi
     known: dict[int, tuple[Any, dict[str, Any]]] = {}
 
@@ -85,6 +88,24 @@ def install(
 
     app.openapi = openapi  # type: ignore[method-assign]
     return installed
+
+
+def _add_content(app: FastAPI, address: str) -> None:
+    @shapes(controls=True)
+    async def retrieve(
+        request: Request,
+        hash: Annotated[str, Path(description="The hash that the reply names, or the beginning of it")],
+        ids: Annotated[str | None, Query(description="Only the items with these ids, separated by commas")] = None,
+        path: Annotated[str, Query(description="A JSON Pointer to a part of it")] = "",
+        as_text: Annotated[bool, Query(description="As the text that was hashed, in pages")] = False,
+    ) -> Reply[Any]:
+        """What a reply left out, by its hash."""
+        exchange: Exchange = request.scope[EXCHANGE]
+        wanted = [one for one in (ids or "").split(",") if one]
+        return await exchange.layer.clerk.retrieve(exchange, hash, ids=wanted, path=path, as_text=as_text)
+
+    app.add_api_route(address, retrieve, name="retrieve", tags=["content"])
+    app.router.routes.insert(0, app.router.routes.pop())  # before all others, because one may take every path
 
 
 def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[Entry]:
@@ -210,7 +231,7 @@ def _exit(context: RouteContext, given: Shapes) -> Callable[[Exchange, Response,
         if not is_body_allowed_for_status_code(status):
             return value
         exchange.insist_on_json()
-        if exchange.is_left_to_the_framework and not isinstance(value, Reply):
+        if exchange.is_left_alone and not isinstance(value, Reply):
             return value
         return Answer(exchange, value, status=status, given=list(response.headers.raw), prepare=prepare)
 

@@ -138,15 +138,19 @@ def way_back(reply: Reply[Any], default: str | None) -> Callable[[str], Call]:
     """How a reply's archived content is asked for: as its actions say, or as the protocol has it."""
     for action in reply.actions:
         if "hash" in (action.args or {}):
-            return _by_tool(action.tool, action.args or {}) if action.tool else _by_address(action.endpoint or "")
+            args = action.args or {}
+            return _by_tool(action.tool, args) if action.tool else _by_address(action.endpoint or "", args)
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
-    return _by_address(default) if HASH in default else _by_tool(default, {})
+    return _by_address(default, {}) if HASH in default else _by_tool(default, {})
 
 
 def _by_tool(tool: str, args: Mapping[str, Any]) -> Callable[[str], Call]:
     return lambda digest: Call(tool, {**args, "hash": digest, "as_text": True})
 
 
-def _by_address(template: str) -> Callable[[str], Call]:
-    return lambda digest: Call(template.replace(HASH, quote(digest, safe=":")))
+def _by_address(template: str, args: Mapping[str, Any]) -> Callable[[str], Call]:
+    asked = {name: value for name, value in args.items() if name != "hash"} | {"as_text": "true"}
+    if HASH not in template:
+        return lambda digest: Call(template, {**asked, "hash": digest})
+    return lambda digest: Call(template.replace(HASH, quote(digest, safe=":")), asked)

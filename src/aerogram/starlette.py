@@ -9,22 +9,22 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.contract import Call, Contract
+from aerogram.clerk import ContractClerk, Principal
+from aerogram.contract import Contract
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
 from aerogram.wire.headers import Fields, is_json
 from aerogram.wire.legacy import from_health, from_offset_page
-from aerogram.wire.negotiation import CURRENT, LEGACY, Versions
+from aerogram.wire.negotiation import Versions
 from aerogram.wire.openapi import document
 from aerogram.wire.request import SAFE_METHODS, Scope
-from aerogram.wire.routes import Directory, Entry, Terms, Usage, shapes, shapes_of
+from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, Usage, shapes, shapes_of
 from aerogram.wire.schedule import Schedule
 
 try:
@@ -47,7 +47,7 @@ Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
-_NO_CONTROLS: Final[Mapping[str, Any]] = {}
+_YES: Final = frozenset({"true", "1", "yes", "on"})
 
 
 def principal_of(scope: Scope) -> str | None:
@@ -69,6 +69,10 @@ class Installation:
         self.usage = Usage()
         self._entries = entries
 
+    def has(self, path: str) -> bool:
+        """Whether the application has a route with this path template."""
+        return any(entry.terms.path == path for entry in self._entries())
+
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
         return document(schema, self.versions, self._entries())
@@ -79,23 +83,51 @@ def install(
     contract: Contract | None = None,
     versions: Versions | None = None,
     *,
-    principal: Callable[[Scope], str | None] = principal_of,
+    principal: Principal = principal_of,
+    content: str | None = CONTENT,
 ) -> Installation:
     """Make every answer of an application keep the contract.
 
     `versions` says which routes have both envelopes and how they are negotiated; the dialect of the contract does not
-    matter here, because each version has its own. Call it before the application has started.
+    matter here, because each version has its own. What replies left out is served at `content` when the contract has
+    an archive; None leaves that route out. Call it before the application has started.
     """
-    return surround(app, contract or Contract(), versions or Versions(), principal, entries_of)
+    made, chosen = contract or Contract(), versions or Versions()
+    return surround(app, made, chosen, principal, entries_of, content, _add_content)
+
+
+def _add_content(app: Starlette, address: str) -> None:
+    async def retrieve(request: Request) -> Reply[Any]:
+        """What a reply left out, by its hash."""
+        asked = request.query_params
+        ids = [name for given in asked.getlist("ids") for name in given.split(",") if name]
+        as_text = asked.get("as_text", "").lower() in _YES
+        exchange: Exchange = request.scope[EXCHANGE]
+        return await exchange.layer.clerk.retrieve(
+            exchange, request.path_params["hash"], ids=ids, path=asked.get("path", ""), as_text=as_text
+        )
+
+    # before all others, because one of them may take every path
+    app.router.routes.insert(0, Route(address, shapes(controls=True)(retrieve)))
 
 
 def surround(
-    app: Starlette, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None], entries: Entries
+    app: Starlette,
+    contract: Contract,
+    versions: Versions,
+    principal: Principal,
+    entries: Entries,
+    content: str | None,
+    add_content: Callable[[Any, str], None],
 ) -> Installation:
     """Put the layer around an application when it starts, and hook its handlers."""
     if app.middleware_stack is not None or hasattr(app.state, "aerogram"):
         raise InvalidReply("install once, and before the application has started")
+    if content is not None and contract.archive is not None:
+        contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
     installed = app.state.aerogram = Installation(versions, lambda: entries(app.routes, versions, ""))
+    if contract.retrieve == content is not None and not installed.has(content):
+        add_content(app, content)
     build = app.build_middleware_stack
 
     def build_inside_the_layer() -> App:
@@ -105,7 +137,7 @@ def surround(
             entry.hook()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        clerk = ContractClerk(contract, versions, principal)
+        clerk = ContractClerk(contract, versions, principal, Response)
         return Layer(build(), versions, directory.terms_of, clerk, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
@@ -122,80 +154,6 @@ def _applications_in(routes: Iterable[BaseRoute]) -> Iterator[Starlette]:
             if isinstance(inner, Starlette):
                 yield inner
             yield from _applications_in(part.routes)
-
-
-class ContractClerk:
-    """Makes a `Call` of what an exchange knows, and lets the contract answer it."""
-
-    def __init__(self, contract: Contract, versions: Versions, principal: Callable[[Scope], str | None]) -> None:
-        self._principal = principal
-        self._contract = contract
-        self._contracts = {
-            LEGACY: replace(contract, dialect=versions.legacy, channels="text"),
-            CURRENT: replace(contract, dialect=versions.current, channels="text"),
-        }
-        self.is_observed = contract.observer is not None
-        self.is_idle = contract.limits is None and contract.cache is None
-        """Whether there is nothing to do around a handler."""
-
-    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
-        """The exchange under observation; the caller's trace goes on in it."""
-        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
-        return self._contract.observed(self._call(exchange), carrier)
-
-    async def admit(self, exchange: Exchange) -> None:
-        """Take from the caller's limits; one that is used up raises what the caller must be told."""
-        if self._contract.limits is not None:
-            exchange.allowance = (await self._contract.admit(self._call(exchange))).allowance
-
-    async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
-        """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
-        operation = exchange.terms.operation if exchange.terms else ""
-        if operation not in self._contract.cached or exchange.scope["method"] not in SAFE_METHODS:
-            return await handler()
-
-        async def value() -> Any:
-            found = await handler()
-            if isinstance(found, Response):
-                raise InvalidReply(f"{operation} is cached, so its handler returns values, not responses")
-            return found
-
-        outcome = await self._contract.run(self._call(exchange), value)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    async def forgive(self, exchange: Exchange) -> None:
-        """Give back what a call has taken that failed without a reply of ours."""
-        if self._contract.limits is not None and exchange.allowance is not None:
-            await self._contract.limits.settle(exchange.allowance, 0)
-
-    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
-        """The finished reply to an outcome, and the JSON of its data where that is known."""
-        contract = self._contracts[exchange.version]
-        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
-            return contract.refused(outcome, self._call(exchange)), None
-        failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
-        terms = exchange.terms
-        shaping = exchange.controls(terms) if terms and terms.controls and not failed else _NO_CONTROLS
-        call = self._call(exchange, shaping)
-        heard = await contract.hear(outcome, call)
-        reply = await contract.conclude(heard.reply, call)
-        return reply, heard.json_in(reply)
-
-    def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
-        terms = exchange.terms
-        known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
-        return Call(
-            operation=terms.operation if terms else exchange.scope["path"],
-            resource=terms.path if terms else "",
-            arguments=exchange.arguments(terms),
-            request_id=exchange.request_id,
-            principal=self._principal(exchange.scope),
-            client_tag=exchange.client_tag,
-            started=exchange.started,
-            **known,
-        )
 
 
 async def _declared(request: Request, error: Exception) -> Response:
@@ -240,7 +198,7 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
     if not _holds_json(value):
         return value
     exchange.insist_on_json()
-    if exchange.is_left_to_the_framework:
+    if exchange.is_left_alone:
         return value
     try:
         data = loads(value.body)

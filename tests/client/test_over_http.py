@@ -6,7 +6,7 @@ import httpx
 import httpx2
 import pytest
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from aerogram.archive import Archive
@@ -21,8 +21,7 @@ LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
 
 
 def application(dialect: str, **settings) -> Starlette:
-    """Rows, a failure, what was sent, and archived content."""
-    contract = Contract(**settings)
+    """Rows, a failure, and what was sent; what was left out is where `install` serves it."""
 
     async def rows(request):
         return ROWS
@@ -33,19 +32,14 @@ def application(dialect: str, **settings) -> Starlette:
     async def sent(request):
         return {"method": request.method, "body": await request.json()}
 
-    async def content(request):
-        found = await contract.archive.get(request.path_params["hash"])
-        return Response(found.body, media_type="application/octet-stream")
-
     app = Starlette(
         routes=[
             Route("/rows", rows),
             Route("/missing", missing),
             Route("/sent", sent, methods=["POST"]),
-            Route("/v1/content/{hash}", content),
         ]
     )
-    install(app, contract, Versions(current=dialect, default="v2", controls=True))
+    install(app, Contract(**settings), Versions(current=dialect, default="v2", controls=True))
     return app
 
 
@@ -76,7 +70,7 @@ async def test_replies_problems_and_pages_are_read_while_awaiting(serve, library
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("budget", [900, 2_000])
 def test_everything_that_was_dropped_comes_back(serve, dialect, budget):
-    app = application(dialect, budget=budget, archive=Archive.in_memory(), retrieve=None)
+    app = application(dialect, budget=budget, archive=Archive.in_memory())
     with httpx.Client(base_url=serve(app)) as connection:
         client = Client(connection)
         reply = client.call("/rows")

@@ -181,11 +181,13 @@ def test_the_replys_own_action_says_how_content_is_retrieved():
     client, _ = calling(server)
     named = Action(tool="fetch_rest", args={"hash": content.hash[:19], "scope": "mine"})
     assert client.recover(fitted(content, actions=(named,))) == {"part-0": [1]}
-    endpoint = Action(endpoint="/rest/{hash}", args={"hash": content.hash})
-    assert client.recover(fitted(content, actions=(endpoint,))) == {"part-0": [1]}
+    for address in ("/rest/{hash}", "/rest"):
+        endpoint = Action(endpoint=address, args={"hash": content.hash, "scope": "mine"})
+        assert client.recover(fitted(content, actions=(endpoint,))) == {"part-0": [1]}
     assert server.calls == [
         ("fetch_rest", {"hash": content.hash, "scope": "mine", "as_text": True}),
-        (f"/rest/{content.hash}", {}),
+        (f"/rest/{content.hash}", {"scope": "mine", "as_text": "true"}),
+        ("/rest", {"hash": content.hash, "scope": "mine", "as_text": "true"}),
     ]
 
 

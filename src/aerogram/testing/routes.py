@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.client import CONTENT
 from aerogram.controls import CONTROLS
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply
@@ -22,7 +21,7 @@ from aerogram.testing.settings import Settings
 from aerogram.testing.trails import LIMITED, Trail
 from aerogram.wire.exchange import Layer
 from aerogram.wire.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
-from aerogram.wire.routes import Entry
+from aerogram.wire.routes import CONTENT, Entry
 
 __all__ = ["sweep_app"]
 

@@ -12,7 +12,7 @@ the framework, of middleware, and the exceptions that nobody caught.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -83,7 +83,7 @@ _OF_A_BODY: Final = frozenset(
 
 
 class Clerk(Protocol):
-    """What a contract does for an exchange: limits, cache, the finished reply, observation."""
+    """What is done for an exchange: limits, cache, the finished reply, observation."""
 
     is_idle: bool
     is_observed: bool
@@ -96,6 +96,11 @@ class Clerk(Protocol):
 
     async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
         """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
+
+    async def retrieve(
+        self, exchange: Exchange, hash: str, *, ids: Sequence[str], path: str, as_text: bool
+    ) -> Reply[Any]:
+        """What a reply left out."""
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a failed call has taken."""
@@ -148,7 +153,7 @@ class Layer:
                 with self.clerk.observed(exchange) as exchange.observation:
                     await self._see_through(exchange, receive)
         finally:
-            del scope[EXCHANGE]  # the two know each other, and would wait for the garbage collector
+            scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
 
     async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
         try:
@@ -199,6 +204,11 @@ class Exchange(Request):
     def is_left_to_the_framework(self) -> bool:
         """Whether a success of the framework's own making is what this caller is to get."""
         return self.version == LEGACY and self.layer.legacy_is_bare
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether the framework's own success stays as it is, because this caller asks for nothing else."""
+        return self.is_left_to_the_framework and not (self.terms and self.asks_for(self.terms.controls))
 
     @property
     def _keeps_legacy_failures(self) -> bool:

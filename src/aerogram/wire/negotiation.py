@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from aerogram.dialects.protocol import Dialect
@@ -66,7 +66,7 @@ class Versions:
 
     `migrated` names routes as `/tasks/{id}` or `GET /tasks/{id}`. Without a `schedule`, `default` is the envelope for
     those who do not choose. `controls` lets callers shape replies (`response_mode`, `fields`, `max_tokens`, `cursor`,
-    `page_size`). `rate_limit_headers` adds the older `X-RateLimit-*`.
+    `page_size`): by all of them, or by those that are named. `rate_limit_headers` adds the older `X-RateLimit-*`.
     """
 
     vendor: str = "aerogram"
@@ -76,7 +76,7 @@ class Versions:
     migrated: Literal["all"] | Collection[str] = "all"
     schedule: Schedule | None = None
     default: Version = LEGACY
-    controls: bool = False
+    controls: bool | Collection[str] = False
     rate_limit_headers: bool = False
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     _choices: dict[tuple[bytes, bytes, Stage], Choice] = field(
@@ -111,6 +111,10 @@ class Versions:
         if self.migrated == "all":
             return True
         return path in self.migrated or any(f"{method} {path}" in self.migrated for method in methods)
+
+    def with_migrated(self, path: str) -> Versions:
+        """The same with one more route that has both envelopes."""
+        return self if self.migrated == "all" else replace(self, migrated=frozenset({*self.migrated, path}))
 
     def media_types(self) -> list[str]:
         """Everything a migrated route can answer in today."""

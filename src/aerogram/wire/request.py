@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Collection, MutableMapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 from urllib.parse import parse_qsl, quote
@@ -53,6 +53,8 @@ class Request:
 
     body: Any = None
     """What the handler was given as the body, if that tells one query from another."""
+    is_shaped = False
+    """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
 
     def __init__(self, scope: Scope, versions: Versions) -> None:
         self.scope = scope
@@ -124,9 +126,12 @@ class Request:
                 found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
         return found if self.body is None else {**found, "body": self.body}
 
-    def controls(self, terms: Terms | None) -> dict[str, Any]:
+    def asks_for(self, controls: Collection[str]) -> bool:
+        """Whether the caller wants the reply shaped by one of these."""
+        return bool(controls and self.query) and any(name in controls for name, _ in self.query)
+
+    def controls(self, wanted: Collection[str]) -> dict[str, Any]:
         """How the caller wants the reply shaped; a control that is not clear is a `ValidationFailed`."""
-        wanted = terms.controls if terms else ()
         found: dict[str, Any] = {}
         for name, value in self.query if wanted else ():
             if name == "fields" and name in wanted:
@@ -153,7 +158,7 @@ class Request:
         if not choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
             raise self.not_acceptable(terms)
         if terms is not None and terms.controls:
-            self.controls(terms)
+            self.controls(terms.controls)
 
     def _takes_format(self, terms: Terms | None) -> bool:
         ranges = parse(self.accept)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
+from aerogram.errors import InvalidReply
 from aerogram.reply import Reply
 
-__all__ = ["CONTROLS", "Directory", "Entry", "Shapes", "Terms", "Usage", "shapes", "shapes_of"]
+__all__ = ["CONTENT", "CONTROLS", "Directory", "Entry", "Shapes", "Terms", "Usage", "chosen", "shapes", "shapes_of"]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 _MARK: Final = "__aerogram_shapes__"
@@ -22,13 +23,13 @@ class Shapes:
 
     `reply` reads what the handler returns as a Reply (or as the data of one), for callers of the newer envelope.
     `legacy` says a Reply in the shape that legacy callers know. `formats` are media types that the handler gives
-    besides JSON. `controls` overrides the setting of `Versions`.
+    besides JSON. `controls` overrides the setting of `Versions`: all of them, none, or those that are named.
     """
 
     reply: Callable[[Any], Any] | None = None
     legacy: Callable[[Reply[Any]], Any] | None = None
     formats: tuple[str, ...] = ()
-    controls: bool | None = None
+    controls: bool | Collection[str] | None = None
 
 
 def shapes(
@@ -36,12 +37,14 @@ def shapes(
     reply: Callable[[Any], Any] | None = None,
     legacy: Callable[[Reply[Any]], Any] | None = None,
     formats: tuple[str, ...] = (),
-    controls: bool | None = None,
+    controls: bool | Collection[str] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Mark a handler with its `Shapes`; it stays the function that it is."""
+    marked = Shapes(reply, legacy, formats, controls)
+    chosen(controls)  # a control that is not there is noticed here, not with the first request
 
     def mark(handler: Handler) -> Handler:
-        setattr(handler, _MARK, Shapes(reply, legacy, formats, controls))
+        setattr(handler, _MARK, marked)
         return handler
 
     return mark
@@ -55,6 +58,19 @@ def shapes_of(handler: object) -> Shapes:
 
 CONTROLS: Final = ("response_mode", "fields", "max_tokens", "cursor", "page_size")
 """The query parameters by which a caller shapes a reply."""
+CONTENT: Final = "/v1/content/{hash}"
+"""Where what replies left out is served, unless another address is chosen."""
+
+
+def chosen(controls: bool | Collection[str] | None) -> frozenset[str]:
+    """The controls that a setting stands for."""
+    if isinstance(controls, bool) or controls is None:
+        return frozenset(CONTROLS if controls else ())
+    names = frozenset([controls] if isinstance(controls, str) else controls)
+    if not names <= frozenset(CONTROLS):
+        unknown = min(names - frozenset(CONTROLS))
+        raise InvalidReply(f"there is no control {unknown!r}; there are {', '.join(CONTROLS)}")
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +91,12 @@ class Terms:
         shapes: Shapes,
         *,
         migrated: bool,
-        controls: bool,
+        controls: bool | Collection[str],
         own: frozenset[str] = frozenset(),
     ) -> Terms:
         """The terms of a route; `own` are the parameters that its handler reads itself."""
         switched = controls if shapes.controls is None else shapes.controls
-        return cls(path, operation, migrated, shapes, frozenset(CONTROLS) - own if switched else frozenset())
+        return cls(path, operation, migrated, shapes, chosen(switched) - own)
 
 
 class Entry(NamedTuple):

@@ -1,0 +1,115 @@
+"""The clerk: what a contract does for an HTTP exchange. It makes a `Call` of what the exchange knows.
+
+Sizes hold where the envelope can say what is missing: a legacy answer that is the payload alone is not cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+from aerogram.contract import Call, Contract
+from aerogram.errors import ReplyError
+from aerogram.reply import Reply
+from aerogram.retrieval import Retrieval
+from aerogram.wire.exchange import Exchange
+from aerogram.wire.negotiation import CURRENT, LEGACY, Version, Versions
+from aerogram.wire.request import SAFE_METHODS, Scope
+from aerogram.wire.routes import CONTROLS
+
+__all__ = ["ContractClerk", "Principal"]
+
+Principal: TypeAlias = Callable[[Scope], str | None]
+_NO_CONTROLS: Final[Mapping[str, Any]] = {}
+
+
+class ContractClerk:
+    """Lets a contract admit, run, answer and observe exchanges.
+
+    `finished` is the type of a framework's responses, which are given on as they are and not kept in a cache.
+    """
+
+    def __init__(self, contract: Contract, versions: Versions, principal: Principal, finished: type) -> None:
+        self._principal = principal
+        self._finished = finished
+        self._contract = contract
+        spoken = replace(contract, channels="text")
+        legacy, current = replace(spoken, dialect=versions.legacy), replace(spoken, dialect=versions.current)
+        self._legacy_has_size = legacy.speaker.name != "bare"
+        if not self._legacy_has_size:
+            legacy = replace(legacy, budget=None, budgets={})
+        self._contracts: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
+        self.is_observed = contract.observer is not None
+        self.is_idle = contract.limits is None and contract.cache is None
+        """Whether there is nothing to do around a handler."""
+
+    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
+        """The exchange under observation; the caller's trace goes on in it."""
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        return self._contract.observed(self._call(exchange), carrier)
+
+    async def admit(self, exchange: Exchange) -> None:
+        """Take from the caller's limits; one that is used up raises what the caller must be told."""
+        if self._contract.limits is not None:
+            exchange.allowance = (await self._contract.admit(self._call(exchange))).allowance
+
+    async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
+        operation = exchange.terms.operation if exchange.terms else ""
+        if operation not in self._contract.cached or exchange.scope["method"] not in SAFE_METHODS:
+            return await handler()
+        outcome = await self._contract.run(self._call(exchange), handler, finished=self._finished)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def forgive(self, exchange: Exchange) -> None:
+        """Give back what a call has taken that failed without a reply of ours."""
+        if self._contract.limits is not None and exchange.allowance is not None:
+            await self._contract.limits.settle(exchange.allowance, 0)
+
+    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
+        """The finished reply to an outcome, and the JSON of its data where that is known."""
+        contract = self._contracts[exchange.version]
+        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
+            return contract.refused(outcome, self._call(exchange)), None
+        failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
+        call = self._call(exchange, _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange))
+        heard = await contract.hear(outcome, call)
+        reply = await contract.conclude(heard.reply, call)
+        return reply, heard.json_in(reply)
+
+    async def retrieve(
+        self, exchange: Exchange, hash: str, *, ids: Sequence[str] = (), path: str = "", as_text: bool = False
+    ) -> Reply[Any]:
+        """What a reply left out; the query says how it is to be shown."""
+        asked = exchange.controls(CONTROLS)
+        exchange.is_shaped = True
+        size = {"max_tokens": asked.pop("max_tokens")} if "max_tokens" in asked else _NO_CONTROLS
+        wanted = Retrieval(hash, ids, path, as_text=as_text, **asked)
+        return await self._contracts[exchange.version].retrieved(wanted, self._call(exchange, size))
+
+    def _shaping(self, exchange: Exchange) -> Mapping[str, Any]:
+        terms = exchange.terms
+        if terms is None or not terms.controls:
+            return _NO_CONTROLS
+        asked = exchange.controls(terms.controls)
+        if exchange.version == LEGACY and not self._legacy_has_size:
+            asked.pop("max_tokens", None)
+        return asked
+
+    def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
+        terms = exchange.terms
+        known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
+        return Call(
+            operation=terms.operation if terms else exchange.scope["path"],
+            resource=terms.path if terms else "",
+            arguments=exchange.arguments(terms),
+            request_id=exchange.request_id,
+            principal=self._principal(exchange.scope),
+            client_tag=exchange.client_tag,
+            started=exchange.started,
+            **known,
+        )

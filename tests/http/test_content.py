@@ -1,0 +1,175 @@
+"""What replies left out, over HTTP: served where the reply says, whole, and to whom it belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+from aerogram import Archive, Contract
+from aerogram.client import Client
+from aerogram.fastapi import install as install_fastapi
+from aerogram.starlette import Versions
+from aerogram.starlette import install as install_starlette
+
+ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 20} for number in range(60)]
+RECORD = {"title": "one", "chapters": {f"chapter-{number}": "word " * 200 for number in range(20)}}
+FRAMEWORKS = ["starlette", "fastapi"]
+
+
+def who(scope: Any) -> str | None:
+    """The caller, by a header."""
+    return dict(scope["headers"]).get(b"x-user", b"").decode() or None
+
+
+def application(framework: str, **settings: Any) -> Any:
+    """Rows and a record that are too large for the budget."""
+    contract = Contract(budget=1_500, archive=Archive.in_memory())
+    versions = Versions(vendor="acme", default="v2", controls=True)
+    if framework == "starlette":
+
+        async def rows(_: Request) -> Any:
+            return ROWS
+
+        async def record(_: Request) -> Any:
+            return RECORD
+
+        star = Starlette(routes=[Route("/rows", rows), Route("/record", record)])
+        install_starlette(star, contract, versions, **settings)
+        return star
+    app = FastAPI()
+    app.add_api_route("/rows", lambda: ROWS, name="rows")
+    app.add_api_route("/record", lambda: RECORD, name="record")
+    install_fastapi(app, contract, versions, **settings)
+    return app
+
+
+def connected(app: Any, **options: Any) -> Any:
+    """An HTTP client of an application."""
+    return TestClient(app, **options)
+
+
+@pytest.mark.parametrize("target", ["/rows", "/record"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_a_reply_left_out_is_where_it_says(framework: str, target: str) -> None:
+    """The reply names the address and the hash, and everything comes back from there, checked."""
+    with connected(application(framework)) as connection:
+        client = Client(connection)
+        reply = client.call(target)
+        assert reply.fidelity is not None
+        assert (reply.actions[0].endpoint, reply.actions[0].tool) == ("/v1/content/{hash}", None)
+        assert "GET /v1/content/{hash}" in (reply.notices[0].suggestion or "")
+        assert client.whole(reply).data == (ROWS if target == "/rows" else RECORD)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_content_is_shown_as_the_caller_wants_it(framework: str) -> None:
+    """In pages, by ids, by a path, in single fields, in either envelope."""
+    with connected(application(framework)) as connection:
+        reply = Client(connection).call("/rows")
+        assert reply.fidelity is not None and reply.fidelity.archive_hashes is not None
+        address = f"/v1/content/{reply.fidelity.archive_hashes['data']}"
+        page = connection.get(address, params={"fields": "id", "page_size": 2})
+        assert page.json()["results"] == [{"id": "row-0"}, {"id": "row-1"}]
+        assert connection.get(page.links["next"]["url"]).json()["results"][0] == {"id": "row-2"}
+        assert connection.get(address, params={"ids": "row-7,row-9"}).json()["results"] == [ROWS[7], ROWS[9]]
+        assert connection.get(address, params={"path": "/3/id", "envelope": "v1"}).json() == "row-3"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_content_belongs_to_whom_it_was_left_out_for(framework: str) -> None:
+    """Somebody else who knows the hash gets what nobody has."""
+    with connected(application(framework, principal=who)) as connection:
+        reply = connection.get("/rows", headers={"x-user": "ada"}).json()
+        address = f"/v1/content/{reply['aerogram']['fidelity']['archive_hashes']['data']}"
+        assert connection.get(address, headers={"x-user": "ada"}).status_code == 200
+        refused = connection.get(address, headers={"x-user": "bob"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_address_can_be_chosen_or_left_out(framework: str) -> None:
+    """Another address is named and served; without one there is no route."""
+    with connected(application(framework, content="/rest/{hash}")) as connection:
+        reply = Client(connection).call("/rows")
+        assert reply.actions[0].endpoint == "/rest/{hash}"
+        assert Client(connection).whole(reply).data == ROWS
+    with connected(application(framework, content=None)) as connection:
+        assert connection.get("/v1/content/sha256:" + "0" * 64).json()["error"]["developer_message"] == "Not Found"
+
+
+def test_a_route_of_the_application_at_that_address_stays() -> None:
+    """The application's own content is not replaced, and is what replies point at."""
+
+    async def content(request: Request) -> Any:
+        return {"mine": request.path_params["hash"]}
+
+    async def rows(_: Request) -> Any:
+        return ROWS
+
+    app = Starlette(routes=[Route("/rows", rows), Route("/v1/content/{hash}", content)])
+    install_starlette(app, Contract(budget=1_500, archive=Archive.in_memory()), Versions(default="v2"))
+    with connected(app) as connection:
+        assert connection.get("/v1/content/abc").json()["results"] == [{"mine": "abc"}]
+        assert Client(connection).call("/rows").actions[0].endpoint == "/v1/content/{hash}"
+
+
+def test_content_is_served_before_a_route_that_takes_every_path() -> None:
+    """An application that is mounted at the root does not hide it."""
+
+    async def everything(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("a page")(scope, receive, send)
+
+    app = Starlette(routes=[Mount("/", everything)])
+    install_starlette(app, Contract(budget=1_500, archive=Archive.in_memory()), Versions(default="v2"))
+    with connected(app) as connection:
+        assert connection.get("/v1/content/sha256:" + "0" * 64).json()["error"]["code"] == "NOT_FOUND"
+        assert connection.get("/other").text == "a page"
+
+
+def test_without_an_archive_there_is_nothing_to_serve() -> None:
+    """No archive, no route."""
+    app = FastAPI()
+    install_fastapi(app, Contract(budget=1_500))
+    assert "/v1/content/{hash}" not in app.openapi()["paths"]
+
+
+def test_the_openapi_document_has_the_content_route_with_its_parameters() -> None:
+    """Path, parts, and how it is shaped."""
+    described = application("fastapi").openapi()
+    operation = described["paths"]["/v1/content/{hash}"]["get"]
+    named = {one.get("name") or one["$ref"].rpartition("aerogram.")[2] for one in operation["parameters"]}
+    assert named >= {"hash", "ids", "path", "as_text", "fields", "cursor", "page_size", "max_tokens", "response_mode"}
+    assert operation["responses"]["200"]["content"].keys() >= {"application/json", "application/vnd.acme.v2+json"}
+
+
+def test_a_content_route_is_migrated_where_other_routes_are_not() -> None:
+    """It has no legacy callers, so it has both envelopes from the start."""
+
+    async def rows(_: Request) -> Any:
+        return ROWS
+
+    app = Starlette(routes=[Route("/rows", rows)])
+    install_starlette(app, Contract(budget=1_500, archive=Archive.in_memory()), Versions(migrated=[]))
+    with connected(app) as connection:
+        missing = connection.get("/v1/content/sha256:" + "0" * 64, params={"envelope": "v2"})
+        assert (missing.headers["x-envelope-version"], missing.json()["status"]) == ("v2", "error")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_legacy_answers_are_never_cut(framework: str) -> None:
+    """A payload alone cannot say what is missing, so nothing is; what the caller asks for is done."""
+    with connected(application(framework)) as connection:
+        legacy = {"envelope": "v1"}
+        assert connection.get("/rows", params=legacy).json() == ROWS
+        assert connection.get("/rows", params={**legacy, "max_tokens": 50}).json() == ROWS
+        page: httpx2.Response = connection.get("/rows", params={**legacy, "page_size": 25, "fields": "id"})
+        assert page.json() == [{"id": row["id"]} for row in ROWS[:25]]
+        assert connection.get(page.links["next"]["url"]).json()[0] == {"id": "row-25"}
