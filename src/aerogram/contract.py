@@ -49,7 +49,7 @@ from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import HERE, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.reply import Reply, new_request_id, plain
+from aerogram.reply import Notice, Reply, new_request_id, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import without_archive
@@ -67,6 +67,9 @@ log = logging.getLogger("aerogram")
 
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
 _CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
+_OWN_PAGES = Notice(
+    "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,6 +328,8 @@ class Contract:
         resume, every = None, reply.data if isinstance(reply.data, list) else None
         if call.is_paged and isinstance(reply.data, list) and reply.page is None:
             reply, resume = self._page(reply, call, mode)
+        elif call.page_size is not None and isinstance(reply.data, list) and len(reply.data) > call.page_size:
+            reply = reply.replace(notices=(*reply.notices, _OWN_PAGES))
         if mode is not None or call.fields is not None:
             shown = select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind, among=every)
             reply = reply.replace(data=shown)
