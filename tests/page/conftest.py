@@ -1,4 +1,4 @@
-"""One server over the sample documents for all tests that only ask its page something, and pages over single replies."""
+"""One server over the sample documents for all tests that only ask its page, and pages over single replies."""
 
 from __future__ import annotations
 

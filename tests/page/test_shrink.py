@@ -1,4 +1,4 @@
-"""The slider: a reply fitted into a budget, counted in every mode and dialect; what was left out, and all of it back."""
+"""The slider: a reply fitted into a budget, counted in every mode and dialect; and all that was left out back."""
 
 from __future__ import annotations
 

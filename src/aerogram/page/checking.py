@@ -21,6 +21,8 @@ __all__ = ["Checker"]
 
 ENOUGH: Final = 3
 """Members of a dialect that a body must have to be taken for one of it."""
+_MARK: Final = "\ufeff"
+"""What some editors put before a text, to say in which order its bytes are."""
 _SIGNS_OF_DIGEST: Final = frozenset({"evidence_snippets", "source_text_hash", "query_hash"})
 
 
@@ -35,7 +37,7 @@ class Checker:
         if ask.dialect is not None:
             dialect_named(ask.dialect)
         try:
-            value = await to_thread.run_sync(loads, ask.text)
+            value = await to_thread.run_sync(loads, ask.text.removeprefix(_MARK))
         except ContractError as error:
             return _told("none", None, (Fault("", error.rule),))
         digest = _as_digest(value)

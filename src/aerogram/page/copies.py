@@ -18,6 +18,16 @@ KEY_VARIABLE: Final = "AEROGRAM_API_KEY"
 _FILTERS: Final = ("category", "path", "license", "after", "before")
 
 
+_WHOLE: Final = (
+    "    whole = client.whole(reply)  # with everything that was left out, checked against its hash\n"
+    "    print(len(items_of(whole)), 'items in all')\n"
+)
+_DOCUMENTS: Final = (
+    "    documents = client.recover(reply)  # what the digest quotes, checked against its hash\n"
+    "    print(len(documents), 'documents in all')\n"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Request:
     """A call over HTTP: a path, what stands in the query, and a body."""
@@ -39,9 +49,10 @@ class Copies:
     def curl(self) -> str:
         """The call at a shell."""
         request = self._request()
-        address = shlex.quote(self.base + request.path)
         pairs = [(name, one) for name, value in request.query.items() for one in _each(value)]
-        lines = [f"curl -sG {address}" if request.body is None else f"curl -s {address + _query(pairs)}"]
+        address = self.base + request.path
+        whole = address if request.body is None else address + _query(pairs)
+        lines = [f"curl {'-sG' if request.body is None else '-s'} {shlex.quote(whole)}"]
         if self.with_key:
             lines.append(f'-H "X-API-Key: ${KEY_VARIABLE}"')
         if request.body is None:
@@ -67,8 +78,7 @@ class Copies:
             + "    client = Client(http)\n"
             + f"    reply = client.call({target!r}, {arguments!r})\n"
             + "    for item in items_of(reply):\n        print(item)\n"
-            + "    whole = client.whole(reply)  # with everything that was left out, checked against its hash\n"
-            + "    print(len(items_of(whole)), 'items in all')\n"
+            + (_DOCUMENTS if self.ask.call.operation == "digest_document" else _WHOLE)
         )
 
     def typescript(self) -> str:

@@ -34,7 +34,7 @@ def members_of(body: Any, dialect: str) -> Members:
     says = _table()["says"].get(dialect, {})
     found: Members = {}
     for pointer, value in _places(body, says):
-        part = says.get(_INDEX.sub("/*", pointer)) or _extended(pointer, says)
+        part = _named(_INDEX.sub("/*", pointer), says) or _extended(pointer, says)
         if part in _table()["words"]:
             found[pointer] = part
         if part == DATA:
@@ -42,6 +42,11 @@ def members_of(body: Any, dialect: str) -> Members:
         if len(found) >= MOST:
             break
     return found
+
+
+def _named(pattern: str, says: Mapping[str, str]) -> str | None:
+    """The part that a contract says at a place, by the name of the member or for any other."""
+    return says.get(pattern) or says.get(pattern.rpartition("/")[0] + "/+")
 
 
 def _places(value: Any, says: Mapping[str, str], pointer: str = "") -> Iterator[tuple[str, Any]]:
