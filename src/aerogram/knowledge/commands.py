@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,12 +21,15 @@ from aerogram.terminal import note, one_line, write_json, write_text
 if TYPE_CHECKING:
     from aerogram.knowledge.ingest import Ingested
     from aerogram.knowledge.knowledge import Knowledge
+    from aerogram.knowledge.pace import Pace
     from aerogram.shape.pages import Paged
 
 _INGEST_EXAMPLES = """\b
 Examples:
   aerogram ingest ./docs
   aerogram ingest ./docs ./wiki --watch
+  aerogram ingest /srv/papers --workers 8
+  aerogram ingest /srv/papers --store postgresql://aerogram@db/papers --cluster tcp://scheduler:8786
 """
 _SEARCH_EXAMPLES = """\b
 Examples:
@@ -34,15 +38,30 @@ Examples:
   aerogram search "webhooks" --json --dialect standard-v2 --budget 2000
   aerogram search "webhooks" --next CURSOR
 """
+_COPY_EXAMPLES = """\b
+Examples:
+  aerogram copy --from .aerogram --to postgresql://aerogram@db/papers
+  aerogram copy --from postgresql://aerogram@db/papers --to ./backup
+"""
 _VENDOR_EXAMPLES = """\b
 Examples:
   aerogram vendor "Acme"
   aerogram vendor "Acme Corporation" --mode full --json
 """
 _TEXT_WIDTH = 100
+_PAUSE = 10.0
 
 _Index = Annotated[
     Path, typer.Option("--index", envvar="AEROGRAM_INDEX", metavar="FOLDER", help="Where the index is kept.")
+]
+_Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="AEROGRAM_STORE",
+        metavar="URL",
+        help="A PostgreSQL that keeps the index instead: postgresql://user@host/database.",
+    ),
 ]
 _Embedder = Annotated[
     str | None,
@@ -77,6 +96,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command("ingest", epilog=_INGEST_EXAMPLES)(ingest)
     app.command("search", epilog=_SEARCH_EXAMPLES)(search)
+    app.command("copy", epilog=_COPY_EXAMPLES)(copy)
     app.command("vendor", epilog=_VENDOR_EXAMPLES)(vendor)
     index = typer.Typer(help="Look after an index.", no_args_is_help=True)
     for verb in (status, check, rebuild):
@@ -87,16 +107,21 @@ def register(app: typer.Typer) -> None:
 def ingest(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders to read.")],
     index: _Index = _DEFAULT_INDEX,
+    store: _Store = None,
     embedder: _Embedder = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that read side by side.")] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read: tcp://host:8786.")
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Go on and follow changes, until Ctrl-C.")] = False,
     as_json: _Json = False,
 ) -> None:
     """Read documents into an index; what has not changed is passed over."""
     from aerogram.knowledge.watch import watch as follow
 
-    with _open(index, embedder, new=True) as knowledge:
+    with _open(index, store, embedder, new=True) as knowledge:
         with _progress() as progress:
-            done = knowledge.ingest(*paths, progress=progress)
+            done = knowledge.ingest(*paths, progress=progress, workers=workers, cluster=cluster)
         _tell(done, as_json)
         if watch:
             note("watching for changes; end with Ctrl-C")
@@ -109,6 +134,7 @@ def ingest(
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words of your own.")],
     index: _Index = _DEFAULT_INDEX,
+    store: _Store = None,
     mode: _Mode = "preview",
     page_size: Annotated[int, typer.Option("--page-size", "-n", min=1, max=50, help="Results per page.")] = 10,
     cursor: Annotated[str | None, typer.Option("--next", metavar="CURSOR", help="Go on where a page ended.")] = None,
@@ -139,7 +165,7 @@ def search(
             method=method,
         )
 
-    reply = _answer(index, embedder, "semantic_search", ask, dialect, budget)
+    reply = _answer((index, store), embedder, "semantic_search", ask, dialect, budget)
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
@@ -150,6 +176,7 @@ def search(
 def vendor(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A vendor's name, or a part of it.")],
     index: _Index = _DEFAULT_INDEX,
+    store: _Store = None,
     mode: _Mode = "preview",
     field: Annotated[list[str] | None, typer.Option(help="Only this field; several times for several.")] = None,
     budget: _Budget = None,
@@ -164,7 +191,7 @@ def vendor(
     def ask(knowledge: Knowledge) -> Paged:
         return Paged(knowledge.vendor(name, response_mode=mode, fields=field))
 
-    reply = _answer(index, embedder, "find_vendor_info", ask, dialect, budget)
+    reply = _answer((index, store), embedder, "find_vendor_info", ask, dialect, budget)
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
@@ -172,9 +199,28 @@ def vendor(
     _end(reply, as_json)
 
 
-def status(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None, as_json: _Json = False) -> None:
+def copy(
+    source: Annotated[str, typer.Option("--from", metavar="INDEX", help="A folder, or postgresql://…")],
+    target: Annotated[str, typer.Option("--to", metavar="INDEX", help="A folder, or postgresql://…")],
+    as_json: _Json = False,
+) -> None:
+    """Copy an index into another store, with its ids: cursors and citations stay good."""
+    from aerogram.knowledge.transfer import copy as copy_index
+
+    with _progress() as progress:
+        done = copy_index(source, target, progress=progress)
+    if as_json:
+        write_json({"files": done.files, "already": done.already, "chunks": done.chunks})
+    else:
+        before = f", {done.already} were there already" if done.already else ""
+        write_text(f"{done.files} files copied{before}; {done.chunks} chunks compared, all the same")
+
+
+def status(
+    index: _Index = _DEFAULT_INDEX, store: _Store = None, embedder: _Embedder = None, as_json: _Json = False
+) -> None:
     """Say what an index holds and which files it could not read."""
-    with _open(index, embedder) as knowledge:
+    with _open(index, store, embedder) as knowledge:
         said = {
             **knowledge.check().facts,
             "embedder": knowledge.store.meta().get("embedder"),
@@ -190,9 +236,11 @@ def status(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None, as_json: 
         write_text("\n".join(f"{name:<11} {_fact(value)}" for name, value in said.items()))
 
 
-def check(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None, as_json: _Json = False) -> None:
+def check(
+    index: _Index = _DEFAULT_INDEX, store: _Store = None, embedder: _Embedder = None, as_json: _Json = False
+) -> None:
     """Say whether an index is sound; exit code 1 when it is not."""
-    with _open(index, embedder) as knowledge:
+    with _open(index, store, embedder) as knowledge:
         health = knowledge.check()
     if as_json:
         write_json({"sound": health.is_sound, "problems": list(health.problems), **health.facts})
@@ -202,20 +250,26 @@ def check(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None, as_json: _
         raise typer.Exit(1)
 
 
-def rebuild(index: _Index = _DEFAULT_INDEX, embedder: _Embedder = None) -> None:
+def rebuild(index: _Index = _DEFAULT_INDEX, store: _Store = None, embedder: _Embedder = None) -> None:
     """Make an index again: from its rows, or from the documents when the rows are damaged."""
     from aerogram.knowledge.repair import repair
 
+    if store:
+        with _open(index, store, embedder) as knowledge:
+            knowledge.rebuild()
+        write_text("rebuilt from its rows")
+        return
     with _progress() as progress:
         done = repair(_existing(index), embedder=embedder, progress=progress)
     write_text(done)
 
 
 @contextlib.contextmanager
-def _open(index: Path, embedder: str | None, *, new: bool = False) -> Iterator[Knowledge]:
+def _open(index: Path, store: str | None, embedder: str | None, *, new: bool = False) -> Iterator[Knowledge]:
     from aerogram.knowledge.knowledge import Knowledge
 
-    with Knowledge(index if new else _existing(index), embedder=embedder) as knowledge:
+    where = store or (index if new else _existing(index))
+    with Knowledge(where, embedder=embedder) as knowledge:
         yield knowledge
 
 
@@ -226,7 +280,7 @@ def _existing(index: Path) -> Path:
 
 
 def _answer(
-    index: Path,
+    where: tuple[Path, str | None],
     embedder: str | None,
     operation: str,
     ask: Callable[[Knowledge], Paged],
@@ -240,7 +294,7 @@ def _answer(
 
     call = Call(operation=operation)
     try:
-        with _open(index, embedder) as knowledge:
+        with _open(*where, embedder) as knowledge:
             paged = ask(knowledge)
     except ReplyError as error:
         paged = Paged(Reply.failed(problem_of(error)))
@@ -275,18 +329,34 @@ def _tell(done: Ingested, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar for people; nothing for a pipe."""
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar for people, and a line now and then for a log; both say the rate and the time left."""
+    from aerogram.knowledge.pace import Pace
+
+    pace = Pace()
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield None
+        yield _noted(pace)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(BarColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=None)
-        yield lambda finished, total: bar.update(task, completed=finished, total=total)
+        yield lambda done, total: bar.update(task, completed=done, total=total, description=pace.at(done, total))
+
+
+def _noted(pace: Pace) -> Callable[[int, int], None]:
+    """A line every few seconds, so that a short run says nothing."""
+    told = time.monotonic()
+
+    def progress(finished: int, total: int) -> None:
+        nonlocal told
+        said = pace.at(finished, total)
+        if time.monotonic() - told >= _PAUSE:
+            told = time.monotonic()
+            note(said)
+
+    return progress
 
 
 def _results(reply: Reply[Any]) -> str:

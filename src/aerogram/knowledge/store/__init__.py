@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float32]
     Ids: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Store"]
+__all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Identity", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,25 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """An id that was given to the words of a document, for ever."""
+
+    id: int
+    path: str
+    digest: str
+    occurrence: int
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A document ready to be stored: its chunks, their terms, and their vectors."""
+    """A document ready to be stored: its chunks, their terms, and their vectors; `fetched_at` if not just now."""
 
     document: Document
     chunks: Sequence[Chunk]
     terms: Sequence[Sequence[str]]
     head_terms: Sequence[Sequence[str]]
     vectors: Sequence[bytes]
+    fetched_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +157,18 @@ class Store(Protocol):
 
     def remove(self, paths: Sequence[str]) -> None:
         """Forget files and everything they held; ids are never given to others."""
+        ...
+
+    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+        """What some files hold, as it can be put into another store."""
+        ...
+
+    def identities(self, after: int, limit: int) -> list[Identity]:
+        """The ids that were ever given, those above `after` in ascending order."""
+        ...
+
+    def reserve(self, identities: Sequence[Identity]) -> None:
+        """Take over ids that another store has given; whatever is put later has them, and new ones are larger."""
         ...
 
     def candidates(

@@ -25,7 +25,8 @@ from aerogram.errors import AerogramError
 from aerogram.jsontext import dumps
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term, index_terms
-from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health
+from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity
+from aerogram.knowledge.store.export import entry_of
 from aerogram.knowledge.store.keywords import Keywords, Posting
 from aerogram.knowledge.store.rows import Rows
 from aerogram.knowledge.store.vectors import Matrix
@@ -116,6 +117,21 @@ class EmbeddedStore:
         with self._writing():
             self._rows.remove(paths)
             self._catch_up()
+
+    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+        """What some files hold."""
+        found, vectors = self._rows.held(files)
+        return [entry_of(chunks, [vectors[one.id] for one in chunks], None) for chunks in found], self._rows.graphs(
+            files
+        )
+
+    def identities(self, after: int, limit: int) -> list[Identity]:
+        """The ids that were ever given."""
+        return self._rows.identities(after, limit)
+
+    def reserve(self, identities: Sequence[Identity]) -> None:
+        """Take over ids that another store has given."""
+        self._rows.reserve(identities)
 
     def candidates(
         self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int

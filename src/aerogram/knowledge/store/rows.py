@@ -18,7 +18,7 @@ from aerogram.jsontext import dumps, loads
 from aerogram.knowledge.filters import Filters, key_of
 from aerogram.knowledge.lexicon import index_terms
 from aerogram.knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
-from aerogram.knowledge.store import Entry, FileState, Found, Graph
+from aerogram.knowledge.store import Entry, FileState, Found, Graph, Identity
 from aerogram.knowledge.store.connections import Connections
 from aerogram.reply import utc_timestamp
 
@@ -160,6 +160,48 @@ class Rows:
         with self.change() as (connection, generation):
             gone = [(one, generation) for one in self._forget(connection, paths)]
             connection.executemany("INSERT INTO removals VALUES (?, ?)", gone)
+
+    def held(self, files: Sequence[str]) -> tuple[list[list[Found]], dict[int, bytes]]:
+        """The chunks of each document of some files, and their vectors."""
+        found: dict[str, list[Found]] = {}
+        vectors: dict[int, bytes] = {}
+        with self.connection() as connection:
+            for file in files:
+                for row in connection.execute(f"{_FOUND} WHERE d.file = ? ORDER BY d.id, c.idx", (file,)):
+                    found.setdefault(row[8], []).append(Found(*row))
+                vectors |= connection.execute(
+                    "SELECT v.id, v.vector FROM vectors v JOIN documents d ON d.id = v.document WHERE d.file = ?",
+                    (file,),
+                ).fetchall()
+        return list(found.values()), vectors
+
+    def graphs(self, files: Sequence[str]) -> dict[str, Graph]:
+        """What some files say about who is who."""
+        found: dict[str, Graph] = {}
+        with self.connection() as connection:
+            for file in files:
+                rows = connection.execute("SELECT kind, record FROM graph WHERE file = ? ORDER BY place", (file,))
+                records = [(kind, loads(record)) for kind, record in rows]
+                if records:
+                    entities = [record for kind, record in records if kind == "entity"]
+                    found[file] = Graph(entities, [record for kind, record in records if kind == "relationship"])
+        return found
+
+    def identities(self, after: int, limit: int) -> list[Identity]:
+        """The ids that were ever given, in ascending order."""
+        with self.connection() as connection:
+            rows = connection.execute(
+                "SELECT id, path, digest, occurrence FROM identities WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
+            )
+            return [Identity(*row) for row in rows]
+
+    def reserve(self, identities: Sequence[Identity]) -> None:
+        """Take over ids that were given elsewhere."""
+        with self.change() as (connection, _):
+            connection.executemany(
+                "INSERT OR IGNORE INTO identities VALUES (?, ?, ?, ?)",
+                [(one.id, one.path, one.digest, one.occurrence) for one in identities],
+            )
 
     def changes(self, since: int) -> Changes:
         """What happened to the chunks after a generation."""
@@ -329,7 +371,7 @@ def _insert(connection: sqlite3.Connection, entry: Entry, checksums: Mapping[str
     ids = _identities(connection, document.path, [chunk.digest for chunk in entry.chunks])
     values = [getattr(document, name) for name in _DOCUMENT.split(", ")[:10]]
     extractor = f"{document.source.extractor}/{document.source.version}"
-    about = [document.source.hash, extractor, checksums[document.file], utc_timestamp()]
+    about = [document.source.hash, extractor, checksums[document.file], entry.fetched_at or utc_timestamp()]
     named = (document.category, document.license, document.path, document.file)
     number = connection.execute(
         f"INSERT INTO documents ({_DOCUMENT}, total, {_KEYS}) VALUES ({_marks(range(19))})",

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 from aerogram.jsontext import dumps
 from aerogram.knowledge.lexicon import index_terms
 from aerogram.knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
-from aerogram.knowledge.store import Entry, FileState, Graph
+from aerogram.knowledge.store import Entry, FileState, Graph, Identity
 from aerogram.knowledge.store.postgres import postings
 from aerogram.reply import utc_timestamp
 
-__all__ = ["DOCUMENT", "forget", "numbers_of", "put", "set_mentions", "set_meta", "touch"]
+__all__ = ["DOCUMENT", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
 
 MOST_ALIKE: Final = 40
 DOCUMENT: Final = (
@@ -136,6 +136,18 @@ async def set_meta(connection: Any, values: Mapping[str, str]) -> int:
     return generation
 
 
+async def reserve(connection: Any, identities: Sequence[Identity]) -> None:
+    """Take over ids that were given elsewhere, and give larger ones from now on."""
+    await connection.execute(
+        "INSERT INTO aerogram_identities (id, path, digest, occurrence) "
+        "SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[]) ON CONFLICT DO NOTHING",
+        *_columns([(one.id, one.path, one.digest, one.occurrence) for one in identities], 4),
+    )
+    await connection.execute(
+        "SELECT setval(pg_get_serial_sequence('aerogram_identities', 'id'), max(id)) FROM aerogram_identities"
+    )
+
+
 async def set_mentions(connection: Any, found: Mapping[str, Sequence[tuple[int, int]]]) -> int:
     """Replace what is known about who is named where; the generation of the change."""
     generation = await _next(connection, 0, 0)
@@ -196,7 +208,8 @@ async def _insert_documents(connection: Any, entries: Sequence[Entry], checksums
     """The numbers of the documents by their paths."""
     rows = [_document(entry, checksums[entry.document.file]) for entry in entries]
     numbers = dict(map(tuple, await connection.fetch(_DOCUMENTS, *_columns(rows, 18))))
-    sources = [(numbers[one.document.path], one.document.source) for one in entries]
+    # a document that came from another store may have left its text behind, in its file
+    sources = [(numbers[one.document.path], one.document.source) for one in entries if one.document.source.text]
     await connection.copy_records_to_table(
         "aerogram_sources",
         records=[(number, _text(source.text), source.paged) for number, source in sources],
@@ -209,7 +222,7 @@ def _document(entry: Entry, checksum: str) -> tuple[Any, ...]:
     document = entry.document
     said = [getattr(document, name) for name in DOCUMENT.split(", ")[:10]]
     source = document.source
-    about = [source.hash, f"{source.extractor}/{source.version}", checksum, utc_timestamp()]
+    about = [source.hash, f"{source.extractor}/{source.version}", checksum, entry.fetched_at or utc_timestamp()]
     keys = [_key(document.category), _key(document.license), "\n".join(_steps(document.path))]
     return tuple(_text(one) for one in [*said, *about, *keys, len(entry.chunks)])
 

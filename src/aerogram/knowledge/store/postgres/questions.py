@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from aerogram.jsontext import loads
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term
-from aerogram.knowledge.store import Candidates, Found
+from aerogram.knowledge.store import Candidates, Entry, Found, Graph
+from aerogram.knowledge.store.export import entry_of
 from aerogram.knowledge.store.postgres.changes import DOCUMENT
 from aerogram.knowledge.store.postgres.postings import Earned, earned
 
 if TYPE_CHECKING:
     from aerogram.knowledge.store import Ids
 
-__all__ = ["Ask", "candidates", "chunks_of", "condition", "count", "found"]
+__all__ = ["Ask", "candidates", "chunks_of", "condition", "count", "found", "held"]
 
 Ask = Callable[..., list[Any]]
 
@@ -48,6 +50,30 @@ def found(ask: Ask, ids: Sequence[int]) -> list[Found]:
 def chunks_of(ask: Ask, path: str) -> list[Found]:
     """The chunks of one document in order."""
     return [Found(*row) for row in ask(f"{_FOUND} WHERE d.path = $1 ORDER BY c.idx", path)]
+
+
+def held(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Entry], dict[str, Graph]]:
+    """What some files hold: their documents with texts and vectors, and what they say about who is who."""
+    documents: dict[str, list[Found]] = {}
+    for row in ask(f"{_FOUND} WHERE d.file = ANY($1) ORDER BY d.id, c.idx", files):
+        documents.setdefault(row[8], []).append(Found(*row))
+    kept = "JOIN aerogram_documents d ON d.id = x.document WHERE d.file = ANY($1)"
+    texts = {
+        row[0]: row[1:]
+        for row in map(tuple, ask(f"SELECT d.path, x.text, x.paged FROM aerogram_sources x {kept}", files))
+    }
+    rows = ask(f"SELECT x.id, x.vector::text FROM aerogram_vectors x {kept}", files) if dimensions else []
+    vectors = {row[0]: _bytes(row[1]) for row in rows}
+    entries = [
+        entry_of(chunks, [vectors.get(one.id, b"") for one in chunks], texts.get(path))
+        for path, chunks in documents.items()
+    ]
+    records: dict[str, dict[str, list[Any]]] = {}
+    for file, kind, record in ask(
+        "SELECT file, kind, record FROM aerogram_graph WHERE file = ANY($1) ORDER BY file, place", files
+    ):
+        records.setdefault(file, {"entity": [], "relationship": []})[kind].append(loads(record))
+    return entries, {file: Graph(one["entity"], one["relationship"]) for file, one in records.items()}
 
 
 def count(ask: Ask, filters: Filters) -> int:
@@ -146,6 +172,13 @@ def _near(ask: Ask, vector: str, filters: Filters, allowed: Ids | None, wanted: 
         return ask(f"{select} {order}", vector)
     where, values = condition(filters, 2)
     return ask(f"{select} JOIN aerogram_documents d ON d.id = v.document WHERE {where} {order}", vector, *values)
+
+
+def _bytes(vector: str) -> bytes:
+    """A vector as it was before pgvector had it."""
+    import numpy as np
+
+    return np.array([round(float(one)) for one in vector.strip("[]").split(",")], np.int8).tobytes()
 
 
 def _numbers(rows: Sequence[Any], column: int, kind: Any) -> Any:

@@ -11,21 +11,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from aerogram.digest.text import CanonicalText
+from aerogram.errors import Conflict, NotFound
 from aerogram.jsontext import loads
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term
-from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health
+from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity
 from aerogram.knowledge.store.postgres import changes, questions, schema, upkeep
 from aerogram.knowledge.store.postgres.pool import Pool
 from aerogram.knowledge.store.postgres.replicas import Readers
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresStore", "dimensions_at"]
 
 WRITING: Final = 120.0
 REBUILDING: Final = 24 * 3600.0
 """Seconds that a change may take, and that making indexes again may take."""
 PAGE: Final = 2_000
 VALUES: Final = ("category", "license", "language", "kind")
+
+
+def dimensions_at(url: str) -> int:
+    """The length of the vectors of the index in a database; without one, what to do."""
+    pool = Pool(url, most=1)
+    try:
+        return int(pool.fetch("SELECT dimensions FROM aerogram_state")[0][0])
+    except Conflict as error:
+        raise NotFound("There is no index in this database", remediation="Ingest into it, or copy one") from error
+    finally:
+        pool.close()
 
 
 class PostgresStore:
@@ -98,6 +110,19 @@ class PostgresStore:
     def remove(self, paths: Sequence[str]) -> None:
         """Forget files and everything they held."""
         self._readers.saw(self._primary.change(lambda one: changes.forget(one, paths), WRITING))
+
+    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+        """What some files hold."""
+        return questions.held(self._primary.fetch, list(files), self.dimensions)
+
+    def identities(self, after: int, limit: int) -> list[Identity]:
+        """The ids that were ever given, in ascending order."""
+        statement = "SELECT id, path, digest, occurrence FROM aerogram_identities WHERE id > $1 ORDER BY id LIMIT $2"
+        return [Identity(*row) for row in self._primary.fetch(statement, after, limit)]
+
+    def reserve(self, identities: Sequence[Identity]) -> None:
+        """Take over ids that another store has given."""
+        self._primary.change(lambda one: changes.reserve(one, identities), WRITING)
 
     def candidates(
         self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
