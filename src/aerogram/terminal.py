@@ -114,6 +114,8 @@ def _message(error: Exception) -> str:
         return name + error.strerror
     if isinstance(error, ContractError) and not error.pointer:  # "at the whole body" says nothing to a person
         return f"{error.dialect}: {error.rule}" if error.dialect else error.rule
+    if isinstance(error, ReplyError) and error.remediation:
+        return f"{error}; {error.remediation}"
     return str(error) or type(error).__name__
 
 
