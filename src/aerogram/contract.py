@@ -28,7 +28,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import Cache
@@ -52,13 +52,13 @@ from aerogram.normalize.values import encode
 from aerogram.reply import Notice, Reply, new_request_id, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
-from aerogram.shape.account import without_archive
+from aerogram.shape.account import counted, without_archive
 from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 from aerogram.telemetry import Observation, Observer
-from aerogram.tokens import Budget, best_counter
+from aerogram.tokens import Budget
 from aerogram.wire.channels import Channels, Payload, Policy, Sizer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
@@ -95,6 +95,7 @@ class Call:
     payload: Payload | None = None
     allowance: Allowance | None = None
     started: float = field(default_factory=time.perf_counter)
+    _settled: ClassVar[Reply[Any] | None] = None
 
     @property
     def is_plain(self) -> bool:
@@ -105,6 +106,11 @@ class Call:
     def is_paged(self) -> bool:
         """Whether the caller asked for a page."""
         return self.cursor is not None or self.page_size is not None
+
+    def settled(self, reply: Reply[Any]) -> Reply[Any]:
+        """The reply, noted as one that is fitted to this call."""
+        self.__dict__["_settled"] = reply
+        return reply
 
 
 def _know(self: Call, **facts: Any) -> None:
@@ -269,8 +275,9 @@ class Contract:
         try:
             if self._only_completes and call.is_plain:
                 return self.completed(reply, call)
-            fitted = self.finish(self.told(reply, call), call)
-            finished = self._counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
+            told = self.told(reply, call)
+            fitted = Fitted(told) if told is call._settled else self.finish(told, call)
+            finished = self.counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
             finished = self.completed(self.told(failure, call), call)
@@ -311,13 +318,13 @@ class Contract:
         try:
             kinds = tuple(self.kinds.values())
             paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
-            return await self._kept(self._fitted(paged, call, detail_first=True), call)
+            return call.settled(await self._kept(self.fitted(paged, call, detail_first=True), call))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
 
     def finish(self, reply: Reply[Any], call: Call) -> Fitted:
         """A reply over JSON, shaped, complete and fitted, with what must be archived before it is sent."""
-        return self._fitted(self.shaped(reply, call), call)
+        return self.fitted(self.shaped(reply, call), call)
 
     def shaped(self, reply: Reply[Any], call: Call) -> Paged:
         """The page, the mode and the fields that the caller asked for, and the way on after any item of the page."""
@@ -362,11 +369,15 @@ class Contract:
         empty = {"status": "empty", "empty_reason": page.empty_reason} if page.status == "empty" else {}
         return Paged(reply.replace(data=page.data, page=page.page, **empty), resume)
 
-    def _fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
+    def fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
+        """A page, complete and fitted, with what must be archived before it is sent."""
         reply = self.completed(paged.reply, call)
         budget = self.limit(call)
         if budget is None:
             return Fitted(reply)
+        most, cost = _most_tokens(budget), reply.telemetry
+        if most is not None and cost is not None and cost.tokens_estimated == 0:
+            reply = reply.replace(telemetry=replace(cost, tokens_estimated=most, tokens_used=most))
         return fit(
             reply,
             budget.room,
@@ -379,15 +390,15 @@ class Contract:
             detail_first=detail_first,
         )
 
-    def _counted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
-        """The reply with its tokens counted, where its contract wants to know and nobody has counted yet."""
-        cost = reply.telemetry
-        if "tokens_estimated" not in self.speaker.needs or cost is None or cost.tokens_estimated:
+    def counted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+        """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
+        cost, budget = reply.telemetry, self.limit(call)
+        if "tokens_estimated" not in self.speaker.needs or cost is None:
             return reply
-        budget = self.limit(call)
-        counter = budget.counter if budget is not None and budget.counter.unit == "tokens" else best_counter()
-        size = Sizer(self.speaker, self.channels, counter)(reply)
-        return reply.replace(telemetry=replace(cost, tokens_estimated=size, tokens_used=size))
+        if cost.tokens_estimated not in (0, _most_tokens(budget)):
+            return reply
+        unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
+        return counted(unsaid, Sizer(self.speaker, self.channels, payload=call.payload))[0]
 
     async def _kept(self, fitted: Fitted, call: Call) -> Reply[Any]:
         """The reply, once everything that it names is stored; honestly marked when it could not be."""
@@ -399,3 +410,8 @@ class Contract:
             log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
             return without_archive(fitted.reply)
         return fitted.reply
+
+
+def _most_tokens(budget: Budget | None) -> int | None:
+    """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
+    return None if budget is None or budget.counter.unit == "tokens" else budget.room

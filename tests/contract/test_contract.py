@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime as dt
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import orjson
 import pytest
@@ -17,8 +17,10 @@ from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.errors import NotFound, ReplyError
 from aerogram.limits import Limits, Plan
 from aerogram.normalize import Block, ToolResult
+from aerogram.retrieval import Retrieval
 from aerogram.sanitize import Redaction
-from aerogram.tokens import best_counter
+from aerogram.tokens import Budget, Bytes, Characters, best_counter
+from aerogram.wire.channels import Sizer
 
 ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number in range(200)]
 
@@ -274,3 +276,28 @@ async def test_a_cancelled_call_stays_cancelled():
 
     with pytest.raises(asyncio.CancelledError):
         await Contract().run(Call(), cancelled)
+
+
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+@pytest.mark.parametrize("counter", [best_counter(), Bytes(), Characters()], ids=lambda one: one.name)
+async def test_a_reply_that_says_its_own_tokens_stays_within_the_budget(dialect, counter):
+    rows = [{"id": number, "note": "x"} for number in range(20)]
+    sizer = Sizer(dialect, "text", counter)
+    size = sizer(await Contract(dialect=dialect, channels="text").answer(rows, Call()))
+    for limit in range(size - 15, size + 20, 2):
+        contract = Contract(dialect=dialect, channels="text", budget=Budget(limit, counter))
+        reply = await contract.answer(rows, Call())
+        assert sizer(reply) <= limit
+        if dialect == "knowledge-1.0":
+            assert abs(reply.telemetry.tokens_estimated - Sizer(dialect, "text")(reply)) <= 1
+
+
+async def test_what_was_retrieved_is_fitted_once():
+    contract = Contract(archive=Archive.in_memory(), budget=900, channels="text")
+    sent = await contract.answer(ROWS, Call())
+    call = Call(operation="retrieve")
+    page = await contract.retrieved(Retrieval(hash=sent.fidelity.archive_hashes["data"]), call)
+    assert await contract.conclude(page, call) is page
+    limited = replace(call, allowance=await Limits.in_memory(Plan.of("2/day")).take(None, "retrieve"))
+    told = await contract.conclude(page, limited)
+    assert told.rate_limit is not None and counted(contract, told) <= 900

@@ -194,9 +194,9 @@ class Account:
 
 
 def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
-    """A reply and its size in tokens, which it says itself where its contract asks for a count."""
+    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it."""
     size, telemetry = measure(reply), reply.telemetry
-    if telemetry is None or telemetry.tokens_estimated is None:
+    if telemetry is None or telemetry.tokens_estimated != 0:
         return reply, size
     for _ in range(SELF_COUNTS):
         reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))

@@ -150,7 +150,7 @@ class _Fitting:
         reply, self.exact_size = self._counted(self.reply)
         if self.exact_size > self.budget:
             return None
-        return Fitted(self._warned(reply) if self.exact_size > NEARLY_FULL * self.budget else reply)
+        return Fitted(self._warned() or reply if self.exact_size > NEARLY_FULL * self.budget else reply)
 
     def _counted(self, reply: Reply[Any]) -> tuple[Reply[Any], int]:
         """The reply and its size, which it says itself if it was asked to."""
@@ -161,13 +161,14 @@ class _Fitting:
         counter = getattr(self.measure, "counter", None)
         return counter is not None and counter.unit == "tokens"
 
-    def _warned(self, reply: Reply[Any]) -> Reply[Any]:
+    def _warned(self) -> Reply[Any] | None:
         """The reply with a warning, if there is room for it; a failure, or a page cut to size, needs none."""
-        is_cut_to_size = reply.page is not None and reply.page.cursor is not None
-        if is_cut_to_size or reply.problem is not None:
-            return reply
-        warned, size = self._counted(reply.replace(notices=(*reply.notices, Notice.of("TOKEN_LIMIT_WARNING"))))
-        return warned if size <= self.budget else reply
+        is_cut_to_size = self.reply.page is not None and self.reply.page.cursor is not None
+        if is_cut_to_size or self.reply.problem is not None:
+            return None
+        warning = Notice.of("TOKEN_LIMIT_WARNING")
+        warned, size = self._counted(self.reply.replace(notices=(*self.reply.notices, warning)))
+        return warned if size <= self.budget else None
 
     def reduced(self) -> Fitted | None:
         """The richest reduced reply that fits, or None."""
