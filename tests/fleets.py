@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ NURSERY = """
 import json, os, signal, sys, threading
 import fastmcp, fastapi, uvicorn, numpy, tantivy, opentelemetry.sdk.metrics
 import aerogram.cli, aerogram.server.serve, aerogram.server.routes, aerogram.server.tools, aerogram.knowledge.embed
+import asyncpg, redis.asyncio, obstore, throttled, aerogram.counters, aerogram.bucket, aerogram.redis_store
+import aerogram.knowledge.store.postgres.store
 from aerogram.cli import main
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)
@@ -34,6 +37,7 @@ for line in sys.stdin:
     if child == 0:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
+        os.chdir(wanted["folder"])
         os.environ.update(wanted["environment"])
         log = os.open(wanted["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(log, 1), os.dup2(log, 2)
@@ -51,7 +55,14 @@ for line in sys.stdin:
 """
 
 
-@dataclass
+def _is_dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@dataclass(eq=False)
 class Member:
     """One server of a fleet: its process can end, its address stays."""
 
@@ -72,7 +83,8 @@ class Member:
             self.wait_until_well()
 
     def wait_until_well(self) -> None:
-        wait_for(self.is_well)
+        wait_for(lambda: self.is_well() or _is_dead(self.pid), 60)
+        assert self.is_running, self.log.read_text()[-2000:]
 
     def is_well(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
@@ -86,10 +98,7 @@ class Member:
 
     @property
     def is_running(self) -> bool:
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().split()[2] != "Z"
-        except FileNotFoundError:
-            return False
+        return not _is_dead(self.pid)
 
     def send(self, what: signal.Signals) -> None:
         with suppress(ProcessLookupError):
@@ -105,13 +114,12 @@ class Member:
         wait_for(lambda: not self.is_running)
 
 
-class Fleet:
-    """Several servers, and where they come from."""
+class Nursery:
+    """Where processes come from that run the program."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.members: list[Member] = []
-        self._nursery = subprocess.Popen(
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
             [sys.executable, "-c", NURSERY],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -119,13 +127,34 @@ class Fleet:
             env=clean_environment(folder / "index"),
             text=True,
         )
-        assert self._nursery.stdout.readline() == "ready\n"
+        assert self._process.stdout.readline() == "ready\n"
 
-    def fork(self, arguments: Sequence[str], log: Path, environment: dict[str, str] | None = None) -> int:
-        wanted = {"arguments": list(arguments), "log": str(log), "environment": environment or {}}
-        self._nursery.stdin.write(json.dumps(wanted) + "\n")
-        self._nursery.stdin.flush()
-        return int(self._nursery.stdout.readline())
+    def fork(self, folder: Path, arguments: Sequence[str], log: Path, environment: dict[str, str]) -> int:
+        """The id of a new process."""
+        wanted = {"folder": str(folder), "arguments": list(arguments), "log": str(log), "environment": environment}
+        with self._lock:
+            self._process.stdin.write(json.dumps(wanted) + "\n")
+            self._process.stdin.flush()
+            return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+
+class Fleet:
+    """Several servers, and where they come from."""
+
+    def __init__(self, folder: Path, nursery: Nursery) -> None:
+        self.folder = folder
+        self.members: list[Member] = []
+        self._nursery = nursery
+
+    def fork(self, arguments: Sequence[str], log: Path) -> int:
+        environment = {"AEROGRAM_STATE": str(self.folder / "state")}
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        return self._nursery.fork(self.folder, arguments, log, environment)
 
     def add(self, *arguments: str, count: int = 1) -> list[Member]:
         """So many servers with these arguments; they start together."""
@@ -140,6 +169,13 @@ class Fleet:
             one.wait_until_well()
         return added
 
+    def run(self, *arguments: str) -> str:
+        """What the program says, run to its end."""
+        log = self.folder / f"run-{len(list(self.folder.glob('run-*')))}.log"
+        pid = self.fork(arguments, log)
+        wait_for(lambda: _is_dead(pid))
+        return log.read_text()
+
     @property
     def addresses(self) -> list[str]:
         return [one.address for one in self.members]
@@ -153,15 +189,12 @@ class Fleet:
             if one.pid and one.is_running:
                 one.send(signal.SIGCONT)
                 one.send(signal.SIGKILL)
-        self._nursery.stdin.close()
-        self._nursery.wait(10)
-        self._nursery.stdout.close()
 
 
 @contextmanager
-def fleet_in(folder: Path) -> Iterator[Fleet]:
+def fleet_in(folder: Path, nursery: Nursery) -> Iterator[Fleet]:
     """A fleet without servers yet."""
-    fleet = Fleet(folder)
+    fleet = Fleet(folder, nursery)
     try:
         yield fleet
     finally:

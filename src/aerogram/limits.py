@@ -19,7 +19,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
@@ -195,19 +195,21 @@ class UsedUp(QuotaExceeded):
 
 
 class Limits:
-    """Lets calls through or refuses them, by a plan for all callers or a plan for each."""
+    """Lets calls through or refuses them, by a plan for all callers or a plan for each; `free` tools cost nothing."""
 
     def __init__(
         self,
         counters: Counters,
         plan: Plan | Callable[[str | None], Plan],
         *,
+        free: Collection[str] = (),
         warn_below: float = NEARLY,
         on_outage: Literal["refuse", "allow"] = "refuse",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._counters = counters
         self._plan_of = plan if callable(plan) else lambda _: plan
+        self._free = free
         self._warn_below = warn_below
         self._on_outage = on_outage
         self._clock = clock
@@ -230,6 +232,8 @@ class Limits:
         """Leave for one call that is expected to cost so many units; `TooFast` or `UsedUp` when there is none."""
         if units < 0:
             raise ValueError("a call costs no negative units")
+        if tool in self._free:
+            return Allowance()
         try:
             return await self._take(principal, tool, units)
         except Unavailable:

@@ -29,6 +29,8 @@ log = logging.getLogger("aerogram.server")
 
 CACHED: Final = ("semantic_search", "find_vendor_info", "get_chunks")
 """Operations whose answers may be given again; a digest also archives, so it is made anew."""
+FREE: Final = ("health",)
+"""What costs nobody anything: balancers ask for it all the time, and without a key."""
 AGREE_EVERY: Final = 30.0
 """Seconds after which the clock is compared again."""
 
@@ -46,9 +48,8 @@ class Fleet:
 
     def limits(self, plan: Callable[[str | None], Plan]) -> Limits:
         """The limits of callers, counted by all servers together if there is a Redis."""
-        if self.redis is None:
-            return Limits.in_memory(plan, clock=self.clock)
-        return Limits.in_redis(self.redis, plan, clock=self.clock)
+        told: dict[str, Any] = {"clock": self.clock, "free": FREE}
+        return Limits.in_memory(plan, **told) if self.redis is None else Limits.in_redis(self.redis, plan, **told)
 
     async def ping(self) -> dict[str, Any]:
         """What Redis says of itself."""

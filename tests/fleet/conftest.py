@@ -1,0 +1,91 @@
+"""What fleets of servers stand on in these tests: one index over the samples, in a folder and in PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from backends import redis, s3_url
+from balancer import balancing
+from fleets import Nursery, fleet_in
+from postgres import postgres
+from serving import SAMPLES, clean_environment
+
+__all__ = ["postgres", "redis", "s3_url"]
+
+
+@pytest.fixture(scope="session")
+def made_index(tmp_path_factory):
+    """An index over the samples, made once."""
+    index = tmp_path_factory.mktemp("made") / "index"
+    ingest(str(index), index)
+    return index
+
+
+@pytest.fixture(scope="session")
+def made_database(postgres, tmp_path_factory):
+    """The name of a database with the samples, from which others are copied."""
+    folder = tmp_path_factory.mktemp("database")
+    url = postgres.new_database()
+    ingest(url, folder / "index")
+    return url.rpartition("/")[2]
+
+
+def ingest(store, folder):
+    program = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+    command = [sys.executable, "-c", program, store, str(SAMPLES)]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder.parent, env=clean_environment(folder))
+
+
+@pytest.fixture
+def index(made_index, tmp_path):
+    """An index of one's own, in a folder."""
+    return shutil.copytree(made_index, tmp_path / "index")
+
+
+@pytest.fixture
+def copied_database(made_database, postgres):
+    """An index of one's own, in PostgreSQL."""
+    url = postgres.new_database()
+    name = url.rpartition("/")[2]
+    postgres.execute(f"DROP DATABASE {name}", f"CREATE DATABASE {name} TEMPLATE {made_database}")
+    return url
+
+
+@pytest.fixture(params=["folder", "postgres"])
+def store(request):
+    """The arguments that name a store: a folder, or a PostgreSQL."""
+    if request.param == "folder":
+        return ("--index", str(request.getfixturevalue("index")))
+    return ("--store", request.getfixturevalue("copied_database"))
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory):
+    found = Nursery(tmp_path_factory.mktemp("nursery"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def fleet(tmp_path, nursery):
+    """A fleet without servers yet."""
+    with fleet_in(tmp_path, nursery) as found:
+        yield found
+
+
+@pytest.fixture
+def balanced():
+    """What puts a balancer before a fleet: a client of it, and the balancer."""
+    with contextlib.ExitStack() as opened:
+
+        def balance(fleet, **options):
+            balancer = opened.enter_context(balancing(fleet.addresses, **options))
+            return opened.enter_context(httpx.Client(base_url=balancer.address, timeout=90)), balancer
+
+        yield balance
