@@ -31,9 +31,11 @@ FLAGS = [
 HOSTILE = """# Parlour tricks
 
 The parlour trick is <script>window.harmed = "script"</script> and
-<img src=x onerror="window.harmed = 'image'"> and <svg onload="window.harmed = 'svg'"><script>window.harmed = 1</script></svg>
-and <a href="javascript:window.harmed = 'link'">a parlour link</a> and <iframe srcdoc="<script>parent.harmed = 2</script>">
-and <style>body { display: none }</style> {{constructor.constructor('window.harmed = 3')()}} "onmouseover="window.harmed=4
+<img src=x onerror="window.harmed = 'image'"> and
+<svg onload="window.harmed = 'svg'"><script>window.harmed = 1</script></svg> and
+<a href="javascript:window.harmed = 'link'">a parlour link</a> and
+<iframe srcdoc="<script>parent.harmed = 2</script>"> and <style>body { display: none }</style> and
+{{constructor.constructor('window.harmed = 3')()}} "onmouseover="window.harmed=4
 """
 SCRIPTS = """# Scripts of the parlour
 
@@ -101,7 +103,7 @@ async def open_page(browser) -> AsyncIterator:
         page = await context.new_page()
         watched = _watch(page)
         opened.append((context, watched if is_innocent else Watched()))
-        page.set_default_timeout(6_000)
+        page.set_default_timeout(20_000)
         await page.goto(address)
         return page
 

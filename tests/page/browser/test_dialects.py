@@ -67,9 +67,9 @@ async def test_members_open_and_close(open_page, served):
     assert await twist.get_attribute("aria-label") != label
 
 
-async def test_the_search_leads_to_its_own_reply(page):
-    await page.locator("#question").fill("webhook signature")
-    await page.locator(".record mark").first.wait_for()
+async def test_the_search_leads_to_its_own_reply(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=webhook+signature")
+    await page.locator(".record").first.wait_for()
     async with page.expect_request("**/page/api/dialects") as waiting:
         await page.get_by_role("link", name="In every dialect").click()
     asked = (await waiting.value).post_data_json

@@ -48,7 +48,10 @@ async def test_every_code_can_be_provoked_live(open_page, served):
         """async (codes) => {
             const { ask } = await import("/page/assets/server.js");
             const found = {};
-            for (const code of codes) found[code] = await ask(`provoke/${code}`, {}).then((one) => one.heard.code, (error) => error.message);
+            for (const code of codes) {
+                const happened = await ask(`provoke/${code}`, {}).catch((error) => ({ heard: { code: error.message } }));
+                found[code] = happened.heard.code;
+            }
             return found;
         }""",
         sorted(TABLE),

@@ -87,8 +87,10 @@ async def test_filters_leave_what_they_should(page):
     await page.get_by_text("Filters").click()
     await page.locator("#filter-category").select_option("contracts")
     await page.wait_for_function(
-        "() => [...document.querySelectorAll('.record .facts span:first-child')].every(one => one.textContent === 'contracts')"
-        " && document.querySelector('.record')"
+        """() => {
+            const categories = [...document.querySelectorAll(".record .facts span:first-child")];
+            return categories.length && categories.every((one) => one.textContent === "contracts");
+        }"""
     )
     assert "category=contracts" in page.url
 

@@ -59,14 +59,24 @@ function keyForm(error) {
     useKey(secret.value.trim());
     open();
   };
-  return el("form", { class: "card key-form", on: { submit } },
-    el("h1", {}, t("key.title")), el("p", {}, error.message),
-    el("label", { for: "key" }, t("key.label")), secret, el("button", { class: "primary" }, t("key.use")));
+  return el(
+    "form",
+    { class: "card key-form", on: { submit } },
+    el("h1", {}, t("key.title")),
+    el("p", {}, error.message),
+    el("label", { for: "key" }, t("key.label")),
+    secret,
+    el("button", { class: "primary" }, t("key.use")),
+  );
 }
 
 function mark(current) {
-  fill(navigation, available().map((name) =>
-    el("a", { href: addressOf(name), "aria-current": name === current ? "page" : null }, t(`view.${name}`))));
+  fill(
+    navigation,
+    available().map((name) =>
+      el("a", { href: addressOf(name), "aria-current": name === current ? "page" : null }, t(`view.${name}`)),
+    ),
+  );
   const here = navigation.querySelector("[aria-current]");
   navigation.scrollLeft = here.offsetLeft - (navigation.clientWidth - here.offsetWidth) / 2;
 }
@@ -75,25 +85,54 @@ function frame(name = known(routeOf(location.hash).view)) {
   mark(name);
   document.title = `${t(`view.${name}`)} · Aerogram`;
   refill(document.getElementById("preferences"), languageSwitch(), themeSwitch());
-  fill(document.getElementById("colophon"),
+  fill(
+    document.getElementById("colophon"),
     el("span", {}, `Aerogram ${context?.version ?? ""}`),
-    context?.kind === "inspect" ? null : [el("a", { href: "docs" }, t("shell.api")), el("a", { href: "v1/health/deep" }, t("shell.health"))]);
+    context?.kind === "inspect"
+      ? null
+      : [el("a", { href: "docs" }, t("shell.api")), el("a", { href: "v1/health/deep" }, t("shell.health"))],
+  );
 }
 
 function languageSwitch() {
-  return el("div", { class: "choice", role: "group", "aria-label": t("shell.language") },
+  return el(
+    "div",
+    { class: "choice", role: "group", "aria-label": t("shell.language") },
     Object.entries(languages).map(([code, name]) =>
-      button(name, () => { speak(code); open(); }, { lang: code, data: { name: code }, "aria-pressed": code === language() })));
+      button(
+        name,
+        () => {
+          speak(code);
+          open();
+        },
+        { lang: code, data: { name: code }, "aria-pressed": code === language() },
+      ),
+    ),
+  );
 }
 
 function themeSwitch() {
   const next = themes[(themes.indexOf(theme()) + 1) % themes.length];
-  return button(t(`theme.${theme()}`), () => { wear(next); frame(); },
-    { data: { name: "theme" }, class: `theme theme-${theme()}`, "aria-label": t("shell.theme", { now: t(`theme.${theme()}`) }) });
+  return button(
+    t(`theme.${theme()}`),
+    () => {
+      wear(next);
+      frame();
+    },
+    {
+      data: { name: "theme" },
+      class: `theme theme-${theme()}`,
+      "aria-label": t("shell.theme", { now: t(`theme.${theme()}`) }),
+    },
+  );
 }
 
 function report(isThere) {
-  if (!isThere) return fill(banner, el("p", { class: "away" }, el("span", { class: "spinner", "aria-hidden": "true" }), t("shell.away")));
+  if (!isThere)
+    return fill(
+      banner,
+      el("p", { class: "away" }, el("span", { class: "spinner", "aria-hidden": "true" }), t("shell.away")),
+    );
   fill(banner, el("p", { class: "back" }, t("shell.back")));
   setTimeout(() => banner.querySelector(".back")?.remove(), SHORTLY);
 }
@@ -102,6 +141,14 @@ useOwnerToken();
 wear(theme());
 address();
 watch(report);
-addEventListener("hashchange", () => { if (location.hash !== "#main") { scrollTo(0, 0); open(); } });
-document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+addEventListener("hashchange", () => {
+  if (location.hash !== "#main") {
+    scrollTo(0, 0);
+    open();
+  }
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 open();

@@ -43,26 +43,45 @@ export class Budget {
 
   _panel() {
     this._slider = el("input", {
-      type: "range", id: "budget", min: 0, max: STEPS, step: 1,
-      on: { input: () => this._slid(), pointerdown: () => (this._isHeld = true), pointerup: () => (this._isHeld = false) },
+      type: "range",
+      id: "budget",
+      min: 0,
+      max: STEPS,
+      step: 1,
+      on: {
+        input: () => this._slid(),
+        pointerdown: () => (this._isHeld = true),
+        pointerup: () => (this._isHeld = false),
+      },
     });
     this._exact = el("input", {
-      type: "number", class: "exact", id: "budget-exact", min: 1, "aria-label": t("budget.exact"), on: { change: () => this._typed() },
+      type: "number",
+      class: "exact",
+      id: "budget-exact",
+      min: 1,
+      "aria-label": t("budget.exact"),
+      on: { change: () => this._typed() },
     });
     this._marks = el("div", { class: "marks", "aria-hidden": "true" });
     this._sum = el("div", { class: "sum" });
     this._modeRow = el("div", { class: "prices", role: "group", "aria-label": t("budget.modes") });
     this._dialectRow = el("div", { class: "prices", role: "group", "aria-label": t("budget.dialects") });
     this._place();
-    return el("section", { class: "card budget", "aria-labelledby": "budget-title" },
+    return el(
+      "section",
+      { class: "card budget", "aria-labelledby": "budget-title" },
       el("h2", { id: "budget-title", class: "unseen" }, t("budget.title")),
       this._sum,
-      el("div", { class: "slider" },
+      el(
+        "div",
+        { class: "slider" },
         el("label", { for: "budget" }, t("budget.label")),
         el("div", { class: "track" }, this._slider, this._marks),
-        el("div", { class: "exact-row" }, this._exact, el("span", { class: "quiet" }, t("budget.unit")))),
+        el("div", { class: "exact-row" }, this._exact, el("span", { class: "quiet" }, t("budget.unit"))),
+      ),
       el("div", { class: "price-row" }, el("h3", {}, t("budget.modes")), this._modeRow),
-      el("div", { class: "price-row" }, el("h3", {}, t("budget.dialects")), this._dialectRow));
+      el("div", { class: "price-row" }, el("h3", {}, t("budget.dialects")), this._dialectRow),
+    );
   }
 
   _slid() {
@@ -100,43 +119,95 @@ export class Budget {
     const saved = before.size ? 1 - after.size / before.size : 0;
     const bar = el("div", { class: "bar", "aria-hidden": "true" }, el("div", { class: "bar-sent" }));
     bar.firstChild.style.setProperty("width", `${Math.min(100, 100 * (1 - saved))}%`);
-    fill(this._sum,
-      el("div", { class: "figures" },
-        figure(t("budget.whole"), before.size, "whole"), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+    fill(
+      this._sum,
+      el(
+        "div",
+        { class: "figures" },
+        figure(t("budget.whole"), before.size, "whole"),
+        el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
         figure(t("budget.sent"), after.size, "sent"),
         saved > 0.005 ? el("span", { class: "chip blue saved" }, t("budget.saved", { share: percent(saved) })) : null,
         levelChip(after, refused),
-        el("p", { class: "account" }, account(before, after, refused), " ",
-          el("span", { class: "quiet small" }, t("budget.counter", { name: budget.counter })))),
-      bar);
-    announce(t("budget.said", { before: count(before.size), after: count(after.size), dropped: count(after.dropped ?? 0) }));
+        el(
+          "p",
+          { class: "account" },
+          account(before, after, refused),
+          " ",
+          el("span", { class: "quiet small" }, t("budget.counter", { name: budget.counter })),
+        ),
+      ),
+      bar,
+    );
+    announce(
+      t("budget.said", { before: count(before.size), after: count(after.size), dropped: count(after.dropped ?? 0) }),
+    );
   }
 
   _modes({ modes }) {
-    refill(this._modeRow, modes.map(({ mode, size }) => this._price(mode, t(`mode.${mode}`), size, mode === this.mode, () => (this.mode = mode), t(`mode.${mode}.about`))));
-    fill(this._marks, modes.map(({ mode, size }) => {
-      const tick = el("span", { class: `tick line-${mode}`, title: t(`mode.${mode}`) });
-      tick.style.setProperty("left", `${100 * this._at(size)}%`);
-      return tick;
-    }));
+    refill(
+      this._modeRow,
+      modes.map(({ mode, size }) =>
+        this._price(
+          mode,
+          t(`mode.${mode}`),
+          size,
+          mode === this.mode,
+          () => (this.mode = mode),
+          t(`mode.${mode}.about`),
+        ),
+      ),
+    );
+    fill(
+      this._marks,
+      modes.map(({ mode, size }) => {
+        const tick = el("span", { class: `tick line-${mode}`, title: t(`mode.${mode}`) });
+        tick.style.setProperty("left", `${100 * this._at(size)}%`);
+        return tick;
+      }),
+    );
   }
 
   _dialects({ dialects }) {
     const said = dialects.filter(({ dialect, size }) => dialect !== "problem" || size !== null);
-    refill(this._dialectRow, said.map(({ dialect, size }) =>
-      this._price(dialect, dialect, size, dialect === this.dialect, () => (this.dialect = dialect), t(`dialect.${dialect}`))));
+    refill(
+      this._dialectRow,
+      said.map(({ dialect, size }) =>
+        this._price(
+          dialect,
+          dialect,
+          size,
+          dialect === this.dialect,
+          () => (this.dialect = dialect),
+          t(`dialect.${dialect}`),
+        ),
+      ),
+    );
   }
 
   _price(name, label, size, isChosen, choose, about) {
-    const node = button("", () => { choose(); this._changed(); }, { class: "price", "aria-pressed": isChosen, data: { name } });
-    if (this._context.modes.includes(name)) node.append(el("span", { class: `dot line-${name}`, "aria-hidden": "true" }));
+    const node = button(
+      "",
+      () => {
+        choose();
+        this._changed();
+      },
+      { class: "price", "aria-pressed": isChosen, data: { name } },
+    );
+    if (this._context.modes.includes(name))
+      node.append(el("span", { class: `dot line-${name}`, "aria-hidden": "true" }));
     node.append(el("span", {}, label), el("span", { class: "number" }, size === null ? "–" : count(size)));
     return explain(node, about);
   }
 }
 
 function figure(label, size, name) {
-  return el("div", { class: `figure-${name}` }, el("span", { class: "label" }, label), el("span", { class: "big number" }, count(size)));
+  return el(
+    "div",
+    { class: `figure-${name}` },
+    el("span", { class: "label" }, label),
+    el("span", { class: "big number" }, count(size)),
+  );
 }
 
 function levelChip(after, refused) {
@@ -149,6 +220,9 @@ function account(before, after, refused) {
   if (refused) return t("budget.refused", { needed: count(refused.needed ?? 0) });
   if (!after.dropped && !after.shortened) return t("budget.complete", { n: count(after.items ?? 0) });
   return t("budget.account", {
-    items: count(before.items ?? 0), whole: count(after.whole ?? 0), shortened: count(after.shortened ?? 0), dropped: count(after.dropped ?? 0),
+    items: count(before.items ?? 0),
+    whole: count(after.whole ?? 0),
+    shortened: count(after.shortened ?? 0),
+    dropped: count(after.dropped ?? 0),
   });
 }

@@ -7,9 +7,19 @@ export class Choice {
   constructor(label, values, value, changed) {
     this.value = values.some(([one]) => one === value) ? value : values[0][0];
     this._changed = changed;
-    this._row = el("div", { class: "choice", role: "group", "aria-label": label },
-      values.map(([one, name]) => button(name, () => this.choose(one), { data: { name: one }, "aria-pressed": one === this.value })));
-    this.node = el("div", { class: "control" }, el("span", { class: "control-label", "aria-hidden": "true" }, label), this._row);
+    this._row = el(
+      "div",
+      { class: "choice", role: "group", "aria-label": label },
+      values.map(([one, name]) =>
+        button(name, () => this.choose(one), { data: { name: one }, "aria-pressed": one === this.value }),
+      ),
+    );
+    this.node = el(
+      "div",
+      { class: "control" },
+      el("span", { class: "control-label", "aria-hidden": "true" }, label),
+      this._row,
+    );
   }
 
   /** Choose a value, as a click would. */

@@ -13,9 +13,17 @@ export function copyButton(asked) {
 
 async function open(asked) {
   const inside = el("div", {}, el("p", { class: "quiet" }, t("shell.loading")));
-  const dialog = el("dialog", { class: "copy", "aria-labelledby": "copy-title", on: { close: () => dialog.remove() } },
-    el("div", { class: "row between" }, el("h2", { id: "copy-title" }, t("copy.as")), button(t("copy.close"), () => dialog.close())),
-    inside);
+  const dialog = el(
+    "dialog",
+    { class: "copy", "aria-labelledby": "copy-title", on: { close: () => dialog.remove() } },
+    el(
+      "div",
+      { class: "row between" },
+      el("h2", { id: "copy-title" }, t("copy.as")),
+      button(t("copy.close"), () => dialog.close()),
+    ),
+    inside,
+  );
   document.body.append(dialog);
   dialog.showModal();
   try {
@@ -26,11 +34,18 @@ async function open(asked) {
 }
 
 function waysOf(answer) {
-  const plain = [["curl", "curl"], ["python", "Python"], ["typescript", "TypeScript"]]
+  const plain = [
+    ["curl", "curl"],
+    ["python", "Python"],
+    ["typescript", "TypeScript"],
+  ]
     .filter(([name]) => answer[name])
     .map(([name, title]) => ({ name, title, parts: [{ text: answer[name] }] }));
   if (!answer.mcp?.length) return plain;
-  return [...plain, { name: "mcp", title: "MCP", parts: answer.mcp.map(({ title, file, text }) => ({ title, file, text })) }];
+  return [
+    ...plain,
+    { name: "mcp", title: "MCP", parts: answer.mcp.map(({ title, file, text }) => ({ title, file, text })) },
+  ];
 }
 
 /** Tabs by the usual keys: arrows go from one to the next. */
@@ -48,10 +63,16 @@ function tabs(ways) {
     if (isFocused) list.children[chosen].focus();
   };
   const keys = { ArrowRight: 1, ArrowLeft: -1 };
-  list.append(...ways.map((way, at) => button(way.title, () => choose(at), {
-    role: "tab", "aria-controls": "copy-panel", data: { name: way.name },
-    on: { keydown: ({ key }) => key in keys && choose(at + keys[key]) },
-  })));
+  list.append(
+    ...ways.map((way, at) =>
+      button(way.title, () => choose(at), {
+        role: "tab",
+        "aria-controls": "copy-panel",
+        data: { name: way.name },
+        on: { keydown: ({ key }) => key in keys && choose(at + keys[key]) },
+      }),
+    ),
+  );
   choose(0, false);
   return el("div", { class: "stack" }, list, panel);
 }
@@ -63,8 +84,17 @@ function snippet({ title, file, text }) {
     announce(copy.textContent);
   });
   const code = el("pre", { class: "code", tabindex: "0", "aria-label": title ?? t("copy.as") }, text);
-  return el("div", { class: "snippet" },
-    el("div", { class: "row between" }, el("span", { class: "small quiet" }, [title, file].filter(Boolean).join(" · ")), copy), code);
+  return el(
+    "div",
+    { class: "snippet" },
+    el(
+      "div",
+      { class: "row between" },
+      el("span", { class: "small quiet" }, [title, file].filter(Boolean).join(" · ")),
+      copy,
+    ),
+    code,
+  );
 }
 
 async function toClipboard(text, code) {

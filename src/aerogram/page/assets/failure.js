@@ -5,8 +5,17 @@ import { t } from "./texts.js";
 
 /** A card that says it; `again` tries once more. */
 export function failure(error, again = null) {
-  return el("div", { class: "failure card", role: "alert" },
-    el("p", { class: "failure-title" }, error.code ? el("code", {}, error.code) : null, " ", error.message || t("failure.unknown")),
+  return el(
+    "div",
+    { class: "failure card", role: "alert" },
+    el(
+      "p",
+      { class: "failure-title" },
+      error.code ? el("code", {}, error.code) : null,
+      " ",
+      error.message || t("failure.unknown"),
+    ),
     error.remediation ? el("p", { class: "quiet" }, error.remediation) : null,
-    again ? button(t("failure.again"), again) : null);
+    again ? button(t("failure.again"), again) : null,
+  );
 }

@@ -17,11 +17,23 @@ const CURVE_PAUSE = 350;
  */
 export class Fitting {
   constructor({ context, params, signal, source, show, refuse, render = record, changed = () => {} }) {
-    Object.assign(this, { _context: context, _signal: signal, _source: source, _show: show, _refuse: refuse, _render: render, _changed: changed });
+    Object.assign(this, {
+      _context: context,
+      _signal: signal,
+      _source: source,
+      _show: show,
+      _refuse: refuse,
+      _render: render,
+      _changed: changed,
+    });
     this.budget = new Budget(context, params, () => this.update());
     this._chart = el("section", { class: "card", "aria-labelledby": "chart-title" });
     this._pieces = el("div", {});
-    fill(this._chart, el("h2", { id: "chart-title" }, t("chart.title")), el("p", { class: "quiet" }, t("shell.loading")));
+    fill(
+      this._chart,
+      el("h2", { id: "chart-title" }, t("chart.title")),
+      el("p", { class: "quiet" }, t("shell.loading")),
+    );
     this.aside = el("div", { class: "aside stack", hidden: true }, this._pieces, this._chart);
   }
 
@@ -52,7 +64,9 @@ export class Fitting {
   /** What is missing of a row, as a piece that can be brought back; null when nothing is. */
   missing(fitted, row) {
     const found = fitted.pieces?.listed.find(({ what, id }) => what === "shortened" && id === String(row?.chunk_id));
-    return found ? new Piece(found, { source: this._source(), mode: fitted.mode, signal: this._signal, render: this._render }) : null;
+    return found
+      ? new Piece(found, { source: this._source(), mode: fitted.mode, signal: this._signal, render: this._render })
+      : null;
   }
 
   /** Nothing to fit. */
@@ -84,7 +98,12 @@ export class Fitting {
   }
 
   _draw() {
-    fill(this._chart, el("h2", { id: "chart-title" }, t("chart.title")), el("p", { class: "small quiet" }, t("chart.about")), chart(linesOf(this._curve), this.budget.tokens));
+    fill(
+      this._chart,
+      el("h2", { id: "chart-title" }, t("chart.title")),
+      el("p", { class: "small quiet" }, t("chart.about")),
+      chart(linesOf(this._curve), this.budget.tokens),
+    );
   }
 }
 

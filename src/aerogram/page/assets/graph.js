@@ -1,4 +1,4 @@
-/** Graph: entities and what ties them together, drawn. It can be walked along with the mouse and with the arrow keys. */
+/** Graph: entities and what ties them together, drawn. It can be followed with the mouse and with the arrow keys. */
 
 import { svg } from "./element.js";
 import { t } from "./texts.js";
@@ -20,8 +20,16 @@ export class Graph {
     this._edges = edges.filter((edge) => this._nodes.has(edge.source) && this._nodes.has(edge.target));
     this._places = layout(nodes, this._edges);
     this._marks = new Map();
-    this.drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "graph", role: "group", "aria-label": t("graph.label") });
-    this.drawing.append(...this._edges.map((edge) => this._edgeMark(edge)), ...nodes.map((node) => this._nodeMark(node)));
+    this.drawing = svg("svg", {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      class: "graph",
+      role: "group",
+      "aria-label": t("graph.label"),
+    });
+    this.drawing.append(
+      ...this._edges.map((edge) => this._edgeMark(edge)),
+      ...nodes.map((node) => this._nodeMark(node)),
+    );
     this._at = null;
   }
 
@@ -56,11 +64,20 @@ export class Graph {
 
   _nodeMark(node) {
     const { x, y } = this._places.get(node.id);
-    const mark = svg("g", {
-      class: `node type-${(node.type ?? "other").toLowerCase()}`, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
-      role: "button", tabindex: -1, "aria-label": `${node.name}, ${node.type}`, data: { id: node.id },
-      on: { click: () => this.goTo(node.id), keydown: (event) => this._nodeKey(event, node.id) },
-    }, svg("circle", { r: 13 }), svg("text", { y: 29, "text-anchor": "middle" }, shortened(node.name)));
+    const mark = svg(
+      "g",
+      {
+        class: `node type-${(node.type ?? "other").toLowerCase()}`,
+        transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
+        role: "button",
+        tabindex: -1,
+        "aria-label": `${node.name}, ${node.type}`,
+        data: { id: node.id },
+        on: { click: () => this.goTo(node.id), keydown: (event) => this._nodeKey(event, node.id) },
+      },
+      svg("circle", { r: 13 }),
+      svg("text", { y: 29, "text-anchor": "middle" }, shortened(node.name)),
+    );
     this._marks.set(node.id, mark);
     return mark;
   }
@@ -68,12 +85,20 @@ export class Graph {
   _edgeMark(edge) {
     const [from, to] = [this._places.get(edge.source), this._places.get(edge.target)];
     const line = { x1: from.x, y1: from.y, x2: to.x, y2: to.y };
-    const mark = svg("g", {
-      class: "edge", role: "button", tabindex: -1, data: { id: edge.id },
-      "aria-label": `${this._nodes.get(edge.source).name} ${edge.type} ${this._nodes.get(edge.target).name}`,
-      on: { click: () => this._follow(edge), keydown: (event) => this._edgeKey(event, edge) },
-    }, svg("line", { ...line, class: "grip" }), svg("line", { ...line, class: "tie" }),
-    svg("text", { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 4, "text-anchor": "middle" }, edge.type));
+    const mark = svg(
+      "g",
+      {
+        class: "edge",
+        role: "button",
+        tabindex: -1,
+        data: { id: edge.id },
+        "aria-label": `${this._nodes.get(edge.source).name} ${edge.type} ${this._nodes.get(edge.target).name}`,
+        on: { click: () => this._follow(edge), keydown: (event) => this._edgeKey(event, edge) },
+      },
+      svg("line", { ...line, class: "grip" }),
+      svg("line", { ...line, class: "tie" }),
+      svg("text", { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 4, "text-anchor": "middle" }, edge.type),
+    );
     this._marks.set(edge.id, mark);
     return mark;
   }
@@ -125,8 +150,10 @@ function relax(points, ties, heat) {
     const [dx, dy] = [points[a].x - points[b].x || 0.1, points[a].y - points[b].y || 0.1];
     const far = Math.hypot(dx, dy);
     const strength = force(far) / far;
-    moves[a].x += dx * strength; moves[a].y += dy * strength;
-    moves[b].x -= dx * strength; moves[b].y -= dy * strength;
+    moves[a].x += dx * strength;
+    moves[a].y += dy * strength;
+    moves[b].x -= dx * strength;
+    moves[b].y -= dy * strength;
   };
   for (let a = 0; a < points.length; a += 1) for (let b = 0; b < a; b += 1) push(a, b, (far) => (IDEAL * IDEAL) / far);
   for (const [a, b] of ties) if (a !== b) push(a, b, (far) => -(far * far) / IDEAL);
@@ -143,5 +170,7 @@ function inFrame(nodes, points) {
     const [least, most] = [Math.min(...all), Math.max(...all)];
     return most === least ? size / 2 : edge + ((value - least) / (most - least)) * (size - 2 * edge);
   };
-  return new Map(nodes.map(({ id }, at) => [id, { x: fit(points[at].x, xs, WIDTH, 90), y: fit(points[at].y, ys, HEIGHT, 40) }]));
+  return new Map(
+    nodes.map(({ id }, at) => [id, { x: fit(points[at].x, xs, WIDTH, 90), y: fit(points[at].y, ys, HEIGHT, 40) }]),
+  );
 }

@@ -4,7 +4,10 @@ const box = document.getElementById("hint");
 let owner = null;
 
 document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
-document.addEventListener("scroll", () => owner && place(owner.getBoundingClientRect()), { passive: true, capture: true });
+document.addEventListener("scroll", () => owner && place(owner.getBoundingClientRect()), {
+  passive: true,
+  capture: true,
+});
 
 /** Let a node explain itself; it becomes reachable by keyboard. */
 export function explain(node, text) {

@@ -5,7 +5,12 @@ import { el } from "./element.js";
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const SPACELESS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const SHORTEST_STEM = 3;
-const COMMON = new Set("and are can did does for from has have how into its may not our out should that the their there they this was were what when where which who why will with you your".split(" "));
+const COMMON = new Set(
+  [
+    "and are can did does for from has have how into its may not our out should",
+    "that the their there they this was were what when where which who why will with you your",
+  ].flatMap((line) => line.split(" ")),
+);
 
 /** The text as nodes, with the terms in it marked. */
 export function marked(text, terms) {
@@ -27,7 +32,8 @@ export function termsOf(question) {
 }
 
 /** The beginning that the forms of a word share, roughly. */
-const stem = (word) => (word.length > 5 ? word.replace(/(?:ies|ing|ed|es|s|y)$/, "") : word.replace(/(?<=\w{3})s$/, ""));
+const stem = (word) =>
+  word.length > 5 ? word.replace(/(?:ies|ing|ed|es|s|y)$/, "") : word.replace(/(?<=\w{3})s$/, "");
 
 /** Scripts without blanks have no words to split at: there, pairs of characters are the terms. */
 function pieces(word) {

@@ -14,23 +14,39 @@ const FIRST = 6;
 export function pieceList(fitted, source, { signal, render }) {
   const { listed, total } = fitted.pieces ?? { listed: [], total: 0 };
   const items = listed.map((piece) => new Piece(piece, { source, mode: fitted.mode, signal, render }));
-  const list = el("ol", { class: "plain pieces" }, items.slice(0, FIRST).map((item) => item.node));
-  return el("section", { class: "card left-out", "aria-labelledby": "left-out-title" },
-    el("div", { class: "row between" },
+  const list = el(
+    "ol",
+    { class: "plain pieces" },
+    items.slice(0, FIRST).map((item) => item.node),
+  );
+  return el(
+    "section",
+    { class: "card left-out", "aria-labelledby": "left-out-title" },
+    el(
+      "div",
+      { class: "row between" },
       el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(total))),
-      items.length ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null),
+      items.length ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null,
+    ),
     total ? el("p", { class: "quiet small" }, t("pieces.about")) : el("p", { class: "quiet" }, t("pieces.none")),
     list,
     items.length > FIRST ? further(items, list) : null,
-    total > listed.length ? el("p", { class: "quiet small" }, t("pieces.beyond", { n: count(total - listed.length) })) : null,
-    total ? archives(fitted.archives ?? []) : null);
+    total > listed.length
+      ? el("p", { class: "quiet small" }, t("pieces.beyond", { n: count(total - listed.length) }))
+      : null,
+    total ? archives(fitted.archives ?? []) : null,
+  );
 }
 
 function further(items, list) {
-  const node = button(t("pieces.more", { n: count(items.length - FIRST) }), () => {
-    list.append(...items.slice(FIRST).map((item) => item.node));
-    node.remove();
-  }, { class: "more" });
+  const node = button(
+    t("pieces.more", { n: count(items.length - FIRST) }),
+    () => {
+      list.append(...items.slice(FIRST).map((item) => item.node));
+      node.remove();
+    },
+    { class: "more" },
+  );
   return node;
 }
 
@@ -43,20 +59,45 @@ async function bringAll(items, list) {
 
 /** The whole of it lies in the archive, under a hash that the reply names. */
 function archives(entries) {
-  return entries.filter(({ name }) => name === "data").map((entry) => el("p", { class: "small quiet archive" }, t("pieces.archive"), " ", el("code", { title: entry.hash }, brief(entry.hash))));
+  return entries
+    .filter(({ name }) => name === "data")
+    .map((entry) =>
+      el(
+        "p",
+        { class: "small quiet archive" },
+        t("pieces.archive"),
+        " ",
+        el("code", { title: entry.hash }, brief(entry.hash)),
+      ),
+    );
 }
 
 /** One piece: who asks for it gets it back with proof. */
 export class Piece {
   constructor(piece, { source, mode, signal, render }) {
-    Object.assign(this, { _piece: piece, _source: source, _mode: mode, _signal: signal, _render: render, isChecked: false });
+    Object.assign(this, {
+      _piece: piece,
+      _source: source,
+      _mode: mode,
+      _signal: signal,
+      _render: render,
+      isChecked: false,
+    });
     this._outcome = el("div", { class: "outcome" });
-    this._button = button(t("piece.bring"), () => this.bring(), { class: "bring", "aria-label": t("piece.bringNamed", { name: this._name }) });
+    this._button = button(t("piece.bring"), () => this.bring(), {
+      class: "bring",
+      "aria-label": t("piece.bringNamed", { name: this._name }),
+    });
   }
 
   /** The piece as an item of the list. */
   get node() {
-    this._node ??= el("li", { class: `piece piece-${this._piece.what}`, data: { id: this._piece.id ?? this._piece.pointer } }, this._head(), this._outcome);
+    this._node ??= el(
+      "li",
+      { class: `piece piece-${this._piece.what}`, data: { id: this._piece.id ?? this._piece.pointer } },
+      this._head(),
+      this._outcome,
+    );
     return this._node;
   }
 
@@ -78,12 +119,19 @@ export class Piece {
 
   _head() {
     const { what, size, lost } = this._piece;
-    return el("div", { class: "piece-head" },
+    return el(
+      "div",
+      { class: "piece-head" },
       el("div", { class: "piece-name", dir: "auto" }, this._name),
-      el("div", { class: "piece-facts" },
-        lost?.length ? explain(whatChip(what), lost.join(", ")) : whatChip(what), " ",
-        el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) }))),
-      this._button);
+      el(
+        "div",
+        { class: "piece-facts" },
+        lost?.length ? explain(whatChip(what), lost.join(", ")) : whatChip(what),
+        " ",
+        el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) })),
+      ),
+      this._button,
+    );
   }
 
   /** Fetch it from the archive, hash it, and show both. */
@@ -92,7 +140,11 @@ export class Piece {
     this._button.disabled = true;
     try {
       const { archive, pointer, hash } = this._piece;
-      const back = await ask("piece", { source: this._source, mode: this._mode, archive, pointer, hash }, { signal: this._signal });
+      const back = await ask(
+        "piece",
+        { source: this._source, mode: this._mode, archive, pointer, hash },
+        { signal: this._signal },
+      );
       await this._check(back);
     } catch (error) {
       if (!this._signal.aborted) this._gone(error);
@@ -103,7 +155,11 @@ export class Piece {
     const here = await sha256(back.text);
     this.isChecked = here === null ? back.matches : here === this._piece.hash && back.matches;
     this._button.replaceWith(el("span", { class: "chip good" }, t("piece.back")));
-    fill(this._outcome, proof(this._piece.hash, here ?? back.hash, this.isChecked, here !== null), el("div", { class: "restored" }, this._render(back.value)));
+    fill(
+      this._outcome,
+      proof(this._piece.hash, here ?? back.hash, this.isChecked, here !== null),
+      el("div", { class: "restored" }, this._render(back.value)),
+    );
     announce(t(this.isChecked ? "piece.matches" : "piece.differs"));
   }
 
@@ -116,10 +172,17 @@ export class Piece {
 const whatChip = (what) => el("span", { class: `chip ${what === "dropped" ? "bad" : "warn"}` }, t(`piece.${what}`));
 
 function proof(expected, found, isSame, isOwn) {
-  return el("p", { class: `proof ${isSame ? "good" : "bad"}` },
-    el("span", { class: "seal", "aria-hidden": "true" }, isSame ? "✓" : "✗"), " ",
-    el("strong", {}, t(isSame ? "piece.matches" : "piece.differs")), " ",
+  return el(
+    "p",
+    { class: `proof ${isSame ? "good" : "bad"}` },
+    el("span", { class: "seal", "aria-hidden": "true" }, isSame ? "✓" : "✗"),
+    " ",
+    el("strong", {}, t(isSame ? "piece.matches" : "piece.differs")),
+    " ",
     el("span", { class: "small" }, t(isOwn ? "piece.hashedHere" : "piece.hashedThere")),
     el("br"),
-    el("code", { title: expected }, `sha256 ${brief(expected)}…`), isSame ? " = " : " ≠ ", el("code", { title: found }, `${brief(found)}…`));
+    el("code", { title: expected }, `sha256 ${brief(expected)}…`),
+    isSame ? " = " : " ≠ ",
+    el("code", { title: found }, `${brief(found)}…`),
+  );
 }

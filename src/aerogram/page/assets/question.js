@@ -35,24 +35,43 @@ export class Question {
 
   _form() {
     this._input = el("input", {
-      type: "search", id: "question", value: this._given.get("q") ?? "", maxlength: 500, placeholder: t("search.placeholder"),
-      autocomplete: "off", spellcheck: "false", dir: "auto", on: { input: () => this._soon() },
+      type: "search",
+      id: "question",
+      value: this._given.get("q") ?? "",
+      maxlength: 500,
+      placeholder: t("search.placeholder"),
+      autocomplete: "off",
+      spellcheck: "false",
+      dir: "auto",
+      on: { input: () => this._soon() },
     });
-    const submit = (event) => { event.preventDefault(); this._now(); };
-    return el("form", { class: "question", role: "search", "aria-label": t("view.search"), on: { submit } },
+    const submit = (event) => {
+      event.preventDefault();
+      this._now();
+    };
+    return el(
+      "form",
+      { class: "question", role: "search", "aria-label": t("view.search"), on: { submit } },
       el("label", { for: "question", class: "unseen" }, t("search.ask")),
       el("div", { class: "question-row" }, this._input, el("button", { class: "primary" }, t("search.go"))),
-      this._filters());
+      this._filters(),
+    );
   }
 
   _filters() {
     const isUsed = [...LISTS, ...DAYS].some((name) => this._given.get(name));
-    return el("details", { class: "filters", open: isUsed },
+    return el(
+      "details",
+      { class: "filters", open: isUsed },
       el("summary", {}, t("search.filters")),
-      el("div", { class: "filter-row" },
+      el(
+        "div",
+        { class: "filter-row" },
         LISTS.map((name) => this._labelled(name, this._select(name))),
         DAYS.map((name) => this._labelled(name, el("input", { type: "date", value: this._given.get(name) ?? "" }))),
-        button(t("search.clear"), () => this._clear())));
+        button(t("search.clear"), () => this._clear()),
+      ),
+    );
   }
 
   _labelled(name, field) {
@@ -66,7 +85,12 @@ export class Question {
     const choices = { category: "categories", license: "licenses", path: "files" }[name];
     const known = this._contents?.[choices] ?? [];
     const names = Array.isArray(known) ? known : Object.keys(known);
-    const field = el("select", {}, el("option", { value: "" }, t("filter.any")), names.map((one) => el("option", { value: one }, one)));
+    const field = el(
+      "select",
+      {},
+      el("option", { value: "" }, t("filter.any")),
+      names.map((one) => el("option", { value: one }, one)),
+    );
     field.value = this._given.get(name) ?? "";
     return field;
   }

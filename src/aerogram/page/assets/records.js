@@ -17,7 +17,18 @@ export function recordList(rows, terms, missing = () => null) {
     list.append(...rows.slice(from, from + PORTION).map((row) => el("li", {}, record(row, terms, missing(row)))));
     const left = rows.length - from - PORTION;
     if (left <= 0) return;
-    const more = el("li", {}, button(t("tree.more", { n: count(left) }), () => { more.remove(); extend(from + PORTION); }, { class: "more" }));
+    const more = el(
+      "li",
+      {},
+      button(
+        t("tree.more", { n: count(left) }),
+        () => {
+          more.remove();
+          extend(from + PORTION);
+        },
+        { class: "more" },
+      ),
+    );
     list.append(more);
   };
   extend(0);
@@ -29,11 +40,14 @@ export function record(row, terms = [], piece = null) {
   if (row === null || typeof row !== "object") return el("p", { class: "record", dir: "auto" }, String(row));
   if (!("chunk_id" in row)) return tree(row);
   const text = row.chunk_text ?? row.chunk_snippet ?? row.snippet ?? row.text;
-  return el("article", { class: "record", data: { id: row.chunk_id } },
+  return el(
+    "article",
+    { class: "record", data: { id: row.chunk_id } },
     el("div", { class: "record-head" }, rankOf(row), titleOf(row), scoreOf(row)),
     typeof text === "string" ? words(text, terms) : null,
     piece?.line,
-    facts(row));
+    facts(row),
+  );
 }
 
 function rankOf(row) {
@@ -42,9 +56,12 @@ function rankOf(row) {
 
 function titleOf(row) {
   const trail = row.context_header ?? row.source_file;
-  return el("div", { class: "record-title" },
+  return el(
+    "div",
+    { class: "record-title" },
     el("h3", { dir: "auto" }, trail ?? t("record.chunk", { id: row.chunk_id })),
-    row.context_header && row.source_file ? el("span", { class: "small quiet", dir: "auto" }, row.source_file) : null);
+    row.context_header && row.source_file ? el("span", { class: "small quiet", dir: "auto" }, row.source_file) : null,
+  );
 }
 
 function scoreOf(row) {
@@ -52,17 +69,29 @@ function scoreOf(row) {
   if (typeof value !== "number") return null;
   const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
   gauge.firstChild.style.setProperty("width", `${100 * Math.max(0, Math.min(1, value))}%`);
-  return el("div", { class: "score" },
-    el("span", { class: "number" }, el("span", { class: "unseen" }, `${t("record.score")} `), score(value)), gauge);
+  return el(
+    "div",
+    { class: "score" },
+    el("span", { class: "number" }, el("span", { class: "unseen" }, `${t("record.score")} `), score(value)),
+    gauge,
+  );
 }
 
 function words(text, terms) {
   const cut = text.match(CUT);
   const kept = cut ? text.slice(0, cut.index) : text;
   const node = el("p", { class: "passage", dir: "auto" }, marked(kept.slice(0, LONG), terms));
-  if (cut) node.append(" … ", el("span", { class: "chip warn number" }, t("record.cut", { n: count(Number(cut[1].replaceAll(",", ""))) })));
+  if (cut)
+    node.append(
+      " … ",
+      el("span", { class: "chip warn number" }, t("record.cut", { n: count(Number(cut[1].replaceAll(",", ""))) })),
+    );
   if (kept.length > LONG) {
-    const further = button(t("tree.moreText", { n: count(kept.length - LONG) }), () => further.replaceWith(kept.slice(LONG)), { class: "more" });
+    const further = button(
+      t("tree.moreText", { n: count(kept.length - LONG) }),
+      () => further.replaceWith(kept.slice(LONG)),
+      { class: "more" },
+    );
     node.append(further);
   }
   return node;
@@ -71,12 +100,17 @@ function words(text, terms) {
 function facts(row) {
   const said = [];
   if (row.source_category) said.push(row.source_category);
-  if (row.total_chunks) said.push(t("record.place", { n: count((row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
+  if (row.total_chunks)
+    said.push(t("record.place", { n: count((row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
   if (row.chunk_token_count) said.push(t("budget.tokens", { n: count(row.chunk_token_count) }));
   if (row.ranking?.explanation) said.push(row.ranking.explanation);
   const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");
   if (parts.length) said.push(parts.map((name) => `${t(`record.${name}`)} ${score(row[name])}`).join(", "));
   if (row.context_header ?? row.source_file) said.push(t("record.chunk", { id: row.chunk_id }));
   if (!said.length) return null;
-  return el("p", { class: "facts small quiet" }, said.map((fact) => el("span", {}, fact)));
+  return el(
+    "p",
+    { class: "facts small quiet" },
+    said.map((fact) => el("span", {}, fact)),
+  );
 }

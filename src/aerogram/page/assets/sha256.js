@@ -1,6 +1,6 @@
 /** Sha256: the hash of a text, computed here in the browser and not taken on trust. */
 
-/** The hash of a text's UTF-8 bytes, as `sha256:…`; null where the browser has no hashing (plain HTTP, not localhost). */
+/** The hash of a text's UTF-8 bytes; null where the browser has no hashing (plain HTTP, not localhost). */
 export async function sha256(text) {
   if (!globalThis.crypto?.subtle) return null;
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));

@@ -7,9 +7,14 @@ const DAYS = ["after", "before"];
 export function sourceOf(params, context) {
   if (params.get("reply")) return { reply: params.get("reply") };
   if (params.get("failure")) return { failure: params.get("failure") };
-  if (params.get("vendor")) return { call: { operation: "find_vendor_info", arguments: { vendor_name: params.get("vendor") } } };
+  if (params.get("vendor"))
+    return { call: { operation: "find_vendor_info", arguments: { vendor_name: params.get("vendor") } } };
   if (context.opened) return { reply: context.opened.id };
-  return searchOf({ query: params.get("q") || context.suggestion, filters: filtersOf(params), cursor: params.get("cursor") });
+  return searchOf({
+    query: params.get("q") || context.suggestion,
+    filters: filtersOf(params),
+    cursor: params.get("cursor"),
+  });
 }
 
 /** A search; what is empty is not said. */

@@ -1,4 +1,4 @@
-/** Tree: a JSON value as lines that open and close. Only what is open is drawn, and of long lists only a part at a time. */
+/** Tree: a JSON value as lines that open and close. Only what is open is drawn, of long lists a part at a time. */
 
 import { button, el, fill } from "./element.js";
 import { explain } from "./hint.js";
@@ -25,7 +25,10 @@ export const below = (pointer, key) => `${pointer}/${String(key).replaceAll("~",
 
 function member(key, value, pointer, depth, about) {
   const known = key === null ? null : about(pointer, key);
-  const line = el("div", { class: `member ${known?.mark ?? ""}`, data: { pointer, ...(known?.says && { says: known.says }) } });
+  const line = el("div", {
+    class: `member ${known?.mark ?? ""}`,
+    data: { pointer, ...(known?.says && { says: known.says }) },
+  });
   const name = key === null ? null : nameOf(key, known);
   if (value !== null && typeof value === "object" && Object.keys(value).length) {
     line.append(...branch(name, value, pointer, depth, about, known));
@@ -57,7 +60,8 @@ function branch(name, value, pointer, depth, about, known) {
 }
 
 function portion(value, from, pointer, depth, about) {
-  const keys = Array.isArray(value) ? [...Array(Math.min(PORTION, value.length - from)).keys()].map((n) => n + from)
+  const keys = Array.isArray(value)
+    ? [...Array(Math.min(PORTION, value.length - from)).keys()].map((n) => n + from)
     : Object.keys(value).slice(from, from + PORTION);
   const nodes = keys.map((key) => member(key, value[key], below(pointer, key), depth + 1, about));
   const left = Object.keys(value).length - from - keys.length;
@@ -72,14 +76,24 @@ function moreButton(left, next) {
 
 function leaf(value) {
   const kind = value === null ? "null" : Array.isArray(value) ? "empty" : typeof value;
-  if (kind !== "string" || value.length <= LONG) return el("span", { class: `leaf ${kind}`, dir: "auto" }, JSON.stringify(value));
-  const node = el("span", { class: "leaf string", dir: "auto" }, JSON.stringify(value.slice(0, LONG)).slice(0, -1), "… ");
+  if (kind !== "string" || value.length <= LONG)
+    return el("span", { class: `leaf ${kind}`, dir: "auto" }, JSON.stringify(value));
+  const node = el(
+    "span",
+    { class: "leaf string", dir: "auto" },
+    JSON.stringify(value.slice(0, LONG)).slice(0, -1),
+    "… ",
+  );
   let shown = LONG;
-  const further = button(t("tree.moreText", { n: count(value.length - LONG) }), () => {
-    shown = Math.min(value.length, shown * 10);
-    node.textContent = JSON.stringify(value.slice(0, shown)).slice(0, shown < value.length ? -1 : undefined);
-    if (shown < value.length) node.append("… ", further);
-  }, { class: "more" });
+  const further = button(
+    t("tree.moreText", { n: count(value.length - LONG) }),
+    () => {
+      shown = Math.min(value.length, shown * 10);
+      node.textContent = JSON.stringify(value.slice(0, shown)).slice(0, shown < value.length ? -1 : undefined);
+      if (shown < value.length) node.append("… ", further);
+    },
+    { class: "more" },
+  );
   node.append(further);
   return node;
 }

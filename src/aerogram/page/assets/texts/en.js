@@ -32,7 +32,8 @@ export default {
   "failure.again": "Try again",
 
   "search.title": "The same answer, as small as you need it",
-  "search.lead": "Ask the documents. Then move the slider: the reply is fitted to your budget of tokens, says what it left out, and gives every piece back, checked by its hash. Nothing is lost.",
+  "search.lead":
+    "Ask the documents. Then move the slider: the reply is fitted to your budget of tokens, says what it left out, and gives every piece back, checked by its hash. Nothing is lost.",
   "search.ask": "Question",
   "search.placeholder": "Ask something, or type a few words",
   "search.go": "Search",
@@ -86,11 +87,14 @@ export default {
   "mode.full": "Full",
   "mode.ids_only.about": "What identifies each item. The figure is the whole reply in this mode, in tokens.",
   "mode.metadata.about": "Short facts about each item. The figure is the whole reply in this mode, in tokens.",
-  "mode.preview.about": "Short facts, and the beginning of long texts. The figure is the whole reply in this mode, in tokens.",
+  "mode.preview.about":
+    "Short facts, and the beginning of long texts. The figure is the whole reply in this mode, in tokens.",
   "mode.full.about": "Everything. The figure is the whole reply in this mode, in tokens.",
   "dialect.response-v2": "success, data, error, meta: for MCP tools. The figure is the fitted reply in tokens.",
-  "dialect.standard-v2": "status, results, citations, error, meta: for HTTP APIs and MCP tools. The figure is the fitted reply in tokens.",
-  "dialect.knowledge-1.0": "_metadata, results, pagination, warnings: for search tools. The figure is the fitted reply in tokens.",
+  "dialect.standard-v2":
+    "status, results, citations, error, meta: for HTTP APIs and MCP tools. The figure is the fitted reply in tokens.",
+  "dialect.knowledge-1.0":
+    "_metadata, results, pagination, warnings: for search tools. The figure is the fitted reply in tokens.",
   "dialect.problem": "RFC 9457 problem details: failures over HTTP.",
   "dialect.bare": "The payload alone. The figure is the fitted reply in tokens.",
 
@@ -142,7 +146,8 @@ export default {
   "copy.selected": "Selected: press Ctrl-C",
 
   "dialects.title": "One reply, every dialect",
-  "dialects.lead": "The same reply as each contract says it, and as it goes over MCP in both eras and both channels. A reply goes from any dialect into any other and back without losing a word.",
+  "dialects.lead":
+    "The same reply as each contract says it, and as it goes over MCP in both eras and both channels. A reply goes from any dialect into any other and back without losing a word.",
   "dialects.or": "What is answered",
   "dialects.answer": "the answer to the question",
   "dialects.mode": "Mode",
@@ -154,7 +159,8 @@ export default {
   "dialects.elsewhere": "Elsewhere:",
 
   "digest.title": "A document, condensed, with proof",
-  "digest.lead": "A digest answers one question from one document. Every quotation says where it stands, and anybody can check that it stands there.",
+  "digest.lead":
+    "A digest answers one question from one document. Every quotation says where it stands, and anybody can check that it stands there.",
   "digest.file": "Document",
   "digest.question": "Question",
   "digest.make": "Digest",
@@ -177,7 +183,8 @@ export default {
   "digest.tamper": "Change one letter and check",
 
   "vendors.title": "Who is who",
-  "vendors.lead": "A vendor, its people, products and contracts, and whom it has to do with. The four modes show more or less of the same record; what a mode does not name is faint in the graph.",
+  "vendors.lead":
+    "A vendor, its people, products and contracts, and whom it has to do with. The four modes show more or less of the same record; what a mode does not name is faint in the graph.",
   "vendors.name": "Vendor",
   "vendors.look": "Look up",
   "vendors.entity": "Entity",
@@ -189,14 +196,16 @@ export default {
   "vendors.search": "Search the documents",
   "vendors.ties": "Relationships",
   "graph.label": "Graph of entities and relationships",
-  "graph.how": "Click a node or an edge to follow it. With the keyboard: ← → from node to node, ↓ to its edges, Enter follows an edge, ↑ goes back.",
+  "graph.how":
+    "Click a node or an edge to follow it. With the keyboard: ← → from node to node, ↓ to its edges, Enter follows an edge, ↑ goes back.",
   "graph.list": "The graph as a table",
   "graph.from": "From",
   "graph.tie": "Relationship",
   "graph.to": "To",
 
   "errors.title": "Errors an agent can act on",
-  "errors.lead": "Every code says what happened, whether to try again, and what to do. Open one to see how each dialect says it, and provoke it to see it happen.",
+  "errors.lead":
+    "Every code says what happened, whether to try again, and what to do. Open one to see how each dialect says it, and provoke it to see it happen.",
   "errors.search": "Find a code",
   "errors.kind": "Kind",
   "errors.found": "{n} codes",
@@ -215,8 +224,10 @@ export default {
   "errors.meaning": "Meaning",
 
   "live.title": "What the server is sending",
-  "live.lead": "Each reply as it leaves: how large it would have been, how large it was, and what went wrong. Never what was asked or answered.",
-  "live.ownerOnly": "This view is for the owner of the server. Open the page on the machine where the server runs, or with the owner's address that the server prints when it starts.",
+  "live.lead":
+    "Each reply as it leaves: how large it would have been, how large it was, and what went wrong. Never what was asked or answered.",
+  "live.ownerOnly":
+    "This view is for the owner of the server. Open the page on the machine where the server runs, or with the owner's address that the server prints when it starts.",
   "live.table": "Replies, newest first",
   "live.time": "Time",
   "live.tool": "Tool",
@@ -232,7 +243,8 @@ export default {
   "live.gap": "{n} replies went by unseen.",
 
   "inspect.title": "Inspect any reply",
-  "inspect.lead": "Paste a reply in any dialect, a tool result, or any JSON. See what it is, whether it keeps its contract, and how small it can be.",
+  "inspect.lead":
+    "Paste a reply in any dialect, a tool result, or any JSON. See what it is, whether it keeps its contract, and how small it can be.",
   "inspect.paste": "Reply (JSON)",
   "inspect.open": "Inspect",
   "inspect.check": "Only check it",

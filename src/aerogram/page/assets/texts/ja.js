@@ -32,7 +32,8 @@ export default {
   "failure.again": "もう一度試す",
 
   "search.title": "同じ答えを、必要な大きさで",
-  "search.lead": "文書に質問し、スライダーを動かしてください。返信はトークン予算に収まり、省いたものを明示し、どの断片もハッシュで確認したうえで戻ってきます。失われるものはありません。",
+  "search.lead":
+    "文書に質問し、スライダーを動かしてください。返信はトークン予算に収まり、省いたものを明示し、どの断片もハッシュで確認したうえで戻ってきます。失われるものはありません。",
   "search.ask": "質問",
   "search.placeholder": "質問、またはいくつかの単語を入力",
   "search.go": "検索",
@@ -89,8 +90,10 @@ export default {
   "mode.preview.about": "短い事実と、長い文章の冒頭。数字はこのモードでの返信全体のトークン数です。",
   "mode.full.about": "すべて。数字はこのモードでの返信全体のトークン数です。",
   "dialect.response-v2": "success、data、error、meta：MCP ツール向け。数字は予算に収めた返信のトークン数です。",
-  "dialect.standard-v2": "status、results、citations、error、meta：HTTP API と MCP ツール向け。数字は予算に収めた返信のトークン数です。",
-  "dialect.knowledge-1.0": "_metadata、results、pagination、warnings：検索ツール向け。数字は予算に収めた返信のトークン数です。",
+  "dialect.standard-v2":
+    "status、results、citations、error、meta：HTTP API と MCP ツール向け。数字は予算に収めた返信のトークン数です。",
+  "dialect.knowledge-1.0":
+    "_metadata、results、pagination、warnings：検索ツール向け。数字は予算に収めた返信のトークン数です。",
   "dialect.problem": "RFC 9457 の問題詳細：HTTP での失敗。",
   "dialect.bare": "データのみ。数字は予算に収めた返信のトークン数です。",
 
@@ -142,7 +145,8 @@ export default {
   "copy.selected": "選択しました。Ctrl-C を押してください",
 
   "dialects.title": "一つの返信、すべての方言",
-  "dialects.lead": "同じ返信を各契約の言葉で、また MCP の両世代・両チャネルで示します。返信はどの方言からどの方言へも、一語も失わずに行き来できます。",
+  "dialects.lead":
+    "同じ返信を各契約の言葉で、また MCP の両世代・両チャネルで示します。返信はどの方言からどの方言へも、一語も失わずに行き来できます。",
   "dialects.or": "答えの種類",
   "dialects.answer": "質問への答え",
   "dialects.mode": "モード",
@@ -154,7 +158,8 @@ export default {
   "dialects.elsewhere": "他の方言：",
 
   "digest.title": "証拠つきで縮めた文書",
-  "digest.lead": "要約は、一つの文書から一つの質問に答えます。どの引用も所在を示し、誰でもそこにあることを確かめられます。",
+  "digest.lead":
+    "要約は、一つの文書から一つの質問に答えます。どの引用も所在を示し、誰でもそこにあることを確かめられます。",
   "digest.file": "文書",
   "digest.question": "質問",
   "digest.make": "要約する",
@@ -177,7 +182,8 @@ export default {
   "digest.tamper": "一文字変えて確認する",
 
   "vendors.title": "誰が誰か",
-  "vendors.lead": "取引先と、その人物・製品・契約、そして関係先です。四つのモードは同じ記録をより多く、またはより少なく示します。モードが挙げないものは図では薄く表示されます。",
+  "vendors.lead":
+    "取引先と、その人物・製品・契約、そして関係先です。四つのモードは同じ記録をより多く、またはより少なく示します。モードが挙げないものは図では薄く表示されます。",
   "vendors.name": "取引先",
   "vendors.look": "調べる",
   "vendors.entity": "エンティティ",
@@ -196,7 +202,8 @@ export default {
   "graph.to": "へ",
 
   "errors.title": "エージェントが対処できるエラー",
-  "errors.lead": "どのコードも、何が起きたか、再試行すべきか、どうすればよいかを述べます。開くと各方言での形が分かり、実際に起こすこともできます。",
+  "errors.lead":
+    "どのコードも、何が起きたか、再試行すべきか、どうすればよいかを述べます。開くと各方言での形が分かり、実際に起こすこともできます。",
   "errors.search": "コードを探す",
   "errors.kind": "種類",
   "errors.found": "{n} 個のコード",
@@ -216,7 +223,8 @@ export default {
 
   "live.title": "サーバーが送っている返信",
   "live.lead": "送り出される返信ごとに、本来の大きさ、実際の大きさ、問題を示します。質問や答えの中身は示しません。",
-  "live.ownerOnly": "このビューはサーバーの所有者専用です。サーバーが動いているマシンで開くか、起動時に表示される所有者用のアドレスで開いてください。",
+  "live.ownerOnly":
+    "このビューはサーバーの所有者専用です。サーバーが動いているマシンで開くか、起動時に表示される所有者用のアドレスで開いてください。",
   "live.table": "返信（新しい順）",
   "live.time": "時刻",
   "live.tool": "ツール",
@@ -232,7 +240,8 @@ export default {
   "live.gap": "{n} 件の返信は表示されませんでした。",
 
   "inspect.title": "どんな返信でも検査する",
-  "inspect.lead": "どの方言の返信でも、ツールの結果でも、任意の JSON でも貼り付けてください。それが何か、契約を守っているか、どこまで小さくできるかが分かります。",
+  "inspect.lead":
+    "どの方言の返信でも、ツールの結果でも、任意の JSON でも貼り付けてください。それが何か、契約を守っているか、どこまで小さくできるかが分かります。",
   "inspect.paste": "返信（JSON）",
   "inspect.open": "検査する",
   "inspect.check": "確認だけする",

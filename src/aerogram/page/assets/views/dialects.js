@@ -23,24 +23,53 @@ class DialectsView {
     this._sheets = el("div", { class: "sheets" });
     this._sheets.addEventListener("mouseover", (event) => this._relate(event.target));
     this._sheets.addEventListener("focusin", (event) => this._relate(event.target));
-    fill(main, el("h1", {}, t("dialects.title")), el("p", { class: "lead" }, t("dialects.lead")), this._form(codes), legend(), this._sheets);
+    fill(
+      main,
+      el("h1", {}, t("dialects.title")),
+      el("p", { class: "lead" }, t("dialects.lead")),
+      this._form(codes),
+      legend(),
+      this._sheets,
+    );
   }
 
   _form(codes) {
-    const question = el("input", { type: "search", id: "dialects-question", value: this._params.get("q") || this._context.suggestion || "", dir: "auto", maxlength: 500, on: { change: () => this._ask("q", question.value) } });
-    const failing = el("select", { id: "dialects-failure", on: { change: () => this._ask("failure", failing.value) } },
-      el("option", { value: "" }, t("dialects.answer")), codes.map((code) => el("option", { value: code }, code)));
+    const question = el("input", {
+      type: "search",
+      id: "dialects-question",
+      value: this._params.get("q") || this._context.suggestion || "",
+      dir: "auto",
+      maxlength: 500,
+      on: { change: () => this._ask("q", question.value) },
+    });
+    const failing = el(
+      "select",
+      { id: "dialects-failure", on: { change: () => this._ask("failure", failing.value) } },
+      el("option", { value: "" }, t("dialects.answer")),
+      codes.map((code) => el("option", { value: code }, code)),
+    );
     failing.value = this._params.get("failure") ?? "";
-    const isSearch = this._context.mounted.includes("search") && !this._params.get("reply") && !this._params.get("vendor");
-    return el("div", { class: "card controls" },
-      isSearch ? el("div", { class: "control grow" }, el("label", { for: "dialects-question" }, t("search.ask")), question) : null,
+    const isSearch =
+      this._context.mounted.includes("search") && !this._params.get("reply") && !this._params.get("vendor");
+    return el(
+      "div",
+      { class: "card controls" },
+      isSearch
+        ? el("div", { class: "control grow" }, el("label", { for: "dialects-question" }, t("search.ask")), question)
+        : null,
       el("div", { class: "control" }, el("label", { for: "dialects-failure" }, t("dialects.or")), failing),
       this._choice("mode", this._context.modes, (name) => t(`mode.${name}`), "metadata"),
-      this._choice("channels", this._context.channels, (name) => name, "mirror"));
+      this._choice("channels", this._context.channels, (name) => name, "mirror"),
+    );
   }
 
   _choice(name, values, labelOf, usual) {
-    const choice = new Choice(t(`dialects.${name}`), values.map((value) => [value, labelOf(value)]), this._params.get(name) ?? usual, (value) => this._ask(name, value));
+    const choice = new Choice(
+      t(`dialects.${name}`),
+      values.map((value) => [value, labelOf(value)]),
+      this._params.get(name) ?? usual,
+      (value) => this._ask(name, value),
+    );
     this._params.set(name, choice.value);
     return choice.node;
   }
@@ -58,19 +87,31 @@ class DialectsView {
     const signal = AbortSignal.any([this._signal, this._pending.signal]);
     this._note(this._params);
     const asked = {
-      source: sourceOf(this._params, this._context), mode: this._params.get("mode"), channels: this._params.get("channels"),
-      dialect: this._context.defaults.dialect, budget: Number(this._params.get("budget")) || null,
+      source: sourceOf(this._params, this._context),
+      mode: this._params.get("mode"),
+      channels: this._params.get("channels"),
+      dialect: this._context.defaults.dialect,
+      budget: Number(this._params.get("budget")) || null,
     };
     try {
       this._show(await ask("dialects", asked, { signal }));
     } catch (error) {
-      if (!signal.aborted) fill(this._sheets, failure(error, () => this.update()));
+      if (!signal.aborted)
+        fill(
+          this._sheets,
+          failure(error, () => this.update()),
+        );
     }
   }
 
   _show(answer) {
-    if (answer.omitted) return fill(this._sheets, el("p", { class: "notice" }, t("search.omitted", { n: count(answer.omitted.bytes) })));
-    fill(this._sheets, answer.said.map((said) => saidSheet(said, answer)), answer.mcp.map((wire) => wireSheet(wire, answer)));
+    if (answer.omitted)
+      return fill(this._sheets, el("p", { class: "notice" }, t("search.omitted", { n: count(answer.omitted.bytes) })));
+    fill(
+      this._sheets,
+      answer.said.map((said) => saidSheet(said, answer)),
+      answer.mcp.map((wire) => wireSheet(wire, answer)),
+    );
   }
 
   /** Whatever says the same elsewhere lights up. */
@@ -83,8 +124,13 @@ class DialectsView {
 }
 
 function legend() {
-  return el("ul", { class: "plain row small quiet marks-legend" },
-    el("li", { class: "differs-moved" }, t("dialects.moved")), el("li", { class: "differs-only" }, t("dialects.only")), el("li", {}, t("dialects.hover")));
+  return el(
+    "ul",
+    { class: "plain row small quiet marks-legend" },
+    el("li", { class: "differs-moved" }, t("dialects.moved")),
+    el("li", { class: "differs-only" }, t("dialects.only")),
+    el("li", {}, t("dialects.hover")),
+  );
 }
 
 function saidSheet(said, answer) {
@@ -103,11 +149,17 @@ function wireSheet(wire, answer) {
 }
 
 function sheet(title, note, size, inside) {
-  return el("section", { class: "card sheet", "aria-label": title },
-    el("div", { class: "row between sheet-head" },
+  return el(
+    "section",
+    { class: "card sheet", "aria-label": title },
+    el(
+      "div",
+      { class: "row between sheet-head" },
       el("div", {}, el("h2", {}, title), el("span", { class: "small quiet" }, note)),
-      el("span", { class: "chip blue number" }, size === null ? "–" : t("budget.tokens", { n: count(size) }))),
-    inside);
+      el("span", { class: "chip blue number" }, size === null ? "–" : t("budget.tokens", { n: count(size) })),
+    ),
+    inside,
+  );
 }
 
 /** What is known of the members of one body: meaning, and where else it is said. */
@@ -118,12 +170,23 @@ function aboutIn(name, members, answer) {
     const difference = differs[pointer];
     const row = FIRST_ROW.exec(pointer);
     if (!says && !difference && !row) return null;
-    return { says, mark: difference ? `differs-${difference.kind}` : "", shut: row ? row[1] !== "0" : undefined, text: textOf(answer.explained[says], difference) };
+    return {
+      says,
+      mark: difference ? `differs-${difference.kind}` : "",
+      shut: row ? row[1] !== "0" : undefined,
+      text: textOf(answer.explained[says], difference),
+    };
   };
 }
 
 function textOf(explained, difference) {
-  const places = Object.entries(difference?.elsewhere ?? {}).map(([dialect, pointers]) => `${dialect}: ${pointers.join(", ") || "–"}`);
-  const said = [explained?.[language()], difference?.kind === "only" ? t("dialects.onlyHere") : null, places.length ? `${t("dialects.elsewhere")} ${places.join(" · ")}` : null];
+  const places = Object.entries(difference?.elsewhere ?? {}).map(
+    ([dialect, pointers]) => `${dialect}: ${pointers.join(", ") || "–"}`,
+  );
+  const said = [
+    explained?.[language()],
+    difference?.kind === "only" ? t("dialects.onlyHere") : null,
+    places.length ? `${t("dialects.elsewhere")} ${places.join(" · ")}` : null,
+  ];
   return said.filter(Boolean).join("\n") || null;
 }

@@ -20,20 +20,43 @@ export async function open(stage) {
 class DigestView {
   constructor({ main, params, context, signal, note }, files) {
     Object.assign(this, { _signal: signal, _note: note });
-    this._file = el("select", { id: "digest-file", on: { change: () => this.update() } }, files.map((file) => el("option", { value: file }, file)));
+    this._file = el(
+      "select",
+      { id: "digest-file", on: { change: () => this.update() } },
+      files.map((file) => el("option", { value: file }, file)),
+    );
     this._file.value = params.get("file") || files[0] || "";
-    this._query = el("input", { type: "search", id: "digest-question", dir: "auto", maxlength: 500, value: params.get("q") || context.suggestion || "" });
+    this._query = el("input", {
+      type: "search",
+      id: "digest-question",
+      dir: "auto",
+      maxlength: 500,
+      value: params.get("q") || context.suggestion || "",
+    });
     this._outcome = el("div", { class: "outcome" });
     this._checked = el("div", { class: "outcome" });
-    fill(main, el("h1", {}, t("digest.title")), el("p", { class: "lead" }, t("digest.lead")), files.length ? this._form() : null, this._outcome, this._checker());
+    fill(
+      main,
+      el("h1", {}, t("digest.title")),
+      el("p", { class: "lead" }, t("digest.lead")),
+      files.length ? this._form() : null,
+      this._outcome,
+      this._checker(),
+    );
   }
 
   _form() {
-    const submit = (event) => { event.preventDefault(); this.update(); };
-    return el("form", { class: "card controls", on: { submit } },
+    const submit = (event) => {
+      event.preventDefault();
+      this.update();
+    };
+    return el(
+      "form",
+      { class: "card controls", on: { submit } },
       el("div", { class: "control" }, el("label", { for: "digest-file" }, t("digest.file")), this._file),
       el("div", { class: "control grow" }, el("label", { for: "digest-question" }, t("digest.question")), this._query),
-      el("button", { class: "primary" }, t("digest.make")));
+      el("button", { class: "primary" }, t("digest.make")),
+    );
   }
 
   /** Digest the chosen document for the question. */
@@ -46,21 +69,39 @@ class DigestView {
       fill(this._outcome, await digestSheet(digest, asked));
       this._pasted.value ||= digest.payload_text;
     } catch (error) {
-      if (!this._signal.aborted) fill(this._outcome, failure(error, () => this.update()));
+      if (!this._signal.aborted)
+        fill(
+          this._outcome,
+          failure(error, () => this.update()),
+        );
     }
   }
 
   _checker() {
     this._pasted = el("textarea", { id: "digest-paste", spellcheck: "false", dir: "auto" });
     this._text = el("textarea", { id: "digest-text", spellcheck: "false", dir: "auto", class: "short" });
-    return el("section", { class: "card stack", "aria-labelledby": "check-title" },
-      el("h2", { id: "check-title" }, t("digest.check")), el("p", { class: "quiet" }, t("digest.checkLead")),
-      el("label", { for: "digest-paste" }, t("digest.paste")), this._pasted,
-      el("details", {}, el("summary", {}, t("digest.withText")), el("label", { for: "digest-text" }, t("digest.text")), this._text),
-      el("div", { class: "row" },
+    return el(
+      "section",
+      { class: "card stack", "aria-labelledby": "check-title" },
+      el("h2", { id: "check-title" }, t("digest.check")),
+      el("p", { class: "quiet" }, t("digest.checkLead")),
+      el("label", { for: "digest-paste" }, t("digest.paste")),
+      this._pasted,
+      el(
+        "details",
+        {},
+        el("summary", {}, t("digest.withText")),
+        el("label", { for: "digest-text" }, t("digest.text")),
+        this._text,
+      ),
+      el(
+        "div",
+        { class: "row" },
         button(t("digest.checkNow"), () => this._check(), { class: "primary", id: "digest-check" }),
-        button(t("digest.tamper"), () => this._tamper(), { id: "digest-tamper" })),
-      this._checked);
+        button(t("digest.tamper"), () => this._tamper(), { id: "digest-tamper" }),
+      ),
+      this._checked,
+    );
   }
 
   async _check() {
@@ -74,7 +115,10 @@ class DigestView {
 
   /** Change one letter of the first quotation, to see that it does not pass. */
   _tamper() {
-    this._pasted.value = this._pasted.value.replace(/("evidence_snippets"\s*:\s*\[\s*\{[^}]*?"text"\s*:\s*"[^"]*?)([a-z])([^"a-z]*")/s, (_, start, letter, end) => start + (letter === "x" ? "y" : "x") + end);
+    this._pasted.value = this._pasted.value.replace(
+      /("evidence_snippets"\s*:\s*\[\s*\{[^}]*?"text"\s*:\s*"[^"]*?)([a-z])([^"a-z]*")/s,
+      (_, start, letter, end) => start + (letter === "x" ? "y" : "x") + end,
+    );
     this._check();
   }
 }
@@ -82,16 +126,35 @@ class DigestView {
 async function digestSheet(digest, asked) {
   const { payload, size } = digest;
   const call = { operation: "digest_document", arguments: asked };
-  return el("div", { class: "columns digest-columns" },
-    el("section", { class: "card", "aria-labelledby": "digest-heading" },
-      el("div", { class: "row between" }, el("h2", { id: "digest-heading", dir: "auto" }, digest.title ?? digest.source_file), copyButton(() => ({ call, mode: "full", budget: null }))),
+  return el(
+    "div",
+    { class: "columns digest-columns" },
+    el(
+      "section",
+      { class: "card", "aria-labelledby": "digest-heading" },
+      el(
+        "div",
+        { class: "row between" },
+        el("h2", { id: "digest-heading", dir: "auto" }, digest.title ?? digest.source_file),
+        copyButton(() => ({ call, mode: "full", budget: null })),
+      ),
       el("p", { class: "small" }, sizeText(size)),
       await verdict(digest),
-      payload ? [
-        el("p", { class: "summary", dir: "auto" }, payload.summary),
-        el("ul", { class: "key-points" }, payload.key_points.map((point) => el("li", { dir: "auto" }, point))),
-        el("h3", {}, t("digest.evidence")), evidenceList(payload.evidence_snippets)] : el("p", {}, t("digest.none"))),
-    documentSheet(digest));
+      payload
+        ? [
+            el("p", { class: "summary", dir: "auto" }, payload.summary),
+            el(
+              "ul",
+              { class: "key-points" },
+              payload.key_points.map((point) => el("li", { dir: "auto" }, point)),
+            ),
+            el("h3", {}, t("digest.evidence")),
+            evidenceList(payload.evidence_snippets),
+          ]
+        : el("p", {}, t("digest.none")),
+    ),
+    documentSheet(digest),
+  );
 }
 
 function sizeText(size) {
@@ -99,11 +162,27 @@ function sizeText(size) {
 }
 
 function evidenceList(snippets) {
-  return el("ol", { class: "evidence" }, snippets.map((snippet, at) => el("li", {},
-    el("blockquote", { dir: "auto" }, snippet.text),
-    el("div", { class: "row small quiet" },
-      el("code", {}, snippet.locator), el("span", { class: "number" }, score(snippet.relevance_score)),
-      button(t("digest.show"), () => reveal(at), { class: "link", "aria-label": t("digest.showNamed", { n: count(at + 1) }) })))));
+  return el(
+    "ol",
+    { class: "evidence" },
+    snippets.map((snippet, at) =>
+      el(
+        "li",
+        {},
+        el("blockquote", { dir: "auto" }, snippet.text),
+        el(
+          "div",
+          { class: "row small quiet" },
+          el("code", {}, snippet.locator),
+          el("span", { class: "number" }, score(snippet.relevance_score)),
+          button(t("digest.show"), () => reveal(at), {
+            class: "link",
+            "aria-label": t("digest.showNamed", { n: count(at + 1) }),
+          }),
+        ),
+      ),
+    ),
+  );
 }
 
 function reveal(at) {
@@ -114,20 +193,43 @@ function reveal(at) {
 
 /** The document, with its evidence highlighted; of a very long one, a part at a time. */
 function documentSheet({ segments }) {
-  const text = el("div", { class: "document", tabindex: "0", role: "region", "aria-label": t("digest.document"), dir: "auto" });
+  const text = el("div", {
+    class: "document",
+    tabindex: "0",
+    role: "region",
+    "aria-label": t("digest.document"),
+    dir: "auto",
+  });
   const extend = (from) => {
     text.append(...segments.slice(from, from + FEW_PARTS).map(segmentNode));
     if (from + FEW_PARTS >= segments.length) return;
-    const more = button(t("tree.more", { n: count(segments.length - from - FEW_PARTS) }), () => { more.remove(); extend(from + FEW_PARTS); }, { class: "more" });
+    const more = button(
+      t("tree.more", { n: count(segments.length - from - FEW_PARTS) }),
+      () => {
+        more.remove();
+        extend(from + FEW_PARTS);
+      },
+      { class: "more" },
+    );
     text.append(more);
   };
   extend(0);
-  return el("section", { class: "card", "aria-labelledby": "document-title" }, el("h2", { id: "document-title" }, t("digest.document")), text);
+  return el(
+    "section",
+    { class: "card", "aria-labelledby": "document-title" },
+    el("h2", { id: "document-title" }, t("digest.document")),
+    text,
+  );
 }
 
 function segmentNode({ text, evidence }) {
   if (evidence === null) return text;
-  return el("mark", { id: `evidence-${evidence}`, tabindex: "-1" }, el("sup", { "aria-hidden": "true" }, count(evidence + 1)), text);
+  return el(
+    "mark",
+    { id: `evidence-${evidence}`, tabindex: "-1" },
+    el("sup", { "aria-hidden": "true" }, count(evidence + 1)),
+    text,
+  );
 }
 
 /** Whether it holds; the hash of the document is computed here as well. */
@@ -135,11 +237,37 @@ async function verdict({ verified, checked, mismatches = [], segments = [], text
   if (verified === null || verified === undefined) return el("p", { class: "proof" }, t("digest.unknown"));
   const here = segments.length ? await sha256(segments.map(({ text }) => text).join("")) : null;
   const isGood = verified && (here === null || here === said);
-  return el("div", { class: `proof ${isGood ? "good" : "bad"}`, role: "status" },
-    el("p", {}, el("span", { class: "seal", "aria-hidden": "true" }, isGood ? "✓" : "✗"), " ",
-      el("strong", {}, isGood ? t("digest.verified", { n: count(checked?.snippets ?? 0) }) : t("digest.broken"))),
-    here ? el("p", { class: "small" }, t("digest.hashed"), " ", el("code", { title: here }, brief(here)), here === said ? " = " : " ≠ ", el("code", { title: said }, brief(said))) : null,
-    mismatches.map((mismatch) => el("div", { class: "mismatch small" }, el("code", {}, mismatch.field), " ", mismatch.message,
-      mismatch.said ? el("p", { dir: "auto" }, el("del", {}, mismatch.said)) : null,
-      mismatch.found ? el("p", { dir: "auto" }, el("ins", {}, mismatch.found)) : null)));
+  return el(
+    "div",
+    { class: `proof ${isGood ? "good" : "bad"}`, role: "status" },
+    el(
+      "p",
+      {},
+      el("span", { class: "seal", "aria-hidden": "true" }, isGood ? "✓" : "✗"),
+      " ",
+      el("strong", {}, isGood ? t("digest.verified", { n: count(checked?.snippets ?? 0) }) : t("digest.broken")),
+    ),
+    here
+      ? el(
+          "p",
+          { class: "small" },
+          t("digest.hashed"),
+          " ",
+          el("code", { title: here }, brief(here)),
+          here === said ? " = " : " ≠ ",
+          el("code", { title: said }, brief(said)),
+        )
+      : null,
+    mismatches.map((mismatch) =>
+      el(
+        "div",
+        { class: "mismatch small" },
+        el("code", {}, mismatch.field),
+        " ",
+        mismatch.message,
+        mismatch.said ? el("p", { dir: "auto" }, el("del", {}, mismatch.said)) : null,
+        mismatch.found ? el("p", { dir: "auto" }, el("ins", {}, mismatch.found)) : null,
+      ),
+    ),
+  );
 }

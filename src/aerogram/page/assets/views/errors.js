@@ -1,4 +1,4 @@
-/** Errors: every code with what it means, whether to try again, what to do, and how each dialect says it. Each can be provoked. */
+/** Errors: every code, whether to try again, what to do, and how each dialect says it. Each can be provoked. */
 
 import { announce } from "../announcer.js";
 import { Choice } from "../choice.js";
@@ -18,15 +18,35 @@ export async function open(stage) {
 class ErrorsView {
   constructor({ main, params, signal, note }, table) {
     Object.assign(this, { _signal: signal, _note: note, _table: table, _opened: params.get("code") ?? "" });
-    this._words = el("input", { type: "search", id: "error-words", value: params.get("q") ?? "", on: { input: () => this.show() } });
-    this._kind = el("select", { id: "error-kind", on: { change: () => this.show() } },
-      el("option", { value: "" }, t("filter.any")), table.kinds.map(({ kind }) => el("option", { value: kind }, kind)));
+    this._words = el("input", {
+      type: "search",
+      id: "error-words",
+      value: params.get("q") ?? "",
+      on: { input: () => this.show() },
+    });
+    this._kind = el(
+      "select",
+      { id: "error-kind", on: { change: () => this.show() } },
+      el("option", { value: "" }, t("filter.any")),
+      table.kinds.map(({ kind }) => el("option", { value: kind }, kind)),
+    );
     this._kind.value = params.get("kind") ?? "";
     this._rows = new Map(table.errors.map((row) => [row.code, new ErrorRow(row, this)]));
     this._list = el("div", { class: "stack errors" });
-    fill(main, el("h1", {}, t("errors.title")), el("p", { class: "lead" }, t("errors.lead")), this._form(), this._list, warnings(table.warnings));
+    fill(
+      main,
+      el("h1", {}, t("errors.title")),
+      el("p", { class: "lead" }, t("errors.lead")),
+      this._form(),
+      this._list,
+      warnings(table.warnings),
+    );
     const row = this._rows.get(this._opened);
-    if (row) queueMicrotask(() => { row.node.open = true; row.node.scrollIntoView({ block: "start" }); });
+    if (row)
+      queueMicrotask(() => {
+        row.node.open = true;
+        row.node.scrollIntoView({ block: "start" });
+      });
   }
 
   get signal() {
@@ -40,17 +60,25 @@ class ErrorsView {
 
   _form() {
     this._found = el("span", { class: "quiet small", role: "status" });
-    return el("div", { class: "card controls" },
+    return el(
+      "div",
+      { class: "card controls" },
       el("div", { class: "control grow" }, el("label", { for: "error-words" }, t("errors.search")), this._words),
-      el("div", { class: "control" }, el("label", { for: "error-kind" }, t("errors.kind")), this._kind), this._found);
+      el("div", { class: "control" }, el("label", { for: "error-kind" }, t("errors.kind")), this._kind),
+      this._found,
+    );
   }
 
   /** The codes that the words and the kind leave. */
   show() {
     const words = this._words.value.trim().toLowerCase();
-    const isWanted = (row) => (!this._kind.value || row.kind === this._kind.value) && JSON.stringify(row).toLowerCase().includes(words);
+    const isWanted = (row) =>
+      (!this._kind.value || row.kind === this._kind.value) && JSON.stringify(row).toLowerCase().includes(words);
     const wanted = this._table.errors.filter(isWanted);
-    fill(this._list, wanted.map(({ code }) => this._rows.get(code).node));
+    fill(
+      this._list,
+      wanted.map(({ code }) => this._rows.get(code).node),
+    );
     this._found.textContent = t("errors.found", { n: count(wanted.length) });
     this.noted();
   }
@@ -66,12 +94,28 @@ class ErrorRow {
   constructor(row, view) {
     Object.assign(this, { _row: row, _view: view });
     this._inside = el("div", { class: "stack error-inside" });
-    this.node = el("details", { class: "card error", data: { code: row.code }, on: { toggle: () => this._toggled() } },
-      el("summary", {}, el("code", {}, row.code), el("span", { class: "row" },
-        el("span", { class: "chip blue" }, row.kind), el("span", { class: "chip number" }, `HTTP ${row.status}`),
-        el("span", { class: `chip ${row.retry === "yes" ? "good" : row.retry === "no" ? "" : "warn"}` }, t("errors.retry", { word: view.retryWord(row.retry) }))),
-      el("span", { class: "quiet meaning" }, row.title)),
-      this._inside);
+    this.node = el(
+      "details",
+      { class: "card error", data: { code: row.code }, on: { toggle: () => this._toggled() } },
+      el(
+        "summary",
+        {},
+        el("code", {}, row.code),
+        el(
+          "span",
+          { class: "row" },
+          el("span", { class: "chip blue" }, row.kind),
+          el("span", { class: "chip number" }, `HTTP ${row.status}`),
+          el(
+            "span",
+            { class: `chip ${row.retry === "yes" ? "good" : row.retry === "no" ? "" : "warn"}` },
+            t("errors.retry", { word: view.retryWord(row.retry) }),
+          ),
+        ),
+        el("span", { class: "quiet meaning" }, row.title),
+      ),
+      this._inside,
+    );
   }
 
   async _toggled() {
@@ -80,7 +124,9 @@ class ErrorRow {
     if (this._inside.hasChildNodes()) return;
     fill(this._inside, this._facts(), this._provoking());
     try {
-      const { shapes } = await ask(`errors/${encodeURIComponent(this._row.code)}`, undefined, { signal: this._view.signal });
+      const { shapes } = await ask(`errors/${encodeURIComponent(this._row.code)}`, undefined, {
+        signal: this._view.signal,
+      });
       this._inside.append(shapeSheet(shapes));
     } catch (error) {
       if (!this._view.signal.aborted) this._inside.append(failure(error));
@@ -89,17 +135,36 @@ class ErrorRow {
 
   _facts() {
     const { remediation, parent, user_text: texts, said_as: names } = this._row;
-    const spelled = Object.entries(names ?? {}).filter(([, name]) => name && name !== this._row.code).map(([dialect, name]) => `${dialect}: ${name}`);
-    const facts = [["errors.todo", remediation], ["errors.says", texts?.[language()]], ["errors.parent", parent], ["errors.spelled", spelled.join(" · ")]];
-    return el("dl", { class: "facts-list" }, facts.filter(([, said]) => said).map(([key, said]) => [el("dt", {}, t(key)), el("dd", {}, said)]));
+    const spelled = Object.entries(names ?? {})
+      .filter(([, name]) => name && name !== this._row.code)
+      .map(([dialect, name]) => `${dialect}: ${name}`);
+    const facts = [
+      ["errors.todo", remediation],
+      ["errors.says", texts?.[language()]],
+      ["errors.parent", parent],
+      ["errors.spelled", spelled.join(" · ")],
+    ];
+    return el(
+      "dl",
+      { class: "facts-list" },
+      facts.filter(([, said]) => said).map(([key, said]) => [el("dt", {}, t(key)), el("dd", {}, said)]),
+    );
   }
 
   _provoking() {
     const outcome = el("div", { class: "outcome" });
     const how = this._row.provoked_by?.[language()];
-    return el("div", { class: "provoke" },
-      el("div", { class: "row" }, button(t("errors.provoke"), (event) => this._provoke(event.target, outcome), { class: "primary provoke-now" }), how ? el("span", { class: "quiet small" }, how) : null),
-      outcome);
+    return el(
+      "div",
+      { class: "provoke" },
+      el(
+        "div",
+        { class: "row" },
+        button(t("errors.provoke"), (event) => this._provoke(event.target, outcome), { class: "primary provoke-now" }),
+        how ? el("span", { class: "quiet small" }, how) : null,
+      ),
+      outcome,
+    );
   }
 
   async _provoke(pressed, outcome) {
@@ -119,28 +184,101 @@ function shapeSheet(shapes) {
   const inside = el("div", {});
   const show = (name) => fill(inside, tree(shapes[name]));
   const names = Object.keys(shapes);
-  const choice = new Choice(t("errors.shapes"), names.map((name) => [name, name]), names[0], show);
+  const choice = new Choice(
+    t("errors.shapes"),
+    names.map((name) => [name, name]),
+    names[0],
+    show,
+  );
   show(names[0]);
   return el("div", { class: "stack" }, choice.node, inside);
 }
 
 function happeningSheet({ how, request, http, mcp, mcp_note: note, heard }, code) {
   const isSame = heard?.code === code;
-  return el("div", { class: "stack happening" },
-    el("p", { class: `proof ${isSame ? "good" : "bad"}` }, el("span", { class: "seal", "aria-hidden": "true" }, isSame ? "✓" : "✗"), " ", t("errors.heard", { code: heard?.code ?? "?", status: heard?.status ?? "?" })),
-    el("p", { class: "small quiet" }, how?.[language()], " ", request ? el("code", {}, `${request.method} ${request.path}`) : null),
-    el("div", { class: "sheets" },
-      http.map((answer) => el("section", { class: "card sheet" }, el("h3", {}, `HTTP ${answer.status} · ${answer.envelope}`), headerList(answer.headers), tree(answer.body))),
-      mcp ? el("section", { class: "card sheet" }, el("h3", {}, `MCP · ${mcp.tool}`), tree(mcp.result)) : note ? el("p", { class: "quiet" }, note[language()]) : null));
+  return el(
+    "div",
+    { class: "stack happening" },
+    el(
+      "p",
+      { class: `proof ${isSame ? "good" : "bad"}` },
+      el("span", { class: "seal", "aria-hidden": "true" }, isSame ? "✓" : "✗"),
+      " ",
+      t("errors.heard", { code: heard?.code ?? "?", status: heard?.status ?? "?" }),
+    ),
+    el(
+      "p",
+      { class: "small quiet" },
+      how?.[language()],
+      " ",
+      request ? el("code", {}, `${request.method} ${request.path}`) : null,
+    ),
+    el(
+      "div",
+      { class: "sheets" },
+      http.map((answer) =>
+        el(
+          "section",
+          { class: "card sheet" },
+          el("h3", {}, `HTTP ${answer.status} · ${answer.envelope}`),
+          headerList(answer.headers),
+          tree(answer.body),
+        ),
+      ),
+      mcp
+        ? el("section", { class: "card sheet" }, el("h3", {}, `MCP · ${mcp.tool}`), tree(mcp.result))
+        : note
+          ? el("p", { class: "quiet" }, note[language()])
+          : null,
+    ),
+  );
 }
 
 function headerList(headers = {}) {
-  return el("dl", { class: "facts-list small" }, Object.entries(headers).map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]));
+  return el(
+    "dl",
+    { class: "facts-list small" },
+    Object.entries(headers).map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]),
+  );
 }
 
 function warnings(rows) {
-  return el("section", { class: "card warnings", "aria-labelledby": "warnings-title" }, el("h2", { id: "warnings-title" }, t("errors.warnings")),
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("errors.warnings") }, el("table", {},
-      el("thead", {}, el("tr", {}, ["errors.code", "errors.severity", "errors.meaning", "errors.todo"].map((key) => el("th", { scope: "col" }, t(key))))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, el("td", {}, el("code", {}, row.code)), el("td", {}, row.severity), el("td", {}, row.description), el("td", {}, row.suggestion)))))));
+  return el(
+    "section",
+    { class: "card warnings", "aria-labelledby": "warnings-title" },
+    el("h2", { id: "warnings-title" }, t("errors.warnings")),
+    el(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": t("errors.warnings") },
+      el(
+        "table",
+        {},
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["errors.code", "errors.severity", "errors.meaning", "errors.todo"].map((key) =>
+              el("th", { scope: "col" }, t(key)),
+            ),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          rows.map((row) =>
+            el(
+              "tr",
+              {},
+              el("td", {}, el("code", {}, row.code)),
+              el("td", {}, row.severity),
+              el("td", {}, row.description),
+              el("td", {}, row.suggestion),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -1,4 +1,4 @@
-/** Inspect: any reply, pasted or opened: which dialect it is in, whether it keeps its contract, and how small it can be. */
+/** Inspect: any reply, pasted or opened: its dialect, whether it keeps its contract, and how small it can be. */
 
 import { button, el, fill } from "../element.js";
 import { failure } from "../failure.js";
@@ -13,7 +13,12 @@ import { tree } from "../tree.js";
 
 const EXAMPLE = {
   success: true,
-  data: { tasks: [{ task_id: "task-001", status: "pending", notes: "Read, think, write." }, { task_id: "task-002", status: "done", notes: "Fold it and send it." }] },
+  data: {
+    tasks: [
+      { task_id: "task-001", status: "pending", notes: "Read, think, write." },
+      { task_id: "task-002", status: "done", notes: "Fold it and send it." },
+    ],
+  },
   error: null,
   meta: { version: "response-v2", request_id: "req_example" },
 };
@@ -27,26 +32,70 @@ export async function open(stage) {
 class InspectView {
   constructor({ main, params, context, signal }) {
     Object.assign(this, { _signal: signal, _context: context, _reply: null });
-    this._pasted = el("textarea", { id: "paste", spellcheck: "false", dir: "auto", placeholder: '{"success": true, …}' });
-    this._file = el("input", { type: "file", id: "file", class: "unseen", accept: ".json,.txt,application/json", on: { change: () => this._read() } });
+    this._pasted = el("textarea", {
+      id: "paste",
+      spellcheck: "false",
+      dir: "auto",
+      placeholder: '{"success": true, …}',
+    });
+    this._file = el("input", {
+      type: "file",
+      id: "file",
+      class: "unseen",
+      accept: ".json,.txt,application/json",
+      on: { change: () => this._read() },
+    });
     this._said = el("div", { class: "outcome" });
     this._results = el("section", { class: "results", "aria-label": t("inspect.reply") });
     this._fitting = new Fitting({
-      context, params, signal, source: () => this._reply && { reply: this._reply.id },
-      show: (fitted) => this._show(fitted), refuse: (error) => fill(this._results, failure(error)),
+      context,
+      params,
+      signal,
+      source: () => this._reply && { reply: this._reply.id },
+      show: (fitted) => this._show(fitted),
+      refuse: (error) => fill(this._results, failure(error)),
     });
-    this._fitted = el("div", { class: "fitted", hidden: true }, this._fitting.budget.node, el("div", { class: "columns" }, this._results, this._fitting.aside));
-    fill(main, el("h1", {}, t("inspect.title")), el("p", { class: "lead" }, t("inspect.lead")), this._form(), this._said, this._fitted);
+    this._fitted = el(
+      "div",
+      { class: "fitted", hidden: true },
+      this._fitting.budget.node,
+      el("div", { class: "columns" }, this._results, this._fitting.aside),
+    );
+    fill(
+      main,
+      el("h1", {}, t("inspect.title")),
+      el("p", { class: "lead" }, t("inspect.lead")),
+      this._form(),
+      this._said,
+      this._fitted,
+    );
   }
 
   _form() {
-    const form = el("section", { class: "card stack inspect-form", on: { dragover: (event) => event.preventDefault(), drop: (event) => this._dropped(event) } },
-      el("label", { for: "paste" }, t("inspect.paste")), this._pasted,
-      el("div", { class: "row" },
+    const form = el(
+      "section",
+      {
+        class: "card stack inspect-form",
+        on: { dragover: (event) => event.preventDefault(), drop: (event) => this._dropped(event) },
+      },
+      el("label", { for: "paste" }, t("inspect.paste")),
+      this._pasted,
+      el(
+        "div",
+        { class: "row" },
         button(t("inspect.open"), () => this._inspect(this._pasted.value), { class: "primary", id: "inspect-now" }),
         button(t("inspect.check"), () => this._check(), { id: "inspect-check" }),
-        el("label", { for: "file", class: "button" }, t("inspect.file")), this._file,
-        button(t("inspect.example"), () => { this._pasted.value = JSON.stringify(EXAMPLE, null, 2); }, { class: "link" })));
+        el("label", { for: "file", class: "button" }, t("inspect.file")),
+        this._file,
+        button(
+          t("inspect.example"),
+          () => {
+            this._pasted.value = JSON.stringify(EXAMPLE, null, 2);
+          },
+          { class: "link" },
+        ),
+      ),
+    );
     return form;
   }
 
@@ -67,7 +116,10 @@ class InspectView {
     try {
       await this.take(await ask("replies", text, { signal: this._signal }));
     } catch (error) {
-      if (!this._signal.aborted) { this._fitted.hidden = true; fill(this._said, failure(error)); }
+      if (!this._signal.aborted) {
+        this._fitted.hidden = true;
+        fill(this._said, failure(error));
+      }
     }
   }
 
@@ -75,7 +127,15 @@ class InspectView {
     try {
       const found = await ask("check", { text: this._pasted.value }, { signal: this._signal });
       this._fitted.hidden = true;
-      fill(this._said, el("div", { class: "card stack" }, el("p", { class: `proof ${found.valid ? "good" : "bad"}` }, found.message?.[language()] ?? found.what), faultList(found.faults)));
+      fill(
+        this._said,
+        el(
+          "div",
+          { class: "card stack" },
+          el("p", { class: `proof ${found.valid ? "good" : "bad"}` }, found.message?.[language()] ?? found.what),
+          faultList(found.faults),
+        ),
+      );
     } catch (error) {
       if (!this._signal.aborted) fill(this._said, failure(error));
     }
@@ -90,30 +150,62 @@ class InspectView {
   }
 
   _summary(reply) {
-    return el("div", { class: "card stack", role: "status" },
-      el("div", { class: "row" },
+    return el(
+      "div",
+      { class: "card stack", role: "status" },
+      el(
+        "div",
+        { class: "row" },
         el("span", { class: "chip blue" }, reply.recognised ?? reply.dialect),
-        el("span", { class: `chip ${reply.valid ? "good" : "bad"}` }, t(reply.valid ? "inspect.valid" : "inspect.invalid")),
+        el(
+          "span",
+          { class: `chip ${reply.valid ? "good" : "bad"}` },
+          t(reply.valid ? "inspect.valid" : "inspect.invalid"),
+        ),
         el("span", { class: "chip number" }, t("inspect.bytes", { n: count(reply.bytes) })),
         el("span", { class: "chip number" }, t("budget.tokens", { n: count(reply.size?.tokens ?? 0) })),
-        el("span", { dir: "auto" }, reply.summary ?? "")),
-      reply.problem ? el("p", { class: "failure" }, el("code", {}, reply.problem.code), " ", reply.problem.message) : null,
+        el("span", { dir: "auto" }, reply.summary ?? ""),
+      ),
+      reply.problem
+        ? el("p", { class: "failure" }, el("code", {}, reply.problem.code), " ", reply.problem.message)
+        : null,
       faultList(reply.faults),
-      el("p", {}, el("a", { href: addressOf("dialects", { reply: reply.id }) }, t("search.dialects"))));
+      el("p", {}, el("a", { href: addressOf("dialects", { reply: reply.id }) }, t("search.dialects"))),
+    );
   }
 
   _show(fitted) {
     if (fitted.problem) return fill(this._results, el("div", { class: "card" }, tree(fitted.body)));
     if (fitted.refused) return fill(this._results, failure(fitted.refused));
-    if (fitted.omitted) return fill(this._results, el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) })));
+    if (fitted.omitted)
+      return fill(this._results, el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) })));
     const rows = rowsOf(fitted);
     const isPassages = rows?.length && rows.every((row) => row && typeof row === "object" && "chunk_id" in row);
-    fill(this._results, noticeList(fitted.notices), isPassages ? recordList(rows, [], (row) => this._fitting.missing(fitted, row)) : el("div", { class: "card" }, tree(fitted.body)));
+    fill(
+      this._results,
+      noticeList(fitted.notices),
+      isPassages
+        ? recordList(rows, [], (row) => this._fitting.missing(fitted, row))
+        : el("div", { class: "card" }, tree(fitted.body)),
+    );
   }
 }
 
 function faultList(faults = []) {
   if (!faults.length) return null;
-  return el("ul", { class: "faults small" }, faults.map((fault) => el("li", {}, el("code", {}, fault.pointer ?? ""), " ", fault.rule ?? fault.message, " ",
-    fault.found === undefined ? null : el("code", { class: "quiet" }, JSON.stringify(fault.found)))));
+  return el(
+    "ul",
+    { class: "faults small" },
+    faults.map((fault) =>
+      el(
+        "li",
+        {},
+        el("code", {}, fault.pointer ?? ""),
+        " ",
+        fault.rule ?? fault.message,
+        " ",
+        fault.found === undefined ? null : el("code", { class: "quiet" }, JSON.stringify(fault.found)),
+      ),
+    ),
+  );
 }

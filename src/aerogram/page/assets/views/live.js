@@ -14,7 +14,12 @@ const COLUMNS = ["time", "tool", "tokens", "fidelity", "problem", "duration"];
 /** Open the view. */
 export async function open({ main, context, signal }) {
   const view = new LiveView(context, signal);
-  fill(main, el("h1", {}, t("live.title")), el("p", { class: "lead" }, t("live.lead")), context.owner ? view.node : ownerOnly());
+  fill(
+    main,
+    el("h1", {}, t("live.title")),
+    el("p", { class: "lead" }, t("live.lead")),
+    context.owner ? view.node : ownerOnly(),
+  );
   if (context.owner) await view.follow();
 }
 
@@ -29,13 +34,37 @@ class LiveView {
     this._count = el("span", { class: "chip number", role: "status" }, count(0));
     this._pause = button(t("live.pause"), () => this._turn(), { "aria-pressed": "false" });
     this._note = el("div", {});
-    this.node = el("section", { class: "card stack", "aria-label": t("live.title") },
-      el("div", { class: "row between" }, el("div", { class: "row" }, this._count, this._pause), button(t("live.try"), () => this._try(), { id: "live-try" })),
+    this.node = el(
+      "section",
+      { class: "card stack", "aria-label": t("live.title") },
+      el(
+        "div",
+        { class: "row between" },
+        el("div", { class: "row" }, this._count, this._pause),
+        button(t("live.try"), () => this._try(), { id: "live-try" }),
+      ),
       this._note,
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("live.table") }, el("table", { class: "live" },
-        el("caption", { class: "unseen" }, t("live.table")),
-        el("thead", {}, el("tr", {}, COLUMNS.map((name) => el("th", { scope: "col" }, t(`live.${name}`))))), this._rows)),
-      (this._none = el("p", { class: "quiet" }, t("live.none"))));
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": t("live.table") },
+        el(
+          "table",
+          { class: "live" },
+          el("caption", { class: "unseen" }, t("live.table")),
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              COLUMNS.map((name) => el("th", { scope: "col" }, t(`live.${name}`))),
+            ),
+          ),
+          this._rows,
+        ),
+      ),
+      (this._none = el("p", { class: "quiet" }, t("live.none"))),
+    );
   }
 
   /** Follow the stream until the view is left; when it breaks off, it is taken up again. */
@@ -52,7 +81,8 @@ class LiveView {
   }
 
   _take({ id, event, data }) {
-    if (event === "gap") return void fill(this._note, el("p", { class: "notice small" }, t("live.gap", { n: count(data.missed) })));
+    if (event === "gap")
+      return void fill(this._note, el("p", { class: "notice small" }, t("live.gap", { n: count(data.missed) })));
     if (event !== "reply" || Number(id) <= this._last) return;
     this._last = Number(id) || this._last;
     if (this._isPaused) this._held.push(data);
@@ -76,7 +106,12 @@ class LiveView {
 
   /** Something to see for whoever is alone with the server. */
   _try() {
-    const query = new URLSearchParams({ q: this._context.suggestion ?? "token", response_mode: "full", max_tokens: 2000, envelope: "v2" });
+    const query = new URLSearchParams({
+      q: this._context.suggestion ?? "token",
+      response_mode: "full",
+      max_tokens: 2000,
+      envelope: "v2",
+    });
     return call(`v1/search?${query}`, undefined, { signal: this._signal });
   }
 }
@@ -85,14 +120,23 @@ function rowOf(said) {
   const share = said.tokens_before ? said.tokens / said.tokens_before : 1;
   const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
   gauge.firstChild.style.setProperty("width", `${100 * Math.min(1, share)}%`);
-  const level = said.fidelity && has(`level.${said.fidelity}`) ? t(`level.${said.fidelity}`) : said.fidelity ?? "–";
-  return el("tr", {},
+  const level = said.fidelity && has(`level.${said.fidelity}`) ? t(`level.${said.fidelity}`) : (said.fidelity ?? "–");
+  return el(
+    "tr",
+    {},
     el("td", { class: "number" }, said.time ? clock(said.time) : "–"),
-    el("td", {}, el("code", {}, said.operation ?? "–"), " ", el("span", { class: "chip" }, [said.via, said.dialect].filter(Boolean).join(" · "))),
+    el(
+      "td",
+      {},
+      el("code", {}, said.operation ?? "–"),
+      " ",
+      el("span", { class: "chip" }, [said.via, said.dialect].filter(Boolean).join(" · ")),
+    ),
     el("td", { class: "number" }, tokensOf(said), gauge),
     el("td", {}, el("span", { class: `chip ${said.fidelity && said.fidelity !== "full" ? "warn" : "good"}` }, level)),
     el("td", {}, said.problem ? el("span", { class: "chip bad" }, said.problem.code ?? said.problem) : "–"),
-    el("td", { class: "number" }, said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)));
+    el("td", { class: "number" }, said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)),
+  );
 }
 
 function tokensOf({ tokens, tokens_before: before }) {

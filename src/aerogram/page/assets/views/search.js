@@ -31,18 +31,30 @@ class SearchView {
     if (!params.has("q")) params.set("q", context.suggestion ?? "");
     this._question = new Question(params, contents, () => this._restart());
     this._fitting = new Fitting({
-      context, params, signal,
+      context,
+      params,
+      signal,
       source: () => this._source(),
       show: (fitted) => this._show(fitted),
-      refuse: (error) => fill(this._results, failure(error, () => this._fitting.update())),
+      refuse: (error) =>
+        fill(
+          this._results,
+          failure(error, () => this._fitting.update()),
+        ),
       render: (value) => record(value, termsOf(this._question.text)),
-      changed: () => { note(this._params()); this._results.setAttribute("aria-busy", "true"); },
+      changed: () => {
+        note(this._params());
+        this._results.setAttribute("aria-busy", "true");
+      },
     });
     this._results = el("section", { class: "results", "aria-label": t("search.results") });
-    fill(main,
+    fill(
+      main,
       el("div", { class: "hero" }, el("h1", {}, t("search.title")), el("p", { class: "lead" }, t("search.lead"))),
-      this._question.node, this._fitting.budget.node,
-      el("div", { class: "columns" }, this._results, this._fitting.aside));
+      this._question.node,
+      this._fitting.budget.node,
+      el("div", { class: "columns" }, this._results, this._fitting.aside),
+    );
   }
 
   /** Ask the first question. */
@@ -79,12 +91,23 @@ class SearchView {
   }
 
   _header({ page, before, ms }) {
-    return el("div", { class: "row between results-head" },
-      el("h2", {}, t("search.found", { n: count(page?.total ?? before.items ?? 0) }), " ",
-        el("span", { class: "small quiet" }, milliseconds((ms?.answer ?? 0) + (ms?.fit ?? 0)))),
-      el("div", { class: "row" },
+    return el(
+      "div",
+      { class: "row between results-head" },
+      el(
+        "h2",
+        {},
+        t("search.found", { n: count(page?.total ?? before.items ?? 0) }),
+        " ",
+        el("span", { class: "small quiet" }, milliseconds((ms?.answer ?? 0) + (ms?.fit ?? 0))),
+      ),
+      el(
+        "div",
+        { class: "row" },
         el("a", { class: "button", href: addressOf("dialects", this._params()) }, t("search.dialects")),
-        copyButton(() => this._copied())));
+        copyButton(() => this._copied()),
+      ),
+    );
   }
 
   _copied() {
@@ -106,7 +129,11 @@ class SearchView {
     const back = this._cursor ? button(t("search.previous"), () => this._turnBack()) : null;
     const from = this._trail.length * PAGE_SIZE;
     const total = page?.total ?? 0;
-    const range = t("search.range", { from: count(from + 1), to: count(Math.min(from + PAGE_SIZE, total)), total: count(total) });
+    const range = t("search.range", {
+      from: count(from + 1),
+      to: count(Math.min(from + PAGE_SIZE, total)),
+      total: count(total),
+    });
     const place = total ? range + (next ? "" : ` · ${t("search.end")}`) : "";
     return el("div", { class: "row pager" }, back, next, el("span", { class: "place quiet small number" }, place));
   }
@@ -127,9 +154,22 @@ class SearchView {
   /** A cursor from yesterday is no reason to despair: the question is still there. */
   _refusal(problem) {
     const isCursor = problem.code === "INVALID_CURSOR";
-    return el("div", { class: "notice", role: "alert" },
+    return el(
+      "div",
+      { class: "notice", role: "alert" },
       el("p", {}, el("strong", {}, isCursor ? t("search.cursorExpired") : problem.message)),
-      el("p", { class: "small" }, el("code", {}, problem.code), " ", isCursor ? problem.message : problem.remediation ?? ""),
-      button(t(isCursor ? "search.startAgain" : "failure.again"), () => (isCursor ? this._restart() : this._fitting.update()), { class: "primary" }));
+      el(
+        "p",
+        { class: "small" },
+        el("code", {}, problem.code),
+        " ",
+        isCursor ? problem.message : (problem.remediation ?? ""),
+      ),
+      button(
+        t(isCursor ? "search.startAgain" : "failure.again"),
+        () => (isCursor ? this._restart() : this._fitting.update()),
+        { class: "primary" },
+      ),
+    );
   }
 }

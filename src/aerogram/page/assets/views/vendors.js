@@ -22,21 +22,62 @@ export async function open(stage) {
 class VendorsView {
   constructor({ main, params, context, signal, note }, names) {
     Object.assign(this, { _context: context, _signal: signal, _note: note, _names: names });
-    this._name = el("input", { type: "search", id: "vendor", list: "vendors", dir: "auto", value: params.get("name") || names[0] || "", on: { change: () => this.update() } });
-    this._modes = new Choice(t("budget.modes"), context.modes.map((mode) => [mode, t(`mode.${mode}`)]), params.get("mode") ?? "preview", () => this.update());
+    this._name = el("input", {
+      type: "search",
+      id: "vendor",
+      list: "vendors",
+      dir: "auto",
+      value: params.get("name") || names[0] || "",
+      on: { change: () => this.update() },
+    });
+    this._modes = new Choice(
+      t("budget.modes"),
+      context.modes.map((mode) => [mode, t(`mode.${mode}`)]),
+      params.get("mode") ?? "preview",
+      () => this.update(),
+    );
     this._outcome = el("div", {});
-    fill(main, el("h1", {}, t("vendors.title")), el("p", { class: "lead" }, t("vendors.lead")), this._form(), this._outcome);
+    fill(
+      main,
+      el("h1", {}, t("vendors.title")),
+      el("p", { class: "lead" }, t("vendors.lead")),
+      this._form(),
+      this._outcome,
+    );
   }
 
   _form() {
-    const submit = (event) => { event.preventDefault(); this.update(); };
-    return el("form", { class: "card controls", on: { submit } },
-      el("div", { class: "control grow" }, el("label", { for: "vendor" }, t("vendors.name")), this._name, el("datalist", { id: "vendors" }, this._names.map((name) => el("option", { value: name })))),
-      this._modes.node, el("button", { class: "primary" }, t("vendors.look")));
+    const submit = (event) => {
+      event.preventDefault();
+      this.update();
+    };
+    return el(
+      "form",
+      { class: "card controls", on: { submit } },
+      el(
+        "div",
+        { class: "control grow" },
+        el("label", { for: "vendor" }, t("vendors.name")),
+        this._name,
+        el(
+          "datalist",
+          { id: "vendors" },
+          this._names.map((name) => el("option", { value: name })),
+        ),
+      ),
+      this._modes.node,
+      el("button", { class: "primary" }, t("vendors.look")),
+    );
   }
 
   _asked(mode) {
-    return { source: { call: this._call() }, mode, dialect: this._context.defaults.dialect, channels: this._context.defaults.channels, budget: null };
+    return {
+      source: { call: this._call() },
+      mode,
+      dialect: this._context.defaults.dialect,
+      channels: this._context.defaults.channels,
+      budget: null,
+    };
   }
 
   _call() {
@@ -51,10 +92,17 @@ class VendorsView {
     const signal = AbortSignal.any([this._signal, this._pending.signal]);
     this._note({ name: this._name.value.trim(), mode: this._modes.value });
     try {
-      const [whole, shown] = await Promise.all([ask("shrink", this._asked("full"), { signal }), ask("shrink", this._asked(this._modes.value), { signal })]);
+      const [whole, shown] = await Promise.all([
+        ask("shrink", this._asked("full"), { signal }),
+        ask("shrink", this._asked(this._modes.value), { signal }),
+      ]);
       this._show(whole, shown);
     } catch (error) {
-      if (!signal.aborted) fill(this._outcome, failure(error, () => this.update()));
+      if (!signal.aborted)
+        fill(
+          this._outcome,
+          failure(error, () => this.update()),
+        );
     }
   }
 
@@ -66,12 +114,37 @@ class VendorsView {
     this._graph = new Graph(entities, this._edges, (gone) => this._tell(gone));
     this._entities = new Map(entities.map((entity) => [entity.id, entity]));
     const named = idsIn(dataOf(shown));
-    fill(this._outcome,
-      el("div", { class: "columns vendor-columns" },
-        el("div", { class: "stack" }, el("section", { class: "card", "aria-labelledby": "graph-title" },
-          el("div", { class: "row between" }, el("h2", { id: "graph-title", dir: "auto" }, name), el("span", { class: "chip number" }, t("vendors.counts", { nodes: count(entities.length), edges: count(relationships.length) }))),
-          el("p", { class: "small quiet" }, t("graph.how")), this._graph.drawing, typeLegend(entities)), this._list(), this._record(shown, named)),
-        el("section", { class: "card aside", "aria-label": t("vendors.entity"), "aria-live": "polite" }, this._about)));
+    fill(
+      this._outcome,
+      el(
+        "div",
+        { class: "columns vendor-columns" },
+        el(
+          "div",
+          { class: "stack" },
+          el(
+            "section",
+            { class: "card", "aria-labelledby": "graph-title" },
+            el(
+              "div",
+              { class: "row between" },
+              el("h2", { id: "graph-title", dir: "auto" }, name),
+              el(
+                "span",
+                { class: "chip number" },
+                t("vendors.counts", { nodes: count(entities.length), edges: count(relationships.length) }),
+              ),
+            ),
+            el("p", { class: "small quiet" }, t("graph.how")),
+            this._graph.drawing,
+            typeLegend(entities),
+          ),
+          this._list(),
+          this._record(shown, named),
+        ),
+        el("section", { class: "card aside", "aria-label": t("vendors.entity"), "aria-live": "polite" }, this._about),
+      ),
+    );
     this._graph.dim((id) => !named.size || named.has(id));
     const own = entities.find((entity) => entity.name === name) ?? entities[0];
     if (own) this._graph.goTo(own.id, { isFocused: false });
@@ -80,64 +153,198 @@ class VendorsView {
   /** A name that means nobody, or several: the nearest are a click away. */
   _unknown(problem) {
     const near = problem.details?.did_you_mean ?? problem.details?.candidates ?? [];
-    return el("div", { class: "notice", role: "alert" },
+    return el(
+      "div",
+      { class: "notice", role: "alert" },
       el("p", {}, el("code", {}, problem.code), " ", problem.message),
-      near.length ? el("div", { class: "row" }, t("vendors.near"), near.map((name) => button(name.name ?? name, () => { this._name.value = name.name ?? name; this.update(); }))) : el("p", {}, problem.remediation ?? ""));
+      near.length
+        ? el(
+            "div",
+            { class: "row" },
+            t("vendors.near"),
+            near.map((name) =>
+              button(name.name ?? name, () => {
+                this._name.value = name.name ?? name;
+                this.update();
+              }),
+            ),
+          )
+        : el("p", {}, problem.remediation ?? ""),
+    );
   }
 
   _record(shown, named) {
-    return el("section", { class: "card", "aria-labelledby": "record-title" },
-      el("div", { class: "row between" }, el("h2", { id: "record-title" }, t("vendors.record")), copyButton(() => ({ call: this._call(), mode: this._modes.value, budget: null }))),
-      el("ul", { class: "plain row small" }, shown.modes.map(({ mode, size }) =>
-        el("li", { class: `chip number ${mode === this._modes.value ? "blue" : ""}` }, `${t(`mode.${mode}`)} ${count(size)}`))),
-      el("p", { class: "small quiet" }, t("vendors.named", { n: count([...named].filter((id) => this._entities.has(id)).length), total: count(this._entities.size) })),
+    return el(
+      "section",
+      { class: "card", "aria-labelledby": "record-title" },
+      el(
+        "div",
+        { class: "row between" },
+        el("h2", { id: "record-title" }, t("vendors.record")),
+        copyButton(() => ({ call: this._call(), mode: this._modes.value, budget: null })),
+      ),
+      el(
+        "ul",
+        { class: "plain row small" },
+        shown.modes.map(({ mode, size }) =>
+          el(
+            "li",
+            { class: `chip number ${mode === this._modes.value ? "blue" : ""}` },
+            `${t(`mode.${mode}`)} ${count(size)}`,
+          ),
+        ),
+      ),
+      el(
+        "p",
+        { class: "small quiet" },
+        t("vendors.named", {
+          n: count([...named].filter((id) => this._entities.has(id)).length),
+          total: count(this._entities.size),
+        }),
+      ),
       tree(dataOf(shown), (pointer) => (/^\/(entities|relationships)\/\d+$/.test(pointer) ? { shut: true } : null)),
-      el("p", {}, el("a", { href: addressOf("dialects", { vendor: this._name.value.trim() }) }, t("search.dialects"))));
+      el("p", {}, el("a", { href: addressOf("dialects", { vendor: this._name.value.trim() }) }, t("search.dialects"))),
+    );
   }
 
   _tell({ node, edge }) {
-    if (edge) return announce(`${this._entities.get(edge.source)?.name} ${edge.type} ${this._entities.get(edge.target)?.name}`);
+    if (edge)
+      return announce(`${this._entities.get(edge.source)?.name} ${edge.type} ${this._entities.get(edge.target)?.name}`);
     const ties = this._edges.filter(({ source, target }) => source === node.id || target === node.id);
     const isVendor = this._names.includes(node.name) && node.name !== this._name.value;
-    fill(this._about,
-      el("div", {}, el("h2", { dir: "auto" }, node.name), el("span", { class: `chip type-${(node.type ?? "").toLowerCase()}` }, node.type), " ", el("code", { class: "small quiet" }, node.id)),
-      el("dl", { class: "facts-list small" }, Object.entries(node).filter(([name, value]) => !["id", "name", "type", "chunk_ids"].includes(name) && (typeof value !== "object" || Array.isArray(value))).map(([name, value]) => [el("dt", {}, name), el("dd", { dir: "auto" }, Array.isArray(value) ? value.join(", ") : String(value))])),
-      el("div", { class: "row" },
-        isVendor ? button(t("vendors.open"), () => { this._name.value = node.name; this.update(); }) : null,
-        el("a", { href: addressOf("search", { q: node.name }) }, t("vendors.search"))),
+    fill(
+      this._about,
+      el(
+        "div",
+        {},
+        el("h2", { dir: "auto" }, node.name),
+        el("span", { class: `chip type-${(node.type ?? "").toLowerCase()}` }, node.type),
+        " ",
+        el("code", { class: "small quiet" }, node.id),
+      ),
+      el(
+        "dl",
+        { class: "facts-list small" },
+        Object.entries(node)
+          .filter(
+            ([name, value]) =>
+              !["id", "name", "type", "chunk_ids"].includes(name) &&
+              (typeof value !== "object" || Array.isArray(value)),
+          )
+          .map(([name, value]) => [
+            el("dt", {}, name),
+            el("dd", { dir: "auto" }, Array.isArray(value) ? value.join(", ") : String(value)),
+          ]),
+      ),
+      el(
+        "div",
+        { class: "row" },
+        isVendor
+          ? button(t("vendors.open"), () => {
+              this._name.value = node.name;
+              this.update();
+            })
+          : null,
+        el("a", { href: addressOf("search", { q: node.name }) }, t("vendors.search")),
+      ),
       el("h3", {}, t("vendors.ties")),
-      el("ul", { class: "plain ties" }, ties.map((tie) => this._tieButton(tie, node.id))));
+      el(
+        "ul",
+        { class: "plain ties" },
+        ties.map((tie) => this._tieButton(tie, node.id)),
+      ),
+    );
   }
 
   _tieButton(tie, from) {
     const isOut = tie.source === from;
     const other = this._entities.get(isOut ? tie.target : tie.source);
-    return el("li", {}, button(`${isOut ? "→" : "←"} ${tie.type} · ${other?.name ?? "?"}`, () => this._graph.goTo(other.id, { isFocused: false }), { class: "link" }));
+    return el(
+      "li",
+      {},
+      button(
+        `${isOut ? "→" : "←"} ${tie.type} · ${other?.name ?? "?"}`,
+        () => this._graph.goTo(other.id, { isFocused: false }),
+        { class: "link" },
+      ),
+    );
   }
 
   /** The same as a table, for those who would rather read than look. */
   _list() {
     const name = (id) => this._entities.get(id)?.name ?? id;
-    return el("details", { class: "card graph-list" }, el("summary", {}, t("graph.list")),
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("graph.list") }, el("table", {},
-        el("thead", {}, el("tr", {}, ["graph.from", "graph.tie", "graph.to"].map((key) => el("th", { scope: "col" }, t(key))))),
-        el("tbody", {}, this._edges.map((edge) => el("tr", {},
-          el("td", {}, button(name(edge.source), () => this._graph.goTo(edge.source), { class: "link" })), el("td", {}, edge.type),
-          el("td", {}, button(name(edge.target), () => this._graph.goTo(edge.target), { class: "link" }))))))));
+    return el(
+      "details",
+      { class: "card graph-list" },
+      el("summary", {}, t("graph.list")),
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": t("graph.list") },
+        el(
+          "table",
+          {},
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              ["graph.from", "graph.tie", "graph.to"].map((key) => el("th", { scope: "col" }, t(key))),
+            ),
+          ),
+          el(
+            "tbody",
+            {},
+            this._edges.map((edge) =>
+              el(
+                "tr",
+                {},
+                el(
+                  "td",
+                  {},
+                  button(name(edge.source), () => this._graph.goTo(edge.source), { class: "link" }),
+                ),
+                el("td", {}, edge.type),
+                el(
+                  "td",
+                  {},
+                  button(name(edge.target), () => this._graph.goTo(edge.target), { class: "link" }),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 }
 
 function edgeOf(tie) {
-  return { id: tie.id, type: tie.type ?? tie.relationship_type, source: tie.source ?? tie.source_id, target: tie.target ?? tie.target_id };
+  return {
+    id: tie.id,
+    type: tie.type ?? tie.relationship_type,
+    source: tie.source ?? tie.source_id,
+    target: tie.target ?? tie.target_id,
+  };
 }
 
 /** Every entity and relationship that a record names, in whichever mode it is. */
 function idsIn(data) {
-  const { entity_ids: entities = [], relationship_ids: ties = [], top_entities: top = [], entities: shown = [], relationships = [] } = data ?? {};
+  const {
+    entity_ids: entities = [],
+    relationship_ids: ties = [],
+    top_entities: top = [],
+    entities: shown = [],
+    relationships = [],
+  } = data ?? {};
   return new Set([...entities, ...ties, ...[...top, ...shown, ...relationships].map(({ id }) => id)]);
 }
 
 function typeLegend(entities) {
   const types = [...new Set(entities.map(({ type }) => type ?? "other"))];
-  return el("ul", { class: "plain row small type-legend" }, types.map((type) => el("li", { class: `type-${type.toLowerCase()}` }, type)));
+  return el(
+    "ul",
+    { class: "plain row small type-legend" },
+    types.map((type) => el("li", { class: `type-${type.toLowerCase()}` }, type)),
+  );
 }
