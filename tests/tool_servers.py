@@ -20,7 +20,7 @@ from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
-from aerogram import Reply
+from aerogram import Page, Reply
 from aerogram.errors import NotFound, RateLimited
 
 ROWS = [{"id": f"row-{number}", "title": f"Row {number}", "text": "words " * 40} for number in range(120)]
@@ -75,12 +75,16 @@ def partial() -> Reply[list[int]]:
     return Reply.partial([1, 2], "the third is missing")
 
 
+def own_page() -> Reply[list[dict]]:
+    return Reply.ok(ROWS[:10], page=Page("10", has_more=True, total=len(ROWS), page_size=10))
+
+
 def paged_by_itself(cursor: str) -> dict:
     return {"cursor": cursor}
 
 
 BEFORE = (rows, divide, task, odd_values)
-AFTER = (picture, finished, unannounced, partial, paged_by_itself)
+AFTER = (picture, finished, unannounced, partial, own_page, paged_by_itself)
 
 
 def frame():

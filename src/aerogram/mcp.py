@@ -11,6 +11,7 @@ import base64
 import functools
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 from aerogram.contract import Contract
@@ -45,7 +46,6 @@ except ImportError as error:
 __all__ = ["install"]
 
 Principal = Callable[[], str | None]
-ARCHIVE: Final = ARCHIVE_TEMPLATE.removesuffix("{hash}")
 LARGEST: Final = 1 << 24
 
 
@@ -76,6 +76,7 @@ def install(
     # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
     server._tool_manager = _Tools(server._tool_manager, service, who)
     server._resource_manager = _Resources(server._resource_manager)
+    server.middleware.append(_say_besides)
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     if service.offer.retrieve is not None:
@@ -266,7 +267,8 @@ class _Reading(Resource):
         result = normalize_resource_payload(self.uri, declared, value, infer=True)
         contents = (result if isinstance(result, ResourceResult) else ResourceResult(result.contents)).contents
         if len(contents) != 1:
-            raise ResourceError(f"{self.uri} has {len(contents)} contents; the SDK sends one")
+            _said_besides(self.uri)["contents"] = contents
+            return ""
         self.mime_type = contents[0].get("mimeType", self.mime_type)
         text: str | None = contents[0].get("text")
         return base64.b64decode(contents[0]["blob"]) if text is None else text
@@ -276,20 +278,38 @@ def _unreadable(error: BaseException, uri: str) -> MCPError:
     return MCPError(**read_error(problem_of(error), uri))
 
 
+_BESIDES: ContextVar[dict[str, Any]] = ContextVar("aerogram_besides")
+"""What a reading has to say that a `Resource` of the SDK has no place for: several contents, how long they hold."""
+
+
+def _said_besides(uri: str) -> dict[str, Any]:
+    found = _BESIDES.get(None)
+    if found is None:
+        raise ResourceError(f"{uri} has more to say than one text; read it through a client")
+    return found
+
+
+async def _say_besides(ctx: Any, call_next: Any) -> Any:
+    """Reading a resource, with everything that was said besides."""
+    if ctx.method != "resources/read":
+        return await call_next(ctx)
+    token = _BESIDES.set({})
+    try:
+        result = await call_next(ctx)
+        besides = _BESIDES.get()
+    finally:
+        _BESIDES.reset(token)
+    kept = besides if is_modern(ctx.protocol_version) else {name: besides[name] for name in besides if name in result}
+    return {**result, **kept} if kept else result
+
+
 def _add_archive(server: MCPServer[Any], service: Service, principal: Principal) -> None:
     """The archive as a resource template, and how long its entries may be kept."""
 
     async def archived(hash: str) -> Any:
-        body, mime_type, _ = await service.read_archive(hash, principal())
-        return normalize_resource_payload(ARCHIVE_TEMPLATE.format(hash=hash), mime_type, body)
-
-    async def cached(ctx: Any, call_next: Any) -> Any:
-        result = await call_next(ctx)
-        uri = (ctx.params or {}).get("uri") if ctx.method == "resources/read" else None
-        if not isinstance(uri, str) or not uri.startswith(ARCHIVE) or not is_modern(ctx.protocol_version):
-            return result
-        *_, ttl_ms = await service.read_archive(uri.removeprefix(ARCHIVE), principal())
-        return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
+        uri = ARCHIVE_TEMPLATE.format(hash=hash)
+        body, mime_type, ttl_ms = await service.read_archive(hash, principal())
+        _said_besides(uri).update(ttlMs=ttl_ms, cacheScope="private")
+        return normalize_resource_payload(uri, mime_type, body)
 
     server.resource(ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash")(archived)
-    server.middleware.append(cached)

@@ -38,6 +38,7 @@ from aerogram.normalize.tool import is_finished, normalize_tool_result
 from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
+from aerogram.shape.modes import Mode
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Payload
@@ -88,7 +89,8 @@ class Caller:
 class Profile:
     """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
 
-    `is_content`: its handler says that it returns content or a finished result, which is sent as it is.
+    `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
+    says that it returns a `Reply`, which no framework knows how to convert.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Profile:
     own_schema: Mapping[str, Any] | None = None
     is_boxed: bool = False
     is_content: bool = False
+    is_reply: bool = False
 
     @property
     def payload(self) -> Payload:
@@ -199,10 +202,11 @@ class Service:
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self.contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
-        if (get_origin(returns) or returns) is Reply:  # a framework describes the class, which is never sent
+        is_reply = (get_origin(returns) or returns) is Reply
+        if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
-        return Profile(name, given, outputs, is_boxed, is_content)
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own."""
@@ -351,7 +355,8 @@ class Service:
         if contract.speaker.name != "bare":
             channels = contract.render(reply, heard.json_in(reply))
             return tool_result(reply, channels, dialect=contract.speaker, media=heard.media)
-        if reply.problem is None and reply.data is heard.reply.data and convert is not None:
+        is_untouched = reply.problem is None and reply.data is heard.reply.data
+        if is_untouched and convert is not None and not opened.profile.is_reply:
             value = outcome.data if isinstance(outcome, Reply) else outcome
             own = convert(value, reply.data)
             if own is not None:
@@ -378,7 +383,7 @@ class Service:
         hash: str | None = None,
         ids: list[str] | None = None,
         path: str = "",
-        response_mode: str = "full",
+        response_mode: Mode = "full",
         fields: list[str] | None = None,
         as_text: bool = False,
         cursor: str | None = None,

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from aerogram import Reply, fastapi, read, starlette, validate
 from aerogram.contract import Contract
+from aerogram.errors import InvalidReply
 from aerogram.starlette import Versions, shapes
 
 APPS = {"starlette": (starlette, starlette_app), "fastapi": (fastapi, fastapi_app)}
@@ -192,3 +193,26 @@ def test_a_budget_holds_over_http(serve):
 
 def test_parameters_of_the_application_are_left_to_it_where_controls_are_off(client):
     assert client.get("/search?envelope=v2&fields=default&page_size=x&cursor=%00").status_code == 200
+
+
+def test_single_controls_can_be_named(serve):
+    """For one handler, or for all of them; the others are parameters like any other."""
+
+    async def some(request):
+        return ROWS
+
+    @shapes(controls=("fields",))
+    async def own(request):
+        return ROWS
+
+    app = Starlette(routes=[Route("/some", some), Route("/own", own)])
+    starlette.install(app, Contract(), Versions(default="v2", controls=("page_size", "cursor")))
+    client = serve(app)
+    asked = {"page_size": 2, "fields": "id"}
+    assert client.get("/some", params=asked).json()["results"] == ROWS[:2]
+    assert client.get("/own", params=asked).json()["results"] == [{"id": row["id"]} for row in ROWS]
+
+
+def test_a_control_that_there_is_not_is_noticed_where_it_is_named():
+    with pytest.raises(InvalidReply, match="there is no control 'page'"):
+        shapes(controls=("page",))

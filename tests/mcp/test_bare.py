@@ -1,5 +1,6 @@
 """`bare`: payloads, their types and their schemas stay what they were; what else there is to say goes into `_meta`."""
 
+import json
 import re
 
 from tool_servers import ROWS, Task, build, talk
@@ -67,3 +68,11 @@ async def test_controls_that_would_break_a_typed_result_are_not_offered(door):
         tools = await server.tools()
     assert {"max_tokens", "cursor", "page_size"} <= tools["rows"].input_schema["properties"].keys()
     assert "fields" not in tools["rows"].input_schema["properties"]
+
+
+async def test_a_handler_that_says_it_returns_a_reply_is_sent_without_complaint(door):
+    """The framework's conversion of the class, which would warn about it, is left out."""
+    async with door.open(dialect="bare") as server:
+        result = await server.call("own_page")
+    assert json.loads(result.content[0].text) == ROWS[:10]
+    assert result.meta["dev.aerogram/page"]["cursor"] == "10"

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from aerogram.mcp import install
+from aerogram.normalize.resource import ResourceResult
 
 
 class Record(BaseModel):
@@ -78,6 +79,32 @@ async def test_input_required_results_pass_untouched():
     async with mcp.Client(serving(handler), elicitation_callback=answer) as client:
         result = await client.call_tool("tool", {})
     assert result.structured_content["data"] == {"result": "hello you"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_resource_may_have_several_contents_each_with_its_own_address(mode):
+    server = MCPServer("one", log_level="CRITICAL")
+
+    @server.resource("docs://both")
+    def both():
+        return ResourceResult(
+            [
+                {"uri": "docs://both/text", "mimeType": "text/plain", "text": "words"},
+                {"uri": "docs://both/bytes", "mimeType": "application/octet-stream", "blob": "AAE="},
+            ]
+        )
+
+    @server.resource("docs://plain")
+    def plain():
+        return {"a": {1}}
+
+    install(server)
+    async with mcp.Client(server, mode=mode) as client:
+        contents = (await client.read_resource("docs://both")).contents
+        single = (await client.read_resource("docs://plain")).contents
+    assert [str(one.uri) for one in contents] == ["docs://both/text", "docs://both/bytes"]
+    assert (contents[0].text, contents[1].blob, contents[1].mime_type) == ("words", "AAE=", "application/octet-stream")
+    assert [one.text for one in single] == ['{"a":[1]}']
 
 
 async def test_pictures_are_content():

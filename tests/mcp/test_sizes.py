@@ -150,3 +150,18 @@ async def test_without_an_archive_there_is_no_retrieval_tool_and_the_reply_admit
         meta = (await server.call("rows")).structured_content["meta"]
     assert "retrieve" not in tools and "content_archive_hashes" not in meta
     assert any("not kept" in detail["suggestion"] for detail in meta["warning_details"])
+
+
+async def test_a_page_of_the_handlers_own_says_that_its_size_is_not_the_callers(door):
+    async with door.open(controls=["own_page"]) as server:
+        small = (await server.call("own_page", {"page_size": 5})).structured_content
+        large = (await server.call("own_page", {"page_size": 50})).structured_content
+    assert len(small["data"]["results"]) == 10
+    assert [one["code"] for one in small["meta"]["warning_details"]] == ["CONTROL_IGNORED"]
+    assert "warning_details" not in large["meta"]
+
+
+async def test_the_retrieval_tool_lists_its_modes(door):
+    async with door.open(budget=2_000) as server:
+        inputs = (await server.tools())["retrieve"].input_schema["properties"]
+    assert inputs["response_mode"]["enum"] == ["ids_only", "metadata", "preview", "full"]
