@@ -142,7 +142,7 @@ def _transport(place: Place) -> Any:
 
     if place.command is not None:
         program, *arguments = shlex.split(place.command) or [""]
-        return StdioTransport(program, arguments)
+        return StdioTransport(program, arguments, keep_alive=False)
     if not place.is_url:
         raise Unfetched("--tool needs the address of an MCP server, or --command to start one")
     return StreamableHttpTransport(place.target or "", headers=_headers(place))

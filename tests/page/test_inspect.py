@@ -1,0 +1,168 @@
+"""`aerogram inspect`: a reply from a file, a pipe, an HTTP or an MCP server in the page; bad input is told in a line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from aerogram import dialects
+from aerogram.dialects import dialect
+from aerogram.reply import Reply
+from page.conftest import inspecting
+from serving import clean_environment
+
+ROWS = [
+    {"id": number, "title": f"Row {number}", "text": "<script>alert(1)</script> and on it goes " * 20}
+    for number in range(30)
+]
+BODY = dialect("knowledge-1.0").encode(dialect("knowledge-1.0").complete(Reply.ok(ROWS, operation="list_rows")))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run `aerogram inspect` when it is to fail; gives exit code and what it said."""
+
+    def run(*arguments: str, given: str = "") -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "aerogram", "inspect", *arguments, "--no-open"],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            cwd=tmp_path,
+            env=clean_environment(tmp_path / "index"),
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stderr.strip()
+
+    return run
+
+
+def ask(client: httpx.Client, what: str, **said) -> dict:
+    answer = client.post(f"/page/api/{what}", json=said)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_file_is_opened_shrunk_and_every_piece_comes_back(tmp_path):
+    (tmp_path / "reply.json").write_text(json.dumps(BODY))
+    with inspecting(tmp_path, "reply.json") as (client, said):
+        assert said[0].startswith("Inspecting reply.json (knowledge-1.0, ")
+        context = client.get("/page/api/context").json()
+        assert (context["kind"], context["mounted"], context["mcp_url"]) == ("inspect", [], None)
+        opened = context["opened"]
+        assert (opened["dialect"], opened["operation"], opened["items"]) == ("knowledge-1.0", "list_rows", 30)
+        source = {"reply": opened["id"]}
+        told = ask(client, "shrink", source=source, dialect="response-v2", budget=1500)
+        assert told["after"]["size"] <= 1500 < told["before"]["size"]
+        assert dialects.validate(told["body"]).name == "response-v2"
+        for row in told["pieces"]["listed"]:
+            back = ask(client, "piece", source=source, **{name: row[name] for name in ("archive", "pointer", "hash")})
+            assert back["matches"] is True
+            assert back["value"] == ROWS[int(row["pointer"][1:])]
+        assert len(ask(client, "dialects", source=source, budget=1500)["said"]) == 4
+        assert ask(client, "curve", source=source)["series"]
+        assert client.get("/").status_code == 200
+        live = client.get("/page/api/live")
+        assert (live.status_code, live.json()["code"]) == (404, "NOT_FOUND")
+        assert ask(client, "copy", call={"operation": "list_rows"})["python"].startswith("import aerogram")
+
+
+def test_a_reply_comes_from_standard_input_and_more_can_be_pasted(tmp_path):
+    with inspecting(tmp_path, "-", given=b'[{"id": 1, "name": "one"}]') as (client, said):
+        assert said[0] == "Inspecting standard input (bare, 26 bytes)"
+        pasted = client.post(
+            "/page/api/replies", content=json.dumps(BODY), headers={"content-type": "text/plain"}
+        ).json()
+        assert (pasted["recognised"], pasted["valid"], pasted["items"]) == ("knowledge-1.0", True, 30)
+        told = ask(client, "shrink", source={"reply": pasted["id"]}, mode="ids_only")
+        assert told["body"]["results"] == [{"id": row["id"]} for row in ROWS]
+
+
+def test_a_route_of_a_running_server_is_asked(tmp_path, search_page):
+    url = f"{search_page.address}/v1/search?q=token&envelope=v2&page_size=3&response_mode=full"
+    with inspecting(tmp_path, url) as (client, _):
+        opened = client.get("/page/api/context").json()["opened"]
+        assert (opened["dialect"], opened["items"], opened["title"]) == ("standard-v2", 3, url)
+
+
+def test_a_failure_of_a_running_server_is_a_reply_too(tmp_path, search_page):
+    url = f"{search_page.address}/v1/chunks/999999999?envelope=v2"
+    with inspecting(tmp_path, url) as (client, _):
+        opened = client.get("/page/api/context").json()["opened"]
+        assert (opened["status"], opened["problem"]["code"]) == ("error", "NOT_FOUND")
+
+
+def test_a_tool_of_a_running_mcp_server_is_called(tmp_path, search_page):
+    arguments = json.dumps({"query": "token", "page_size": 4, "response_mode": "preview"})
+    with inspecting(tmp_path, search_page.mcp, "--tool", "semantic_search", "--args", arguments) as (client, _):
+        opened = client.get("/page/api/context").json()["opened"]
+        assert (opened["recognised"], opened["items"]) == ("mcp:knowledge-1.0", 4)
+
+
+def test_a_tool_of_an_mcp_server_behind_a_command_is_called(tmp_path):
+    server = tmp_path / "server.py"
+    server.write_text(
+        "from fastmcp import FastMCP\n\nmcp = FastMCP('rows')\n\n\n@mcp.tool\ndef rows() -> list[dict]:\n"
+        "    return [{'id': number} for number in range(7)]\n\n\nmcp.run(show_banner=False, log_level='ERROR')\n"
+    )
+    with inspecting(tmp_path, "--command", f"{sys.executable} {server}", "--tool", "rows") as (client, said):
+        assert said[0].startswith("Inspecting rows of ")
+        assert client.get("/page/api/context").json()["opened"]["items"] == 7
+
+
+def test_ten_megabytes_are_opened_and_what_is_too_large_to_show_is_said(tmp_path):
+    rows = [{"id": number, "text": "lorem ipsum dolor sit amet " * 80} for number in range(4_700)]
+    (tmp_path / "large.json").write_text(json.dumps({"results": rows}))
+    with inspecting(tmp_path, "large.json") as (client, _):
+        opened = client.get("/page/api/context").json()["opened"]
+        assert opened["bytes"] > 10_000_000
+        source = {"reply": opened["id"]}
+        whole = ask(client, "shrink", source=source, dialect="response-v2")
+        assert whole["body"] is None
+        assert whole["omitted"]["bytes"] > whole["omitted"]["limit"] == 2_000_000
+        told = ask(client, "shrink", source=source, dialect="response-v2", budget=2000)
+        assert told["after"]["size"] <= 2000
+        assert told["pieces"]["total"] == 4_700
+        row = told["pieces"]["listed"][0]
+        back = ask(client, "piece", source=source, **{name: row[name] for name in ("archive", "pointer", "hash")})
+        assert (back["matches"], back["archive"]["matches"]) == (True, True)
+        assert ask(client, "dialects", source=source)["omitted"]["bytes"] > 10_000_000
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1"])
+def test_no_other_page_may_ask_about_the_reply(tmp_path, origin):
+    with inspecting(tmp_path, given=b"{}") as (client, _):
+        answer = client.post("/page/api/check", json={"text": "{}"}, headers={"origin": origin})
+        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+        named = client.get("/page/api/context", headers={"host": "evil.example"})
+        assert named.status_code == 403
+
+
+def test_bad_input_is_one_line_that_says_what_to_do(run, tmp_path, search_page):
+    (tmp_path / "broken.json").write_text('{"a": ')
+    (tmp_path / "empty.json").write_text("")
+    code, said = run("broken.json")
+    assert code == 1
+    assert said.startswith(
+        "aerogram: broken.json: This is no JSON that can be shown: not JSON: Expecting value at line 1"
+    )
+    assert "\n" not in said
+    assert run("empty.json")[1].endswith("empty.json is empty; a JSON body is expected there")
+    assert run("missing.json") == (1, "aerogram: missing.json: No such file or directory")
+    assert run("-", given="")[1].endswith("standard input is empty; a JSON body is expected there")
+    code, said = run("http://127.0.0.1:1/reply")
+    assert (code, "cannot be reached" in said) == (1, True)
+    assert run(f"{search_page.address}/docs")[1].endswith("answered with text/html, and a reply is JSON")
+    assert run(search_page.mcp)[1].startswith("aerogram: choose a tool with --tool: ")
+    assert run(search_page.mcp, "--tool", "semantic_search", "--args", "[1]")[1].startswith(
+        "aerogram: --args is a JSON"
+    )
+    assert run("reply.json", "--tool", "x")[1].startswith("aerogram: --tool needs the address of an MCP server")
+    assert "gave no result" in run("--command", "no-such-program-anywhere", "--tool", "x")[1]
+    assert run(search_page.address, "--header", "nonsense")[1].startswith("aerogram: a header is written as")
