@@ -19,7 +19,9 @@ from aerogram.shape.reduce import GOOD_FILL, Reducer
 
 __all__ = ["Found", "Search", "emptied"]
 
-ROUNDS: Final = 12
+CLOSE_FILLS: Final = (0.99,) * 3
+"""What the first guesses must fill of the target to be good enough; later ones may fill less."""
+ROUNDS: Final = 9
 REFILLS: Final = 4
 CAUTION: Final = 0.99
 """A second guess aims a little below the target, because a third costs more than what it would add."""
@@ -64,13 +66,13 @@ class Search:
         frame = self.frame(account)
         guess = _Guess(float(target - frame))
         best: Found | None = None
-        for _ in range(ROUNDS):
+        for fill in (*CLOSE_FILLS, *[GOOD_FILL] * ROUNDS):
             found = self._try(account, guess.room)
             if found is None:
                 break
             if found.size <= target and found.beats(best):
                 best = found
-            if found.size <= target and (found.loss.is_none or found.size >= GOOD_FILL * target):
+            if found.size <= target and (found.loss.is_none or found.size >= fill * target):
                 break
             if not guess.mend(found.size - frame, target - frame):
                 break
