@@ -17,7 +17,7 @@ def test_a_pace_that_changes_is_followed():
     pace = Pace(lambda: next(now))
     pace.at(1_000, 40_000)
     pace.at(2_000, 40_000)
-    assert pace.at(2_010, 40_000) == "2,010 of 40,000 files, 9.2 a second, 1 h 9 min left"
+    assert pace.at(2_010, 40_000) == "2,010 of 40,000 files, 9.2 a second, 1 h 8 min left"
 
 
 def test_nothing_is_promised_before_anything_is_done():

@@ -16,7 +16,7 @@ from aerogram.knowledge.prepare import Batch, Job
 
 __all__ = ["Cluster"]
 
-CONNECTING: Final = 15.0
+CONNECTING: Final = 5.0
 
 
 class Cluster:
@@ -29,7 +29,7 @@ class Cluster:
     def __call__(self, jobs: Sequence[Job]) -> Iterator[Batch]:
         """The batches of some files, as workers finish them."""
         dask = _dask()
-        with self._client(dask) as client:
+        with self._client(dask) as client, client.as_current():
             parcels: dict[str, Parcel] = {}
 
             def submit(parcel: Parcel) -> Any:

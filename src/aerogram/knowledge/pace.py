@@ -24,7 +24,7 @@ class Pace:
         """Where the run is now: how many of how many, the rate, and the time left."""
         now = self._clock()
         self._seen.append((now, finished))
-        while len(self._seen) > 2 and now - self._seen[1][0] > LOOK_BACK:
+        while now - self._seen[1][0] > LOOK_BACK:  # the newest is of now
             self._seen.popleft()
         begun, before = self._seen[0]
         rate = (finished - before) / (now - begun) if now > begun else 0.0

@@ -83,7 +83,13 @@ def count(ask: Ask, filters: Filters) -> int:
 
 
 def candidates(
-    ask: Ask, terms: Sequence[Term], vector: str | None, filters: Filters, by_words: int, by_meaning: int
+    ask: Ask,
+    terms: Sequence[Term],
+    vector: str | None,
+    filters: Filters,
+    by_words: int,
+    by_meaning: int,
+    exact: int = EXACT,
 ) -> Candidates:
     """The best chunks by words and the best by meaning, each with both numbers."""
     import numpy as np
@@ -92,13 +98,13 @@ def candidates(
     total, length = rows[0][:2]
     scores = earned([tuple(row)[2:] for row in rows if row[2] is not None], terms, total, length)
     room = total if filters.is_open else count(ask, filters)
-    allowed = _allowed(ask, filters) if room <= EXACT and not filters.is_open else None
+    allowed = _allowed(ask, filters) if room <= exact and not filters.is_open else None
     worded = _worded(ask, scores, filters, allowed, by_words)
     if vector is None:
         there = _numbers(ask("SELECT id FROM aerogram_chunks WHERE id = ANY($1)", worded.tolist()), 0, np.int64)
         ids, meaning = there, np.zeros(len(there), np.float32)
     else:
-        near = _near(ask, vector, filters, allowed, by_meaning, exact=room <= EXACT)
+        near = _near(ask, vector, filters, allowed, by_meaning, exact=room <= exact)
         named = ask(
             "SELECT id, 1 - (vector <=> $1::text::halfvec) FROM aerogram_vectors WHERE id = ANY($2)",
             vector,

@@ -41,7 +41,11 @@ def dimensions_at(url: str) -> int:
 
 
 class PostgresStore:
-    """A store in the database that a URL names; `replicas` are URLs of copies that may be read."""
+    """A store in the database that a URL names; `replicas` are URLs of copies that may be read.
+
+    `patience` is how long to wait for one of `connections`, `seconds` how long for an answer. Up to `exact` chunks, a
+    query is compared with all of them; in more, with those that pgvector finds near.
+    """
 
     def __init__(
         self,
@@ -52,8 +56,10 @@ class PostgresStore:
         connections: int = 10,
         patience: float = 5.0,
         seconds: float = 10.0,
+        exact: int = questions.EXACT,
     ) -> None:
         self.dimensions = dimensions
+        self.exact = exact
         limits: dict[str, Any] = {"most": connections, "patience": patience, "seconds": seconds}
         self._primary = Pool(url, **limits)
         self._readers = Readers(self._primary, [Pool(one, **limits) for one in replicas])
@@ -129,7 +135,7 @@ class PostgresStore:
     ) -> Candidates:
         """The best chunks by words and the best by meaning, each with both numbers."""
         numbers = changes.numbers_of(vector) if vector else None
-        return questions.candidates(self._ask, terms, numbers, filters, by_words, by_meaning)
+        return questions.candidates(self._ask, terms, numbers, filters, by_words, by_meaning, self.exact)
 
     def chunks(self, ids: Iterable[int]) -> list[Found]:
         """The chunks of these ids that exist."""
