@@ -149,12 +149,12 @@ class Fleet:
     def __init__(self, folder: Path, nursery: Nursery) -> None:
         self.folder = folder
         self.members: list[Member] = []
+        self.environment = {"AEROGRAM_STATE": str(folder / "state")}
         self._nursery = nursery
 
     def fork(self, arguments: Sequence[str], log: Path) -> int:
-        environment = {"AEROGRAM_STATE": str(self.folder / "state")}
-        environment |= {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
-        return self._nursery.fork(self.folder, arguments, log, environment)
+        keys = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        return self._nursery.fork(self.folder, arguments, log, self.environment | keys)
 
     def add(self, *arguments: str, count: int = 1) -> list[Member]:
         """So many servers with these arguments; they start together."""

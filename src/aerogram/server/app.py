@@ -47,7 +47,7 @@ def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Flee
         limits=_limits(settings, keys, fleet),
         cache=fleet.cache,
         cached=CACHED,
-        observer=Observer(),
+        observer=Observer(meter_provider=fleet.metrics.provider),
     )
 
 
@@ -72,7 +72,7 @@ def build_app(library: Library, contract: Contract, settings: Settings, keys: Ke
     routes = build_routes(library, told, principal=principal_of, health=health, page=page, lifespan=mcp.lifespan)
     for part in (mcp, routes):
         protect(part, settings, keys)
-    return Draining(KeysAtHand(_Fork(mcp, routes), keys), fleet.drain)
+    return fleet.metrics.count(Draining(KeysAtHand(_Fork(mcp, routes), keys), fleet.drain))
 
 
 def _watched(contract: Contract, page: Host, via: str) -> Contract:

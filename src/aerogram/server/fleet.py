@@ -21,6 +21,7 @@ from aerogram.errors import MissingExtra
 from aerogram.limits import Limits, Plan
 from aerogram.server.addresses import scheme_of
 from aerogram.server.drain import Drain
+from aerogram.server.metrics import Metrics
 from aerogram.server.settings import BadSetting, Settings
 
 __all__ = ["CACHED", "Fleet", "FleetClock"]
@@ -43,6 +44,7 @@ class Fleet:
         self.redis = settings.redis
         self.clock: Callable[[], float] = FleetClock(settings.redis) if settings.redis else time.time
         self.drain = Drain()
+        self.metrics = Metrics(settings.metrics, self.drain)
         self.archive = self._open_archive()
         self.cache = self._open_cache()
 

@@ -160,7 +160,7 @@ def _serve_http(
     address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
     if ready is not None:
         ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
-    with _following(library, settings.watch):
+    with fleet.metrics.told(), _following(library, settings.watch):
         asyncio.run(_answer(server, listener, fleet.drain, settings.drain))
     log.info("the server has ended")
 
