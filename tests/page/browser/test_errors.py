@@ -49,7 +49,7 @@ async def test_every_code_can_be_provoked_live(open_page, served):
             const { ask } = await import("/page/assets/server.js");
             const found = {};
             for (const code of codes) {
-                const happened = await ask(`provoke/${code}`, {}).catch((error) => ({ heard: { code: error.message } }));
+                const happened = await ask(`provoke/${code}`, {}).catch((error) => ({ heard: error }));
                 found[code] = happened.heard.code;
             }
             return found;

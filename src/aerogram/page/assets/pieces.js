@@ -83,7 +83,7 @@ export class Piece {
       _render: render,
       isChecked: false,
     });
-    this._outcome = el("div", { class: "outcome" });
+    this._outcome = el("div", { class: "outcome", tabindex: "-1" });
     this._button = button(t("piece.bring"), () => this.bring(), {
       class: "bring",
       "aria-label": t("piece.bringNamed", { name: this._name }),
@@ -154,12 +154,14 @@ export class Piece {
   async _check(back) {
     const here = await sha256(back.text);
     this.isChecked = here === null ? back.matches : here === this._piece.hash && back.matches;
-    this._button.replaceWith(el("span", { class: "chip good" }, t("piece.back")));
+    const chip = this.isChecked ? el("span", { class: "chip good" }, t("piece.back")) : whatChip(this._piece.what);
+    this._button.replaceWith(chip);
     fill(
       this._outcome,
       proof(this._piece.hash, here ?? back.hash, this.isChecked, here !== null),
       el("div", { class: "restored" }, this._render(back.value)),
     );
+    if (document.activeElement === document.body) this._outcome.focus({ preventScroll: true });
     announce(t(this.isChecked ? "piece.matches" : "piece.differs"));
   }
 

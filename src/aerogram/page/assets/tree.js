@@ -30,7 +30,7 @@ function member(key, value, pointer, depth, about) {
     data: { pointer, ...(known?.says && { says: known.says }) },
   });
   const name = key === null ? null : nameOf(key, known);
-  if (value !== null && typeof value === "object" && Object.keys(value).length) {
+  if (value !== null && typeof value === "object" && sizeOf(value)) {
     line.append(...branch(name, value, pointer, depth, about, known));
   } else {
     line.append(...[name, name && ": ", leaf(value)].filter(Boolean));
@@ -45,7 +45,7 @@ function nameOf(key, known) {
 
 function branch(name, value, pointer, depth, about, known) {
   const isList = Array.isArray(value);
-  const size = Object.keys(value).length;
+  const size = sizeOf(value);
   const inside = el("div", { class: "inside" });
   const twist = button("", () => turn(twist.getAttribute("aria-expanded") !== "true"), { class: "twist" });
   const shut = el("span", { class: "shut" }, `… ${count(size)} …`);
@@ -59,12 +59,14 @@ function branch(name, value, pointer, depth, about, known) {
   return [twist, name, name && ": ", isList ? "[" : "{", shut, inside, isList ? "]" : "}"].filter(Boolean);
 }
 
+const sizeOf = (value) => (Array.isArray(value) ? value.length : Object.keys(value).length);
+
 function portion(value, from, pointer, depth, about) {
   const keys = Array.isArray(value)
     ? [...Array(Math.min(PORTION, value.length - from)).keys()].map((n) => n + from)
     : Object.keys(value).slice(from, from + PORTION);
   const nodes = keys.map((key) => member(key, value[key], below(pointer, key), depth + 1, about));
-  const left = Object.keys(value).length - from - keys.length;
+  const left = sizeOf(value) - from - keys.length;
   if (left > 0) nodes.push(moreButton(left, () => portion(value, from + PORTION, pointer, depth, about)));
   return nodes;
 }

@@ -1,6 +1,7 @@
 /** Dialects: one reply in every dialect, side by side. What differs is marked, and every field says what it is. */
 
 import { Choice } from "../choice.js";
+import { copyButton } from "../copying.js";
 import { el, fill } from "../element.js";
 import { failure } from "../failure.js";
 import { count } from "../numbers.js";
@@ -60,6 +61,7 @@ class DialectsView {
       el("div", { class: "control" }, el("label", { for: "dialects-failure" }, t("dialects.or")), failing),
       this._choice("mode", this._context.modes, (name) => t(`mode.${name}`), "metadata"),
       this._choice("channels", this._context.channels, (name) => name, "mirror"),
+      isSearch || this._params.get("vendor") ? copyButton(() => this._copied()) : null,
     );
   }
 
@@ -81,20 +83,32 @@ class DialectsView {
     this.update();
   }
 
-  async update() {
-    this._pending?.abort();
-    this._pending = new AbortController();
-    const signal = AbortSignal.any([this._signal, this._pending.signal]);
-    this._note(this._params);
-    const asked = {
+  _asked() {
+    return {
       source: sourceOf(this._params, this._context),
       mode: this._params.get("mode"),
       channels: this._params.get("channels"),
       dialect: this._context.defaults.dialect,
       budget: Number(this._params.get("budget")) || null,
     };
+  }
+
+  /** The call behind the reply; a failure that is shown instead of it has none of its own. */
+  _copied() {
+    const { mode, dialect, budget } = this._asked();
+    const plain = new URLSearchParams(this._params);
+    plain.delete("failure");
+    return { ...sourceOf(plain, this._context), mode, dialect, budget };
+  }
+
+  /** Ask for the reply in every dialect. */
+  async update() {
+    this._pending?.abort();
+    this._pending = new AbortController();
+    const signal = AbortSignal.any([this._signal, this._pending.signal]);
+    this._note(this._params);
     try {
-      this._show(await ask("dialects", asked, { signal }));
+      this._show(await ask("dialects", this._asked(), { signal }));
     } catch (error) {
       if (!signal.aborted)
         fill(

@@ -144,6 +144,9 @@ class InspectView {
   /** Show an opened reply. */
   async take(reply) {
     this._reply = reply;
+    if (this._context.dialects.some(({ name }) => name === reply.dialect && name !== "problem")) {
+      this._fitting.budget.dialect = reply.dialect;
+    }
     fill(this._said, this._summary(reply));
     this._fitted.hidden = false;
     await this._fitting.update();
@@ -163,7 +166,7 @@ class InspectView {
           t(reply.valid ? "inspect.valid" : "inspect.invalid"),
         ),
         el("span", { class: "chip number" }, t("inspect.bytes", { n: count(reply.bytes) })),
-        el("span", { class: "chip number" }, t("budget.tokens", { n: count(reply.size?.tokens ?? 0) })),
+        reply.size ? el("span", { class: "chip number" }, t("budget.tokens", { n: count(reply.size.tokens) })) : null,
         el("span", { dir: "auto" }, reply.summary ?? ""),
       ),
       reply.problem

@@ -29,7 +29,14 @@ function ownerOnly() {
 
 class LiveView {
   constructor(context, signal) {
-    Object.assign(this, { _context: context, _signal: signal, _seen: 0, _isPaused: false, _held: [] });
+    Object.assign(this, {
+      _context: context,
+      _signal: signal,
+      _seen: 0,
+      _isPaused: false,
+      _held: [],
+      _known: new Set(),
+    });
     this._rows = el("tbody", {});
     this._count = el("span", { class: "chip number", role: "status" }, count(0));
     this._pause = button(t("live.pause"), () => this._turn(), { "aria-pressed": "false" });
@@ -83,8 +90,9 @@ class LiveView {
   _take({ id, event, data }) {
     if (event === "gap")
       return void fill(this._note, el("p", { class: "notice small" }, t("live.gap", { n: count(data.missed) })));
-    if (event !== "reply" || Number(id) <= this._last) return;
-    this._last = Number(id) || this._last;
+    const key = `${id} ${data.request_id}`;
+    if (event !== "reply" || this._known.has(key)) return;
+    this._known.add(key);
     if (this._isPaused) this._held.push(data);
     else this._add(data);
   }

@@ -47,7 +47,7 @@ class SearchView {
         this._results.setAttribute("aria-busy", "true");
       },
     });
-    this._results = el("section", { class: "results", "aria-label": t("search.results") });
+    this._results = el("section", { class: "results", tabindex: "-1", "aria-label": t("search.results") });
     fill(
       main,
       el("div", { class: "hero" }, el("h1", {}, t("search.title")), el("p", { class: "lead" }, t("search.lead"))),
@@ -143,12 +143,14 @@ class SearchView {
     this._cursor = cursor;
     await this._fitting.update();
     this._results.scrollIntoView({ block: "start" });
+    this._results.focus({ preventScroll: true });
     announce(this._results.querySelector(".place")?.textContent ?? "");
   }
 
-  _turnBack() {
+  async _turnBack() {
     this._cursor = this._trail.pop() ?? null;
-    this._fitting.update();
+    await this._fitting.update();
+    this._results.focus();
   }
 
   /** A cursor from yesterday is no reason to despair: the question is still there. */
