@@ -17,7 +17,6 @@ from aerogram.errors import (
     NotFound,
     ReplyError,
     Unavailable,
-    ValidationFailed,
 )
 
 __all__ = ["driver", "meaning_of"]
@@ -43,11 +42,6 @@ def meaning_of(error: BaseException) -> BaseException:
         return error
     if isinstance(error, TimeoutError):
         return Unavailable("PostgreSQL did not answer in time", retry_after=LATER)
-    if isinstance(error, pg.exceptions.ClientConfigurationError):
-        return ValidationFailed(
-            f"The address of the store cannot be used: {error}",
-            remediation="Write it as postgresql://user:password@host:5432/database",
-        )
     if isinstance(error, (OSError, pg.InterfaceError, pg.PostgresConnectionError, pg.CannotConnectNowError)):
         return Unavailable("PostgreSQL cannot be reached at the moment", retry_after=LATER)
     return _said_by_server(error) if isinstance(error, pg.PostgresError) else error

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from aerogram.errors import Unavailable
+from aerogram.errors import Unavailable, ValidationFailed
 from aerogram.knowledge.store.postgres.faults import driver, meaning_of
 
 __all__ = ["Pool"]
@@ -101,7 +101,10 @@ class Pool:
 
     async def _work(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
         pool = await self._opened()
-        connection = await pool.acquire(timeout=self.patience)
+        try:
+            connection = await pool.acquire(timeout=self.patience)
+        except ValueError as error:
+            raise _unreadable(error) from error
         overdue: list[bool] = []
 
         def cut() -> None:
@@ -146,6 +149,13 @@ class Pool:
             "hnsw.iterative_scan": "relaxed_order",
         }
         await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
+
+
+def _unreadable(error: ValueError) -> ValidationFailed:
+    return ValidationFailed(
+        f"The address of the store cannot be used: {error}",
+        remediation="Write it as postgresql://user:password@host:5432/database",
+    )
 
 
 async def _keep(_: Any) -> None:
