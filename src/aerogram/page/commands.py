@@ -42,10 +42,9 @@ def inspect(
     """Open a reply in the page: at every size, in every dialect, with what is wrong with it."""
     _require_libraries()
     from aerogram.page.fetching import Place, fetch
-    from aerogram.server.inspection import inspect as run
 
-    place = Place(target, tool, args, command, tuple(header or ()))
-    opened = fetch(place)
+    opened = fetch(Place(target, tool, args, command, tuple(header or ())))
+    from aerogram.server.inspection import inspect as run  # after the reply is there: it takes a moment
 
     def ready(address: str) -> None:
         what = f"{opened.title} ({opened.recognised}, {opened.bytes:,} bytes)"
