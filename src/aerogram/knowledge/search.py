@@ -25,18 +25,23 @@ from aerogram.reply import EmptyReason
 __all__ = ["Search", "Searched", "checked_query"]
 
 LONGEST_QUERY: Final = 500
-BY_MEANING: Final = 2_000
-BY_WORDS: Final = 2_000
-LISTED: Final = 10_000
-A_LISTING: Final = 2
-A_SMALL_INDEX: Final = 20_000
-"""How many of the best by meaning and by words are results. A query of one or two terms is a listing that somebody may
-page through to its end. Behind a longer one comes a tail of chunks with one of its words: in a small index it costs
-little, in a large one nobody wants it whole.
-"""
+SMALL_INDEX: Final = 20_000
+LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
 CALLERS: Final = 2
 """How many searches run at the same time; more would only take the processor from each other."""
+
+
+class Depth(NamedTuple):
+    """How many of the best by words and of the best by meaning are results."""
+
+    words: int
+    meaning: int
+
+
+WHOLE: Final = Depth(10_000, 10_000)
+LISTING: Final = Depth(5_000, 3_000)
+QUESTION: Final = Depth(1_000, 3_000)
 
 
 class Searched(NamedTuple):
@@ -91,9 +96,7 @@ class Search:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.known(query) if vector is not None else 0.0
-        is_small = chunks <= A_SMALL_INDEX
-        by_words = LISTED if is_small or len(terms) <= A_LISTING else BY_WORDS
-        found = self.store.candidates(terms, vector, filters, by_words, LISTED if is_small else BY_MEANING)
+        found = self.store.candidates(terms, vector, filters, *_depth(len(terms), chunks))
         return fuse(found, known, method)
 
     def _chunks(self, generation: int) -> int:
@@ -115,6 +118,17 @@ class Search:
         if filters.license and len(self.rank(query, filters.without_license(), method).ranked):
             return "license_blocked"
         return "filters_too_narrow"
+
+
+def _depth(terms: int, chunks: int) -> Depth:
+    """How far results go. A query of one or two terms is a listing that somebody may page through.
+
+    Behind a longer one comes a tail of chunks with one of its words: in a small index it costs little, in a large one
+    nobody wants it whole.
+    """
+    if chunks <= SMALL_INDEX:
+        return WHOLE
+    return LISTING if terms <= LISTING_TERMS else QUESTION
 
 
 def checked_query(query: object) -> str:
