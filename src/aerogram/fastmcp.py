@@ -8,7 +8,8 @@ on offer, and makes unknown tools the protocol errors that the specification wan
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ try:
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.transforms import Transform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+    from fastmcp.tools.function_tool import FunctionTool
     from fastmcp.tools.tool_transform import TransformedTool
     from fastmcp.utilities.components import public_result_meta
     from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
@@ -74,8 +76,11 @@ def install(
     made = contract or default_contract(settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     who = principal or _token_principal
-    server.add_transform(_Replies(service, who))
-    server.add_extension(_Negotiation(service))
+    replies = _Replies(service, who)
+    server.add_transform(replies)
+    server.add_extension(_Negotiation(service, replies))
+    # the first is the outermost, and what the others refuse is to be told as well
+    server._extensions = {EXTENSION: server._extensions.pop(EXTENSION), **server._extensions}
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
         server.add_template(_archive_template(service, who))
@@ -174,26 +179,40 @@ class _Replies(Transform):
             outputs=outputs,
             is_boxed=bool(outputs and outputs.get("x-fastmcp-wrap-result")),
             returns=tool.return_type,
-            controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
+            controls=_controls(tool, service),
         )
         listed = service.output_schema(profile, is_legacy)
-        copy = tool.model_copy(
-            update={"parameters": profile.controls.extend(tool.parameters), "output_schema": listed and dict(listed)}
-        )
+        changes: dict[str, Any] = {
+            "parameters": profile.controls.extend(tool.parameters),
+            "output_schema": listed and dict(listed),
+        }
+        if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
+            changes["fn"] = self._as_task(profile, tool)
+        copy = tool.model_copy(update=changes)
 
         async def run(arguments: dict[str, Any]) -> Any:
-            return await self._run(profile, tool, own, arguments)
+            return await self._serve(profile, tool, arguments, own._run)
 
-        # The server calls `_run`, tools made from this one call `run`, and background tasks `convert_result`.
-        vars(copy).update(
-            _run=run, run=run, convert_result=lambda value: _result(service.answer_now(profile, value), tool)
-        )
+        # The server calls `_run`, tools made from this one call `run`, and background tasks `fn`.
+        vars(copy).update(_run=run, run=run)
         return copy
 
-    async def _run(self, profile: Profile, tool: Tool, own: Tool, arguments: dict[str, Any]) -> Any:
+    def _as_task(self, profile: Profile, tool: FunctionTool) -> Callable[..., Any]:
+        """A handler that runs in the background, and gives the result that its task is to have."""
+
+        @functools.wraps(tool.fn)
+        async def run(*given: Any, **values: Any) -> Any:
+            own = {name: values[name] for name in tool.parameters.get("properties", {}) if name in values}
+            return await self._serve(profile, tool, own, lambda _: tool.fn(*given, **values))
+
+        return run
+
+    async def _serve(
+        self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[Any]]
+    ) -> Any:
         async def handler(given: dict[str, Any]) -> Any:
             try:
-                outcome: Any = await own._run(given)
+                outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart below
                 meant = _fault(error, tool)
                 # exceptions that cause each other send whoever prints their trace in circles
@@ -203,7 +222,19 @@ class _Replies(Transform):
         sent = await self._service.serve(
             profile, arguments, self._caller(), handler, lambda *both: _converted(tool, *both), _UNTOUCHED
         )
-        return sent if isinstance(sent, InputRequiredToolResult) else _result(sent, tool)
+        return sent if isinstance(sent, _UNTOUCHED) else _result(sent, tool)
+
+    async def refuse(self, tool: Tool, error: Exception) -> ToolResult:
+        """The result of a call that was refused before it came to a tool of ours."""
+        profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
+        return _result(await self._service.answer(self._service.refused(profile, self._caller()), error), tool)
+
+
+def _controls(tool: Tool, service: Service) -> Controls | None:
+    """The controls of a tool, where they are not for the settings to say: what runs as a task is not shaped by them."""
+    if tool.name == service.offer.retrieve:
+        return Controls(("max_tokens",))
+    return Controls() if tool.task_config.supports_tasks() else None
 
 
 def _giving_own_value(tool: Tool) -> Tool:
@@ -250,7 +281,7 @@ def _fault(error: Exception, tool: Tool) -> Exception:
     return _upstream_fault(error) if meaning is None else meaning(str(error))
 
 
-_UNTOUCHED: Final = (InputRequiredToolResult, MCPError)
+_UNTOUCHED: Final = (InputRequiredToolResult, mcp_types.InputRequiredResult, MCPError)
 _MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {
     AuthorizationError: Forbidden,
     NotFoundError: NotFound,
@@ -348,20 +379,25 @@ def _archive_template(service: Service, principal: Principal) -> ResourceTemplat
 class _Negotiation(ServerExtension):
     """Advertises dialects, channels and budget; the client's settings are read with each call.
 
-    As the last gate before a tool it also sees to it that an unknown one is answered with a protocol error, because
-    that is a mistake in the request and not in the arguments.
+    As the first gate before a tool it also sees to it that an unknown one is answered with a protocol error, because
+    that is a mistake in the request and not in the arguments, and that arguments which are refused before a tool is
+    called, as those of tasks are, are answered with the reason.
     """
 
     identifier = EXTENSION
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, replies: _Replies) -> None:
         self._service = service
+        self._replies = replies
 
     def settings(self) -> dict[str, Any]:
         return self._service.offer.settings()
 
-    async def intercept_tool_call(self, params: Any, _context: Any, call_next: Any) -> Any:
+    async def intercept_tool_call(self, params: Any, context: Any, call_next: Any) -> Any:
         try:
             return await call_next()
         except (NotFoundError, DisabledError):
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name!r}") from None
+        except ValidationError as error:
+            tool = await context.fastmcp.get_tool(params.name)
+            return await self._replies.refuse(tool, _fault(error, tool))

@@ -28,7 +28,6 @@ from aerogram.cursor import Cursors, KeyRing
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, MissingExtra, ReplyError
-from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION, Agreed, Offer, agree, negotiate
@@ -335,20 +334,6 @@ class Service:
         if opened.observation is not None:
             opened.observation.sent(reply, dialect=opened.contract.speaker.name, size=_size(written))
         return written
-
-    def answer_now(self, profile: Profile, outcome: Any) -> Any:
-        """As `answer`, where nothing can be awaited: without an archive, and for no caller in particular."""
-        contract = replace(self.contract, archive=None)
-        opened = Opened(profile, contract, Call(operation=profile.name), {})
-        if is_finished(outcome) or profile.is_content:
-            return outcome.to_wire() if isinstance(outcome, ToolResult) else outcome
-        try:
-            heard = contract.heard(outcome if isinstance(outcome, Reply) else Reply(outcome))
-            reply = contract.finish(heard.reply, opened.call).reply
-        except Exception as error:  # noqa: BLE001 - every call gets an answer
-            reply = contract.completed(Reply.failed(problem_of(error)), opened.call)
-            heard = Heard(reply)
-        return self._written(opened, heard, reply, outcome, None)
 
     def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> dict[str, Any]:
         contract = opened.contract

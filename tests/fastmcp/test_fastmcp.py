@@ -1,4 +1,4 @@
-"""What only FastMCP has: its errors, transforms, mounted servers, background tasks and access tokens."""
+"""What only FastMCP has: its errors, transforms, mounted servers and access tokens."""
 
 import asyncio
 import socket
@@ -180,16 +180,6 @@ async def test_a_mounted_server_answers_once_whether_it_has_a_contract_or_not():
         install(parent)
         body = (await asked(parent, "kid_tool")).structured_content
         assert body["data"] == {"id": 1} and body["success"] is True
-
-
-async def test_a_background_task_ends_in_an_envelope():
-    """FastMCP's tasks call the tool's conversion with the value once it is there."""
-    server = FastMCP("tasks")
-    server.tool(lambda: {"id": 1}, name="tool")
-    install(server, budget=4_000)
-    tool = await server.get_tool("tool")
-    result = tool.convert_result({"id": 1}).to_mcp_result()
-    assert result.structured_content["data"] == {"id": 1} and result.structured_content["success"] is True
 
 
 async def test_cached_results_come_back_whole():
