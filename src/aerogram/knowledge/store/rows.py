@@ -205,39 +205,33 @@ class Rows:
 
     def changes(self, since: int) -> Changes:
         """What happened to the chunks after a generation."""
-        with self.connection() as connection:
-            connection.execute("BEGIN")
-            try:
-                generation = _generation(connection)
-                removed = [
-                    row[0] for row in connection.execute("SELECT id FROM removals WHERE generation > ?", (since,))
-                ]
-                added = connection.execute(
-                    "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated FROM chunks c "
-                    "JOIN documents d ON d.id = c.document WHERE c.generation > ? ORDER BY c.id",
-                    (since,),
-                ).fetchall()
-            finally:
-                connection.execute("COMMIT")
+        with self._moment(since) as (connection, removed, generation):
+            added = connection.execute(
+                "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated FROM chunks c "
+                "JOIN documents d ON d.id = c.document WHERE c.generation > ? ORDER BY c.id",
+                (since,),
+            ).fetchall()
         return Changes(removed, added, generation)
 
     def vectors(self, since: int = -1) -> tuple[list[int], list[tuple[int, int, bytes]], int]:
         """The ids that are gone and the vectors that are new after a generation, in the order of ids."""
+        wanted = "" if since < 0 else "WHERE id IN (SELECT id FROM chunks WHERE generation > ?)"
+        with self._moment(since) as (connection, removed, generation):
+            rows = connection.execute(
+                f"SELECT id, document, vector FROM vectors {wanted} ORDER BY id", () if since < 0 else (since,)
+            ).fetchall()
+        return removed, rows, generation
+
+    @contextlib.contextmanager
+    def _moment(self, since: int) -> Iterator[tuple[sqlite3.Connection, list[int], int]]:
+        """The rows as they are at one moment: the ids that are gone after a generation, and the present one."""
         with self.connection() as connection:
             connection.execute("BEGIN")
             try:
-                generation = _generation(connection)
-                removed = [
-                    row[0] for row in connection.execute("SELECT id FROM removals WHERE generation > ?", (since,))
-                ]
-                wanted = "" if since < 0 else "WHERE id IN (SELECT id FROM chunks WHERE generation > ?)"
-                rows = connection.execute(
-                    f"SELECT id, document, vector FROM vectors {wanted} ORDER BY id",
-                    () if since < 0 else (since,),
-                ).fetchall()
+                gone = connection.execute("SELECT id FROM removals WHERE generation > ?", (since,))
+                yield connection, [row[0] for row in gone], _generation(connection)
             finally:
                 connection.execute("COMMIT")
-        return removed, rows, generation
 
     def chunks(self, ids: Sequence[int]) -> list[Found]:
         """The chunks of these ids that exist, in the order of the ids."""
