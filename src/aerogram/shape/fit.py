@@ -190,13 +190,15 @@ class _Fitting:
 
     def _with_every_item(self, account: Account) -> _Done | None:
         """Every item, with the richest account that leaves room for all of them."""
+        leaner = [replace(account, manner=manner) for manner in MANNERS[MANNERS.index(account.manner) + 1 :]]
         is_named = isinstance(self.reply.data, dict) and is_map(self.reply.data)
-        for manner in MANNERS[MANNERS.index(account.manner) + 1 :]:
-            lean = replace(account, manner=manner)
+        if not is_named and not self.search.may_name_all(leaner[-1]):
+            leaner = leaner[-1:] if self.reducer.kind is not None else []
+        for lean in leaner:
             done = self._done(lean) if is_named or self.search.may_name_all(lean) else None
             if done is not None and not done.loss.dropped:
                 return done
-        return self._in_a_mode(replace(account, manner="tacit"))
+        return self._in_a_mode(leaner[-1]) if leaner else None
 
     def _in_a_mode(self, account: Account) -> _Done | None:
         """The whole list in the richest mode that fits, as whoever asked for that mode would get it."""

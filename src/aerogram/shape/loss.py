@@ -71,8 +71,9 @@ class Loss:
         """The identifiers of the dropped items, or of the first `most` of them."""
         found: list[str | int] = []
         for tail in self.tails:
-            found += tail.ids(kind, None if most is None else most - len(found))
-        return found + self.names[: None if most is None else most - len(found)]
+            ids = tail.ids(kind, None if most is None else most - len(found))
+            found = found + ids if found else ids
+        return [*found, *self.names[: None if most is None else most - len(found)]] if self.names else found
 
 
 def loss_between(original: Any, reduced: Any) -> Loss:

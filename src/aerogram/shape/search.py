@@ -58,7 +58,7 @@ class Search:
 
     def may_name_all(self, account: Account) -> bool:
         """Whether a list, item by item, might fit by its identifiers: what is certain only measuring shows."""
-        room = (self.budget - self.frame(account)) / SLACK
+        room = (self.budget - self.frame(account) / 2) / SLACK  # a frame with nothing in it may have more to say
         return isinstance(self.data, list) and self.reducer.roll(self.data, self.mold).total(room) < math.inf
 
     def richest(self, account: Account, target: int) -> Found | None:
