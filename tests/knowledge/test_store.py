@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,10 +13,9 @@ import time
 
 import pytest
 
-from aerogram.errors import Conflict, IntegrityError, Unavailable
+from aerogram.errors import IntegrityError, Unavailable
 from aerogram.knowledge import Knowledge
 from aerogram.knowledge.repair import repair
-from aerogram.knowledge.store.schema import VERSION
 from knowledge.documents import GUIDE, HARVEST
 
 INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
@@ -105,18 +103,6 @@ def test_damaged_rows_are_told_plainly_and_read_again_from_the_documents(small, 
     with Knowledge(tmp_path / "index") as index:
         assert index.search("apples").data[0]["source_file"] == before[0]["source_file"]
         assert index.check().is_sound
-
-
-@in_a_folder
-def test_an_index_of_a_later_version_is_refused_with_instructions(small, tmp_path):
-    small.close()
-    with sqlite3.connect(tmp_path / "index" / "rows.sqlite") as rows:
-        rows.execute(f"PRAGMA user_version = {VERSION + 1}")
-    rows.close()
-    with pytest.raises(Conflict) as refused:
-        Knowledge(tmp_path / "index")
-    assert "later version" in str(refused.value)
-    assert refused.value.remediation
 
 
 def test_many_callers_get_the_answers_that_one_gets(write, index):
