@@ -27,7 +27,10 @@ import json, os, signal, sys, threading
 import fastmcp, fastapi, uvicorn, numpy, tantivy, opentelemetry.sdk.metrics
 import aerogram.cli, aerogram.server.serve, aerogram.server.routes, aerogram.server.tools, aerogram.knowledge.embed
 import asyncpg, redis.asyncio, obstore, throttled, aerogram.counters, aerogram.bucket, aerogram.redis_store
-import aerogram.knowledge.store.postgres.store
+import aerogram.knowledge.store.postgres.store, aerogram.server.connection
+import aerogram.dialects.knowledge_v1, aerogram.dialects.standard_v2, aerogram.dialects.response_v2
+import key_value.aio.stores.filetree, key_value.aio.stores.redis, splintr, Stemmer, simsimd, griffe, h11, tokenizers
+import uvicorn.lifespan.on, uvicorn.protocols.http.h11_impl, fastmcp.server.context, cachetools
 from aerogram.cli import main
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)

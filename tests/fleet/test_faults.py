@@ -1,0 +1,289 @@
+"""Faults of what servers stand on: every request is answered in shape, service resumes by itself, nothing is lost.
+
+In shape means: a good answer, or UNAVAILABLE with the words that it may be tried again, and when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+
+from aerogram import read
+from backends import is_root, program_with_faked_time
+from balancer import balancing, wait_for
+from postgres import running_postgres
+from servers import find_free_port
+from serving import SAMPLES, clean_environment
+
+SEARCH = {"q": "token", "envelope": "v2"}
+CUT = {**SEARCH, "response_mode": "full", "page_size": 20, "max_tokens": 1200}
+"""A question whose answer leaves something out, which goes into the archive."""
+SEED = 20_261_115
+
+
+class Callers:
+    """Some callers that go on asking, and what they were told."""
+
+    def __init__(self, address, params=SEARCH, count=3, pause=0.02):
+        self.address = address
+        self.params = params
+        self.told = []
+        self._pause = pause
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(count)]
+
+    def __enter__(self):
+        for one in self._threads:
+            one.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for one in self._threads:
+            one.join()
+
+    def _ask(self):
+        with httpx.Client(base_url=self.address, timeout=60) as client:
+            while not self._stop.is_set():
+                self.told.append(client.get("/v1/search", params=self.params))
+                self._stop.wait(self._pause)
+
+    def wait_for(self, status, count=5):
+        """Wait until so many more were told this."""
+        already = len(self.told)
+        wait_for(lambda: sum(one.status_code == status for one in self.told[already:]) >= count)
+
+    @property
+    def statuses(self):
+        return {one.status_code for one in self.told}
+
+
+def in_shape(replies):
+    """Whether each is a good answer, or says UNAVAILABLE, to be tried again, and when."""
+    for reply in replies:
+        if reply.status_code != 200:
+            problem = read(reply.json()).problem
+            assert (reply.status_code, problem.code, problem.retryable) == (503, "UNAVAILABLE", True), reply.text
+            assert problem.retry_after and reply.headers["retry-after"]
+    return True
+
+
+def pieces(replies):
+    """The hashes of everything that was left out and acknowledged."""
+    fidelities = [reply.json()["aerogram"].get("fidelity", {}) for reply in replies if reply.status_code == 200]
+    return {found for one in fidelities for found in (one.get("archive_hashes") or {}).values()}
+
+
+def recover(address, hashes):
+    for one in hashes:
+        reply = httpx.get(f"{address}/v1/content/{one}", params={"envelope": "v2"}, timeout=30)
+        assert reply.status_code == 200, reply.text
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP], ids=lambda how: how.name)
+def test_redis_goes_away_in_the_middle_of_requests_and_comes_back(fleet, index, redis, how):
+    (server,) = fleet.add("--index", str(index), "--redis", redis.url, "--limits", "100000/day")
+    with Callers(server.address, CUT) as callers:
+        callers.wait_for(200)
+        if how is signal.SIGSTOP:  # longer than anybody waits for an answer
+            redis.pause()
+            callers.wait_for(503)
+            redis.resume()
+        else:
+            redis.stop(how)
+            callers.wait_for(503)
+            redis.start()
+        callers.wait_for(200)
+    assert in_shape(callers.told)
+    assert callers.statuses == {200, 503}
+    recover(server.address, pieces(callers.told))
+    assert "Traceback" not in fleet.logs
+
+
+@pytest.fixture
+def own_postgres(tmp_path):
+    """A PostgreSQL that this test may stop, with the samples in it."""
+    with running_postgres() as server:
+        url = server.new_database()
+        program = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+        subprocess.run([sys.executable, "-c", program, url, str(SAMPLES)], check=True, capture_output=True)
+        server.samples = url
+        yield server
+
+
+def test_postgresql_goes_away_in_the_middle_of_requests_and_comes_back(fleet, own_postgres, redis):
+    """It is stopped, killed, and paused for longer than the server lets a caller wait."""
+    (server,) = fleet.add("--store", own_postgres.samples, "--redis", redis.url, "--timeout", "2")
+    changing = 0
+
+    def new_question():
+        nonlocal changing
+        changing += 1
+        return {**SEARCH, "q": f"token {changing}"}
+
+    with Callers(server.address) as callers:
+        callers.wait_for(200)
+        for how in (signal.SIGINT, signal.SIGKILL):
+            own_postgres.stop(how)
+            callers.params = new_question()
+            callers.wait_for(503)
+            own_postgres.start()
+            callers.wait_for(200)
+        own_postgres.pause()
+        callers.params = new_question()
+        callers.wait_for(503)
+        own_postgres.resume()
+        callers.wait_for(200)
+    assert in_shape(callers.told)
+    deep = httpx.get(f"{server.address}/v1/health/deep", timeout=30).json()
+    assert deep["checks"]["store"]["status"] == "ok"
+
+
+def test_a_server_that_starts_before_its_database_waits_for_it(fleet, own_postgres):
+    own_postgres.stop()
+    log = fleet.folder / "early.log"
+    port = find_free_port()
+    pid = fleet.fork(["serve", "--store", own_postgres.samples, "--port", str(port)], log)
+    try:
+        wait_for(lambda: log.exists() and "tried again" in log.read_text())
+        own_postgres.start()
+        wait_for(lambda: "Ready at" in log.read_text())
+        assert httpx.get(f"http://127.0.0.1:{port}/v1/search", params=SEARCH, timeout=30).status_code == 200
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_servers_are_killed_fifty_times_and_nothing_acknowledged_is_lost(fleet, index, redis):
+    """Each answer is whole, whenever a server dies; what was said to be archived can be had at the end."""
+    chance = random.Random(SEED)
+    fleet.add("--index", str(index), "--redis", redis.url, count=3)
+    with balancing(fleet.addresses, every=0.05) as balancer:
+        with Callers(balancer.address, CUT, count=2, pause=0.01) as callers:
+            for _ in range(50):
+                victim = chance.choice(fleet.members)
+                others = set(fleet.addresses) - {victim.address}
+                wait_for(lambda others=others: balancer.well & others, 60)
+                time.sleep(chance.uniform(0, 0.05))
+                victim.kill()
+                victim.start(wait=False)
+            callers.wait_for(200)
+        answered = [reply for reply in callers.told if reply.status_code != 502]  # nobody was there
+        assert in_shape(answered)
+        assert balancer.repeated > 0
+        # what the last one to die was killed in the middle of, another answers
+        fleet.members[0].wait_until_well()
+        recover(fleet.members[0].address, pieces(answered))
+
+
+def test_a_server_that_is_paused_for_longer_than_anybody_waits_is_passed_over(fleet, index, redis):
+    first, second = fleet.add("--index", str(index), "--redis", redis.url, count=2)
+    with balancing(fleet.addresses, patience=1.0) as balancer:
+        with Callers(balancer.address) as callers:
+            callers.wait_for(200)
+            first.send(signal.SIGSTOP)
+            wait_for(lambda: first.address not in balancer.well)
+            callers.wait_for(200)
+            first.send(signal.SIGCONT)
+            wait_for(lambda: first.address in balancer.well)
+            callers.wait_for(200)
+        assert callers.statuses == {200}
+        served = {reply.headers["x-served-by"] for reply in callers.told[-10:]}
+        assert served == {first.address, second.address}
+
+
+def test_servers_whose_clocks_differ_by_days_agree(tmp_path, index, redis):
+    """Cursors, archived pieces and a limit of the day hold on both, whichever made them."""
+    ports = [find_free_port(), find_free_port()]
+    environment = {
+        **clean_environment(index),
+        "DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    flags = ("--index", str(index), "--redis", redis.url, "--limits", "30/day")
+    with contextlib.ExitStack() as running:
+        for port, offset in zip(ports, ("-2d", "+2d"), strict=True):
+            command = [*program_with_faked_time(offset), sys.executable, "-m", "aerogram", "serve", *flags]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, env=environment, **quiet)
+            running.callback(process.wait, 20)
+            running.callback(process.terminate)
+        servers = [f"http://127.0.0.1:{port}" for port in ports]
+        client = running.enter_context(httpx.Client(timeout=60))
+        for one in servers:
+            wait_for(lambda one=one: _is_well(client, one), 60)
+        days = {client.get(f"{one}/v1/health").json()["timestamp_utc"][:10] for one in servers}
+        assert len(days) == 2
+        rows, cursor, calls = [], None, 0
+        for number in range(100):
+            onward = {"cursor": cursor} if cursor else {}
+            body = client.get(f"{servers[number % 2]}/v1/search", params={**SEARCH, "page_size": 4, **onward}).json()
+            calls += 1
+            rows += [row["chunk_id"] for row in body["results"]]
+            cursor = body["aerogram"]["page"].get("cursor")
+            if not cursor:
+                break
+        assert len(set(rows)) == len(rows) == body["aerogram"]["page"]["total"]
+        for made, asked in (servers, servers[::-1]):
+            reply = client.get(f"{made}/v1/search", params=CUT)
+            (piece, *_) = pieces([reply])
+            assert client.get(f"{asked}/v1/content/{piece}", params={"envelope": "v2"}).status_code == 200
+            calls += 2
+        statuses = [
+            client.get(f"{servers[number % 2]}/v1/search", params=SEARCH).status_code for number in range(calls, 34)
+        ]
+        assert statuses == [200] * (30 - calls) + [429] * 4
+
+
+def _is_well(client, address):
+    try:
+        return client.get(f"{address}/v1/health").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of one megabyte."""
+    if not is_root():
+        pytest.skip("only root can make a small disk")
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], check=False, capture_output=True)
+    if made.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def test_an_archive_whose_disk_is_full_costs_nobody_their_answer(fleet, index, small_disk):
+    """Answers then say that nothing was kept; what needs the archive is UNAVAILABLE; with room again, all is well."""
+    (server,) = fleet.add("--index", str(index), "--archive", str(small_disk / "archive"))
+    digest = {"source_file": "security/jwt-guide.md", "query": "How long is a token valid?"}
+    with httpx.Client(base_url=server.address, timeout=30) as client:
+        before = client.get("/v1/search", params=CUT)
+        kept = pieces([before])
+        assert kept
+        filler = small_disk / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        full = [client.get("/v1/search", params={**CUT, "q": f"keys {number}"}) for number in range(5)]
+        assert {reply.status_code for reply in full} == {200}
+        assert not pieces(full)
+        assert in_shape([client.post("/v1/digests", params={"envelope": "v2"}, json=digest)])
+        assert client.get("/v1/health/deep").json()["checks"]["archive"]["status"] == "failing"
+        recover(server.address, kept)
+        filler.unlink()
+        again = client.get("/v1/search", params={**CUT, "q": "keys again"})
+        assert pieces([again])
+        recover(server.address, pieces([again]) | kept)
+        assert client.post("/v1/digests", params={"envelope": "v2"}, json=digest).status_code == 200
