@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -67,7 +68,10 @@ class BucketStore(BaseStore):
     @override
     async def _get_managed_entry(self, *, collection: str, key: str) -> ManagedEntry | None:
         found = await _body(self._bucket, _path(collection, key))
-        return None if found is None else self._serialization_adapter.load_json(json_str=found[0])
+        if found is None:
+            return None
+        # whoever asks knows the time that all servers agree on, and judges by that whether an entry has ended
+        return replace(self._serialization_adapter.load_json(json_str=found[0]), expires_at=None)
 
     @override
     async def _put_managed_entry(self, *, collection: str, key: str, managed_entry: ManagedEntry) -> None:

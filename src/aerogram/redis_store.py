@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from key_value.aio._utils.managed_entry import ManagedEntry
     from key_value.aio.stores.redis import RedisStore
     from redis.asyncio import Redis
 
@@ -63,7 +65,15 @@ def open_store(client: Redis) -> RedisStore:
         from key_value.aio.stores.redis import RedisStore
     except ImportError:
         raise MissingExtra("redis", "py-key-value-aio[redis]") from None
-    store = RedisStore(url="redis://")  # it connects to nothing before it is used
+
+    class ByItsOwnClock(RedisStore):
+        """Redis ends what has ended; a server whose clock is wrong does not."""
+
+        async def _get_managed_entry(self, *, key: str, collection: str) -> ManagedEntry | None:
+            entry = await super()._get_managed_entry(key=key, collection=collection)
+            return None if entry is None else replace(entry, expires_at=None)
+
+    store = ByItsOwnClock(url="redis://")  # it connects to nothing before it is used
     store._client = client
     return store
 
