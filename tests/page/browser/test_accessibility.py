@@ -4,6 +4,12 @@ import pytest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+PAINTED = """scheme => {
+    const [ink] = getComputedStyle(document.querySelector("h1")).color.match(/\\d+/g).map(Number);
+    return scheme === "dark" ? ink > 128 : ink < 128;
+}"""
+"""Whether the words have the colours of the scheme already."""
+
 READY = {
     "search?budget=800": ".piece .bring",
     "dialects": ".sheet:nth-child(6)",
@@ -32,6 +38,7 @@ async def test_axe_finds_nothing_serious(open_page, served, axe, view):
     await page.evaluate(axe)
     for scheme in ("light", "dark"):
         await page.emulate_media(color_scheme=scheme)
+        await page.wait_for_function(PAINTED, arg=scheme)
         assert await serious(page) == [], scheme
 
 

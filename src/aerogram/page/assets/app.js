@@ -24,6 +24,7 @@ async function open() {
   shown = new AbortController();
   const { signal } = shown;
   try {
+    import(`./views/${known(routeOf(location.hash).view)}.js`).catch(() => null); // early: the server is asked meanwhile
     context ??= await ask("context", undefined, { signal });
     const { view, params } = routeOf(location.hash);
     const name = known(view);

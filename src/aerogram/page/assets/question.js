@@ -10,9 +10,8 @@ const DAYS = ["after", "before"];
 
 /** The form; `changed()` is called when something else is asked. */
 export class Question {
-  constructor(params, contents, changed) {
+  constructor(params, changed) {
     this._given = params;
-    this._contents = contents;
     this._changed = changed;
     this._fields = new Map();
     this.node = this._form();
@@ -26,6 +25,15 @@ export class Question {
   /** The filters that say something, as the tools take them. */
   get filters() {
     return filtersOf(new URLSearchParams(this.params));
+  }
+
+  /** Let the filters offer what there is to choose from. */
+  offer({ categories, licenses, files }) {
+    const choices = { category: Object.keys(categories), license: Object.keys(licenses), path: files };
+    for (const [name, values] of Object.entries(choices)) {
+      const field = this._fields.get(name);
+      field.append(...values.filter((value) => value !== field.value).map((value) => option(value)));
+    }
   }
 
   /** What an address says about it. */
@@ -82,16 +90,9 @@ export class Question {
   }
 
   _select(name) {
-    const choices = { category: "categories", license: "licenses", path: "files" }[name];
-    const known = this._contents?.[choices] ?? [];
-    const names = Array.isArray(known) ? known : Object.keys(known);
-    const field = el(
-      "select",
-      {},
-      el("option", { value: "" }, t("filter.any")),
-      names.map((one) => el("option", { value: one }, one)),
-    );
-    field.value = this._given.get(name) ?? "";
+    const given = this._given.get(name);
+    const field = el("select", {}, option("", t("filter.any")), given ? option(given) : null);
+    field.value = given ?? "";
     return field;
   }
 
@@ -110,3 +111,5 @@ export class Question {
     this._changed();
   }
 }
+
+const option = (value, label = value) => el("option", { value }, label);

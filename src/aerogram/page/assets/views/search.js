@@ -20,27 +20,24 @@ const PAGE_SIZE = 10;
 
 /** Open the view. */
 export async function open(stage) {
-  const contents = await ask("contents", undefined, { signal: stage.signal });
-  await new SearchView(stage, contents).begin();
+  const view = new SearchView(stage);
+  const [contents] = await Promise.all([ask("contents", undefined, { signal: stage.signal }), view.begin()]);
+  view.offer(contents);
 }
 
 class SearchView {
-  constructor({ main, params, context, signal, note }, contents) {
+  constructor({ main, params, context, signal, note }) {
     this._trail = [];
     this._cursor = params.get("cursor");
     if (!params.has("q")) params.set("q", context.suggestion ?? "");
-    this._question = new Question(params, contents, () => this._restart());
+    this._question = new Question(params, () => this._restart());
     this._fitting = new Fitting({
       context,
       params,
       signal,
       source: () => this._source(),
       show: (fitted) => this._show(fitted),
-      refuse: (error) =>
-        fill(
-          this._results,
-          failure(error, () => this._fitting.update()),
-        ),
+      refuse: (error) => this._settle(failure(error, () => this._fitting.update())),
       render: (value) => record(value, termsOf(this._question.text)),
       changed: () => {
         note(this._params());
@@ -55,6 +52,11 @@ class SearchView {
       this._fitting.budget.node,
       el("div", { class: "columns" }, this._results, this._fitting.aside),
     );
+  }
+
+  /** Say what there is to choose from. */
+  offer(contents) {
+    this._question.offer(contents);
   }
 
   /** Ask the first question. */
