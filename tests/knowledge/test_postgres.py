@@ -119,6 +119,8 @@ def test_the_near_index_finds_what_comparing_with_all_finds(write, database):
         ]
         exact = [index.search(query, filters=filters, page_size=5).data for query, filters in asked]
     with opened(database, exact=0) as index:
+        index.store.settle()
+        index.store.settle()
         assert [index.search(query, filters=filters, page_size=5).data for query, filters in asked] == exact
         assert index.search("Marker7", filters={"path": "farm"}, method="bm25").empty_reason == "filters_too_narrow"
 

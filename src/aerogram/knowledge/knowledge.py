@@ -117,6 +117,7 @@ class Knowledge:
             _add(total, ingester.run(root, label, progress, others=others))
         if total.has_changed:
             self._find_mentions()
+            self.store.settle()
         return total
 
     def _hands(self, workers: int, cluster: str | None) -> Hands:

@@ -55,6 +55,7 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str], *, prog
         pending = [state for path, state in sorted(known.items()) if there.get(path) != state]
         _copy_files(old, new, pending, progress)
         new.set_mentions(old.mentions())
+        new.settle()
         _copy_keys((source, old), (target, new))
         _verify(old, new, before)
         return Copied(len(pending), new.count(Filters()), len(known) - len(pending))

@@ -208,6 +208,9 @@ class EmbeddedStore:
         engine = f"SQLite {sqlite3.sqlite_version}"
         return {"engine": engine, "generation": generation, "chunks": chunks, "seconds": seconds}
 
+    def settle(self) -> None:
+        """Nothing is left to do after many changes."""
+
     def check(self) -> Health:
         """Whether rows and keywords are sound and tell the same story."""
         try:

@@ -75,6 +75,18 @@ class Pool:
 
         return self.run(together, seconds)
 
+    def apart(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        """Long work outside a transaction, with a connection that is not used again, because it may set it up."""
+
+        async def alone(connection: Any) -> T:
+            await connection.execute("SET statement_timeout = 0")
+            try:
+                return await work(connection)
+            finally:
+                connection.terminate()
+
+        return self.run(alone, seconds)
+
     def run(self, work: Callable[[Any], Awaitable[T]], seconds: float | None = None) -> T:
         """What some work with a connection gives, or why it could not be done; in time either way."""
         limit = seconds or self.seconds
@@ -159,7 +171,7 @@ def _unreadable(error: ValueError) -> ValidationFailed:
 
 
 async def _keep(_: Any) -> None:
-    """A connection goes back as it is: nothing here changes its settings outside a transaction."""
+    """A connection goes back as it is, because asking the server to forget would cost every question a round trip."""
 
 
 async def _end(pool: Any) -> None:

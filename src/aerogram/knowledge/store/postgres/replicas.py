@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from aerogram.errors import Unavailable
+from aerogram.errors import AerogramError
 from aerogram.knowledge.store.postgres.pool import Pool
 
 __all__ = ["Readers"]
@@ -56,7 +56,7 @@ class Readers:
             return self.primary.fetch(statement, *values)
         try:
             return replica.pool.fetch(statement, *values)
-        except Unavailable:
+        except AerogramError:  # also when it has not heard of the tables yet
             replica.down_until = time.monotonic() + PASSED_OVER
             return self.primary.fetch(statement, *values)
 
@@ -99,7 +99,7 @@ class Readers:
     def _ask(self, one: _Replica) -> bool:
         try:
             one.generation = int(one.pool.fetch(_GENERATION)[0][0])
-        except Unavailable:
+        except AerogramError:  # also when it has not heard of the tables yet
             one.down_until = time.monotonic() + PASSED_OVER
             return False
         one.asked_at = time.monotonic()

@@ -67,7 +67,6 @@ _VECTORS: Final = """
 CREATE TABLE aerogram_vectors (id bigint PRIMARY KEY, document bigint NOT NULL, vector halfvec({dimensions}) NOT NULL);
 CREATE INDEX aerogram_vectors_document ON aerogram_vectors (document);
 """
-_NEAR: Final = "CREATE INDEX aerogram_vectors_near ON aerogram_vectors USING hnsw (vector halfvec_cosine_ops)"
 
 VERSION: Final = 1
 
@@ -111,7 +110,6 @@ async def _make(connection: Any, dimensions: int) -> None:
             raise Conflict(f"pgvector indexes at most {MOST_DIMENSIONS} dimensions, not {dimensions}")
         await _bring_in_pgvector(connection)
         await connection.execute(_VECTORS.format(dimensions=dimensions))
-        await connection.execute(_NEAR)
     await connection.execute("INSERT INTO aerogram_state VALUES ($1, $2, 0, 0, 0)", VERSION, dimensions)
 
 

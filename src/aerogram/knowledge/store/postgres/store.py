@@ -230,14 +230,18 @@ class PostgresStore:
             "replicas": self._readers.states(),
         }
 
+    def settle(self) -> None:
+        """Make the index over vectors when there are enough of them."""
+        self._primary.apart(lambda one: upkeep.settle(one, self.exact), REBUILDING)
+
     def check(self) -> Health:
         """Whether the tables tell the same story."""
-        return self._primary.run(upkeep.check, REBUILDING)
+        return self._primary.apart(upkeep.check, REBUILDING)
 
     def rebuild(self) -> None:
         """Make postings and the index over vectors again, from the chunks."""
         self._readers.saw(self._primary.change(upkeep.rebuild_words, REBUILDING))
-        self._primary.run(upkeep.rebuild_near, REBUILDING)
+        self._primary.apart(upkeep.rebuild_near, REBUILDING)
 
     def close(self) -> None:
         """Let go of the connections."""

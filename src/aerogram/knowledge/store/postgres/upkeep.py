@@ -8,16 +8,26 @@ from aerogram.knowledge.lexicon import index_terms
 from aerogram.knowledge.store import Health
 from aerogram.knowledge.store.postgres import postings
 
-__all__ = ["check", "rebuild_near", "rebuild_words"]
+__all__ = ["check", "rebuild_near", "rebuild_words", "settle"]
 
 SAMPLE: Final = 20
 PAGE: Final = 2_000
+LOCK: Final = 0x61_65_72_6F_6E_65_61_72
+"""The name of the lock: "aeronear" in ASCII."""
+MEMORY: Final = "512MB"
 _COUNTS: Final = """
 SELECT (SELECT count(*) FROM aerogram_files), (SELECT count(*) FROM aerogram_documents),
   (SELECT count(*) FROM aerogram_chunks), s.generation, s.chunks, s.dimensions,
   (SELECT COALESCE(sum(total), 0) FROM aerogram_documents)
 FROM aerogram_state s
 """
+_NEAR: Final = (
+    "CREATE INDEX CONCURRENTLY aerogram_vectors_near ON aerogram_vectors USING hnsw (vector halfvec_cosine_ops)"
+)
+_IS_NEAR_READY: Final = (
+    "SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+    "WHERE c.relname = 'aerogram_vectors_near' AND pg_table_is_visible(c.oid)"
+)
 _BYTES: Final = (
     "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE c.relkind = 'r' AND c.relname LIKE 'aerogram\\_%' "
     "AND pg_table_is_visible(c.oid)"
@@ -31,7 +41,6 @@ _WORDS: Final = (
 async def check(connection: Any) -> Health:
     """What is wrong, and how much there is."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        await connection.execute("SET LOCAL statement_timeout = 0")
         files, documents, chunks, generation, known, dimensions, told = await connection.fetchrow(_COUNTS)
         vectors = await connection.fetchval("SELECT count(*) FROM aerogram_vectors") if dimensions else chunks
         problems = [f"chunk {one} is not found by its words" for one in await _unfound(connection)]
@@ -61,14 +70,31 @@ async def rebuild_words(connection: Any) -> int:
     return generation
 
 
-async def rebuild_near(connection: Any) -> None:
-    """Make the index over vectors again, while it is read; it cannot be done in a transaction."""
-    if not await connection.fetchval("SELECT to_regclass('aerogram_vectors_near')"):
+async def settle(connection: Any, more_than: int) -> None:
+    """Make the index over vectors as soon as there are so many that it is worth it; once is faster than bit by bit.
+
+    It is read and written meanwhile, which is why it cannot be done in a transaction. Whoever comes second leaves it to
+    the first.
+    """
+    row = await connection.fetchrow("SELECT dimensions, chunks FROM aerogram_state")
+    if not row[0] or row[1] <= more_than or await connection.fetchval(_IS_NEAR_READY):
         return
-    before = await connection.fetchval("SELECT current_setting('statement_timeout')")
-    await connection.execute("SET statement_timeout = 0")
-    await connection.execute("REINDEX INDEX CONCURRENTLY aerogram_vectors_near")
-    await connection.execute("SELECT set_config('statement_timeout', $1, false)", before)
+    if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
+        return
+    try:
+        await connection.execute(f"SET maintenance_work_mem = '{MEMORY}'")
+        await connection.execute("DROP INDEX IF EXISTS aerogram_vectors_near")  # what a build that was cut off left
+        await connection.execute(_NEAR)
+        await connection.execute("ANALYZE aerogram_vectors")
+    finally:
+        await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
+
+
+async def rebuild_near(connection: Any) -> None:
+    """Make the index over vectors again, while it is read."""
+    if await connection.fetchval(_IS_NEAR_READY):
+        await connection.execute(f"SET maintenance_work_mem = '{MEMORY}'")
+        await connection.execute("REINDEX INDEX CONCURRENTLY aerogram_vectors_near")
 
 
 async def _unfound(connection: Any) -> list[int]:
