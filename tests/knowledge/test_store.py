@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from knowledge.documents import GUIDE, HARVEST
 INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
 
 
+OPEN_FILES = Path("/proc/self/fd")
 in_a_folder = pytest.mark.parametrize("where", ["folder"], indirect=True)
 """For what is true of the embedded store alone."""
 
@@ -123,6 +125,20 @@ def test_many_callers_get_the_answers_that_one_gets(write, index):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@in_a_folder
+@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="open files are not listed here")
+def test_many_threads_share_a_few_connections(small):
+    rows = (small.folder / "rows.sqlite").resolve()
+    threads = [threading.Thread(target=small.chunks, args=([1],)) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= [one.resolve() for one in OPEN_FILES.iterdir()].count(rows) <= 8
+    small.close()
+    assert rows not in [one.resolve() for one in OPEN_FILES.iterdir()]
 
 
 def test_reading_goes_on_while_another_process_writes(write, index, where):
