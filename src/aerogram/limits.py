@@ -23,7 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from aerogram.errors import MissingExtra, QuotaExceeded, RateLimited, Unavailable
@@ -217,7 +218,9 @@ class Limits:
     @classmethod
     def in_memory(cls, plan: Plan | Callable[[str | None], Plan], **options: Any) -> Self:
         """Limits that this process counts alone."""
-        return cls(_counters().MemoryCounters(), plan, **options)
+        if find_spec("throttled") is None:
+            raise MissingExtra("limits", "throttled-py")
+        return cls(cast("Counters", _InMemory()), plan, **options)
 
     @classmethod
     def in_redis(cls, url: str, plan: Plan | Callable[[str | None], Plan], **options: Any) -> Self:
@@ -368,6 +371,17 @@ def _key(principal: str | None, scope: str, limit: Limit) -> str:
     """Where a limit is counted; the principal's name stays here. The braces keep a caller on one Redis node."""
     who = sha256(b"anyone" if principal is None else b"principal:" + principal.encode()).hexdigest()[:24]
     return f"{{{who}}}:{_policy(scope, limit)}"
+
+
+class _InMemory:
+    """Counters in memory, made when something is first counted: a server without limits starts without them."""
+
+    _made: Counters | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = _counters().MemoryCounters()
+        return getattr(self._made, name)
 
 
 def _counters() -> Any:
