@@ -378,7 +378,7 @@ def _results(reply: Reply[Any]) -> str:
 _NOTHING = {
     "no_match": "nothing found",
     "filters_too_narrow": "nothing found with these filters; there is without them",
-    "license_blocked": "nothing found under this licence; there is under others",
+    "license_blocked": "nothing found under this licence",
     "source_unavailable": "the index is empty; fill it with `aerogram ingest PATH`",
 }
 
