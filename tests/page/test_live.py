@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import threading
@@ -11,6 +12,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from aerogram.page.live import Feed
+from aerogram.reply import Reply
+from aerogram.telemetry import Observer
 from serving import SAMPLES, serving
 
 SECRET = "xyzzy-plugh"
@@ -123,3 +127,35 @@ def test_a_server_ends_although_somebody_watches(watched):
     assert watched.process.wait(30) == 0
     watcher.join(20)
     assert ended.is_set()
+
+
+def test_a_follower_that_does_not_keep_up_is_told_how_much_it_missed():
+    async def follow() -> list[bytes]:
+        feed = Feed(lambda: len(said) > 300)
+        observer = Observer().told_to(feed.heard("mcp"))
+        said: list[bytes] = []
+        stream = feed.follow()
+        said.append(await anext(stream))
+        for number in range(400):
+            with observer.observe(f"operation {number}") as observation:
+                observation.sent(Reply.ok(number))
+        async for one in stream:
+            said.append(one)
+            if len(said) == 258:
+                break
+        await stream.aclose()
+        return said
+
+    said = asyncio.run(follow())
+    assert said[1] == b'event: gap\ndata: {"missed":144}\n\n'
+    assert b"operation 144" in said[2]
+    assert b"operation 399" in said[-1]
+
+
+def test_only_so_many_pages_may_watch(watched):
+    with contextlib.ExitStack() as watching:
+        for _ in range(16):
+            stream = httpx.stream("GET", f"{watched.address}/page/api/live", timeout=30)
+            assert watching.enter_context(stream).status_code == 200
+        refused = httpx.get(f"{watched.address}/page/api/live", timeout=30)
+        assert (refused.status_code, refused.json()["code"]) == (503, "UNAVAILABLE")

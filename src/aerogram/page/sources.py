@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from anyio import to_thread
+
 from aerogram.archive import Archive
 from aerogram.codes import TABLE
 from aerogram.content import canonical_json, sha256_of
@@ -33,8 +35,10 @@ __all__ = ["Shown", "Sources"]
 
 KEPT_ANSWERS: Final = 128
 KEPT_SECONDS: Final = 300.0
-KEPT_REPLIES: Final = 16
-KEPT_BYTES: Final = 96 * 1024 * 1024
+KEPT_REPLIES: Final = 8
+KEPT_BYTES: Final = 40 * 1024 * 1024
+ARCHIVED_BYTES: Final = 64 * 1024 * 1024
+"""How much of opened replies is kept at hand: how many, their text, and what falls off them, per caller."""
 
 
 @dataclass(eq=False)
@@ -88,6 +92,14 @@ class Shown:
         return self._sizes[key]
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An opened reply, and what it is in the modes that were looked at."""
+
+    opened: Opened
+    views: dict[Mode, Shown] = field(default_factory=dict)
+
+
 class Sources:
     """Finds what is to be shown, and keeps it at hand."""
 
@@ -95,19 +107,22 @@ class Sources:
         self._host = host
         self._clock = clock
         self._answers: OrderedDict[str, asyncio.Task[Shown]] = OrderedDict()
-        self._opened: OrderedDict[tuple[str | None, str], Opened] = OrderedDict()
-        self._views: OrderedDict[tuple[int, Mode], Shown] = OrderedDict()
+        self._opened: OrderedDict[tuple[str | None, str], _Kept] = OrderedDict()
+        self._first = None if host.opened is None else _Kept(host.opened)
         # a reply that somebody pastes into a server is no business of the server's own archive
-        self._archive = Archive.in_memory() if host.contract.archive is not None else None
+        self._archive = Archive.in_memory(quota=ARCHIVED_BYTES)
 
     def keep(self, opened: Opened, principal: str | None) -> None:
         """Keep an opened reply at hand; the oldest make room for it."""
-        self._opened[principal, opened.id] = opened
-        self._opened.move_to_end((principal, opened.id))
-        while len(self._opened) > KEPT_REPLIES or sum(one.bytes for one in self._opened.values()) > KEPT_BYTES:
-            if len(self._opened) == 1:
-                break
+        self._opened.pop((principal, opened.id), None)
+        self._opened[principal, opened.id] = _Kept(opened)
+        while len(self._opened) > 1 and self._is_full:
             self._opened.popitem(last=False)
+
+    @property
+    def _is_full(self) -> bool:
+        size = sum(kept.opened.bytes for kept in self._opened.values())
+        return len(self._opened) > KEPT_REPLIES or size > KEPT_BYTES
 
     def modes(self, source: asks.Source) -> tuple[Mode, ...]:
         """The modes in which a source can be shown."""
@@ -121,7 +136,7 @@ class Sources:
             return await self._answered(source.call, mode, principal, is_free)
         if source.failure is not None:
             return self._failed(source.failure)
-        return self._view(self._opened_reply(source.reply or "", principal), mode)
+        return await to_thread.run_sync(self._view, self._opened_reply(source.reply or "", principal), mode)
 
     # calls
 
@@ -163,24 +178,21 @@ class Sources:
 
     # opened replies and failures
 
-    def _opened_reply(self, name: str, principal: str | None) -> Opened:
+    def _opened_reply(self, name: str, principal: str | None) -> _Kept:
         found = self._opened.get((principal, name))
-        if found is None and self._host.opened is not None and self._host.opened.id == name:
-            return self._host.opened
+        if found is None and self._first is not None and self._first.opened.id == name:
+            return self._first
         if found is None:
             raise NotFound("This reply is no longer open", remediation="Open it again", details={"reply": name})
         return found
 
-    def _view(self, opened: Opened, mode: Mode) -> Shown:
+    def _view(self, kept: _Kept, mode: Mode) -> Shown:
         """An opened reply in a mode; the same view each time, because it knows its sizes."""
-        key = (id(opened), mode)
-        if key not in self._views:
+        opened = kept.opened
+        if mode not in kept.views:
             reply = opened.reply if mode == "full" else self._in_mode(opened.reply, opened.operation, mode)
-            archive = self._archive if self._archive is not None else self._host.contract.archive
-            self._views[key] = Shown(opened.operation, reply, archive)
-            while len(self._views) > KEPT_REPLIES * len(MODES):
-                self._views.popitem(last=False)
-        return self._views[key]
+            kept.views[mode] = Shown(opened.operation, reply, self._archive)
+        return kept.views[mode]
 
     def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
         """A reply in a mode; of a record that is there for the one list in it, the items of that list are."""
