@@ -2,8 +2,8 @@
 
 A row holds one term in one block of 16,384 ids, five bytes for each chunk. A query reads the rows of its terms and adds
 them up here: the database ships a few dozen kilobytes and computes nothing, and every score is exact. A text search
-vector with a GIN index has to visit each chunk that has one of the words for how often it has it, which took thirteen
-times as long; one row for each term of each chunk takes sixteen times the room.
+vector with a GIN index has to visit each chunk that has one of the words for how often it has it, and a row for each
+term of each chunk takes several times the room; `python bench postings` compares the three.
 """
 
 from __future__ import annotations
