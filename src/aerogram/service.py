@@ -19,7 +19,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import UnionType
-from typing import Any, Final, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
+
+from pydantic import WithJsonSchema
 
 from aerogram.archive import Archive
 from aerogram.contract import Call, Contract, Heard
@@ -30,7 +32,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, MissingExtra, ReplyError
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
-from aerogram.negotiation import EXTENSION, Agreed, Offer, agree, negotiate
+from aerogram.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negotiate
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, normalize_tool_result
@@ -380,7 +382,9 @@ class Service:
         return await opened.contract.retrieved(asked, opened.call)
 
     def negotiate(
-        self, action: str = "capability-negotiate", client_capabilities: dict[str, Any] | None = None
+        self,
+        action: Annotated[str, WithJsonSchema({"type": "string", "enum": [ACTION]})] = ACTION,
+        client_capabilities: dict[str, Any] | None = None,
     ) -> Reply[Any]:
         """Say which response contract is used, for `client_capabilities` such as {"response_contract": "v2"}."""
         client = CURRENT.get().call.principal
