@@ -183,6 +183,12 @@ class Contract:
         """The dialect that replies are encoded in."""
         return dialect_named(self.dialect)
 
+    def prepare(self) -> None:
+        """Load the counters of the budgets, so that the first reply does not wait for them."""
+        for own in (self.budget, *self.budgets.values()):
+            if own is not None:
+                Budget.of(own).counter.count("ready")
+
     @contextmanager
     def observed(self, call: Call, carrier: Mapping[str, Any] | None = None) -> Iterator[Observation | None]:
         """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""

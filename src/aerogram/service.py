@@ -172,6 +172,7 @@ class Service:
         flags: Flags | None = None,
     ) -> None:
         self.contract = contract
+        contract.prepare()
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)

@@ -131,6 +131,7 @@ def surround(
     build = app.build_middleware_stack
 
     def build_inside_the_layer() -> App:
+        contract.prepare()
         directory = Directory()
         for entry in entries(app.routes, versions, ""):
             directory.add(entry)
