@@ -86,28 +86,24 @@ def test_a_reply_comes_from_standard_input_and_more_can_be_pasted(tmp_path):
         assert told["body"]["results"] == [{"id": row["id"]} for row in ROWS]
 
 
-def test_a_route_of_a_running_server_is_asked(tmp_path, search_page):
+def test_a_route_of_a_running_server_is_asked(search_page):
     url = f"{search_page.address}/v1/search?q=token&envelope=v2&page_size=3&response_mode=full"
-    with inspecting(tmp_path, url) as (client, _):
-        opened = client.get("/page/api/context").json()["opened"]
-        assert (opened["dialect"], opened["items"], opened["title"]) == ("standard-v2", 3, url)
+    opened = fetch(Place(url))
+    assert (opened.dialect, len(opened.reply.data), opened.title) == ("standard-v2", 3, url)
 
 
-def test_a_failure_of_a_running_server_is_a_reply_too(tmp_path, search_page):
-    url = f"{search_page.address}/v1/chunks/999999999?envelope=v2"
-    with inspecting(tmp_path, url) as (client, _):
-        opened = client.get("/page/api/context").json()["opened"]
-        assert (opened["status"], opened["problem"]["code"]) == ("error", "NOT_FOUND")
+def test_a_failure_of_a_running_server_is_a_reply_too(search_page):
+    opened = fetch(Place(f"{search_page.address}/v1/chunks/999999999?envelope=v2"))
+    assert (opened.reply.status, opened.reply.problem.code) == ("error", "NOT_FOUND")
 
 
-def test_a_tool_of_a_running_mcp_server_is_called(tmp_path, search_page):
+def test_a_tool_of_a_running_mcp_server_is_called(search_page):
     arguments = json.dumps({"query": "token", "page_size": 4, "response_mode": "preview"})
-    with inspecting(tmp_path, search_page.mcp, "--tool", "semantic_search", "--args", arguments) as (client, _):
-        opened = client.get("/page/api/context").json()["opened"]
-        assert (opened["recognised"], opened["items"]) == ("mcp:knowledge-1.0", 4)
+    opened = fetch(Place(search_page.mcp, "semantic_search", arguments))
+    assert (opened.recognised, len(opened.reply.data)) == ("mcp:knowledge-1.0", 4)
 
 
-def test_a_tool_of_an_mcp_server_behind_a_command_is_called(tmp_path):
+def test_a_tool_of_an_mcp_server_behind_a_command_is_called_and_shown(tmp_path):
     server = tmp_path / "server.py"
     server.write_text(
         "from fastmcp import FastMCP\n\nmcp = FastMCP('rows')\n\n\n@mcp.tool\ndef rows() -> list[dict]:\n"
@@ -116,6 +112,15 @@ def test_a_tool_of_an_mcp_server_behind_a_command_is_called(tmp_path):
     with inspecting(tmp_path, "--command", f"{sys.executable} {server}", "--tool", "rows") as (client, said):
         assert said[0].startswith("Inspecting rows of ")
         assert client.get("/page/api/context").json()["opened"]["items"] == 7
+        _refuses_others(client)
+
+
+def _refuses_others(client: httpx.Client) -> None:
+    """No page of another origin, and nobody under another name, may ask about the reply."""
+    for origin in ("http://evil.example", "null", "http://localhost:1"):
+        answer = client.post("/page/api/check", json={"text": "{}"}, headers={"origin": origin})
+        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+    assert client.get("/page/api/context", headers={"host": "evil.example"}).status_code == 403
 
 
 def test_ten_megabytes_are_opened_and_what_is_too_large_to_show_is_said(tmp_path):
@@ -135,15 +140,6 @@ def test_ten_megabytes_are_opened_and_what_is_too_large_to_show_is_said(tmp_path
         back = ask(client, "piece", source=source, **{name: row[name] for name in ("archive", "pointer", "hash")})
         assert (back["matches"], back["archive"]["matches"]) == (True, True)
         assert ask(client, "dialects", source=source)["omitted"]["bytes"] > 10_000_000
-
-
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1"])
-def test_no_other_page_may_ask_about_the_reply(tmp_path, origin):
-    with inspecting(tmp_path, given=b"{}") as (client, _):
-        answer = client.post("/page/api/check", json={"text": "{}"}, headers={"origin": origin})
-        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-        named = client.get("/page/api/context", headers={"host": "evil.example"})
-        assert named.status_code == 403
 
 
 def test_bad_input_is_one_line_that_says_what_to_do(run, tmp_path):

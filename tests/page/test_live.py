@@ -43,63 +43,84 @@ def call_tool(address: str, name: str, arguments: dict) -> None:
     asyncio.run(call())
 
 
-@pytest.fixture
-def watched(tmp_path):
+@contextlib.contextmanager
+def server(folder):
     """A server that nobody else asks anything."""
-    with serving(tmp_path / "index", documents=SAMPLES / "security") as server:
-        yield server
+    with serving(folder / "index", documents=SAMPLES / "security") as served:
+        yield served
 
 
-def test_the_owner_sees_each_reply_as_it_is_sent_and_nothing_of_what_it_says(watched):
-    address = watched.address
-    with httpx.Client(base_url=address, timeout=30) as client:
-        client.get("/v1/search", params={"q": "token"})
-        with client.stream("GET", "/page/api/live") as stream:
-            found = events(stream)
-            assert next(found)["operation"] == "semantic_search"  # what was sent before is told again
-            call_tool(address, "semantic_search", {"query": SECRET, "response_mode": "full"})
-            over_mcp = next(found)
-            httpx.get(f"{address}/v1/chunks/999999999", params={"envelope": "v2"})
-            failed = next(found)
-            tight = {"q": "token", "response_mode": "metadata", "max_tokens": 1500, "page_size": 50, "envelope": "v2"}
-            httpx.get(f"{address}/v1/search", params=tight)
-            fitted = next(found)
-        assert (over_mcp["via"], over_mcp["dialect"], over_mcp["problem"]) == ("mcp", "knowledge-1.0", None)
-        assert over_mcp["tokens"] == over_mcp["tokens_before"] > 0
-        assert (failed["via"], failed["operation"], failed["problem"]) == ("http", "get_chunks", "NOT_FOUND")
-        assert fitted["fidelity"] != "full"
-        assert fitted["tokens"] <= 1500 < fitted["tokens_before"]
-        assert [one["id"] for one in (over_mcp, failed, fitted)] == [2, 3, 4]
-        assert SECRET not in json.dumps([over_mcp, failed, fitted])
-        assert all(one["ms"] > 0 and one["size"] > 0 for one in (over_mcp, failed, fitted))
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
+    with server(tmp_path_factory.mktemp("watched")) as served:
+        yield served
 
 
-def test_a_page_that_comes_back_is_told_only_what_it_has_missed(watched):
+@pytest.fixture
+def client(watched):
     with httpx.Client(base_url=watched.address, timeout=30) as client:
-        for _ in range(3):
-            client.get("/v1/search", params={"q": "token"})
-        with client.stream("GET", "/page/api/live", headers={"last-event-id": "2"}) as stream:
-            assert next(events(stream))["id"] == 3
+        yield client
 
 
-def test_only_the_last_replies_are_kept(watched):
-    with httpx.Client(base_url=watched.address, timeout=30) as client:
-        for _ in range(105):
-            client.get("/v1/chunks/1", params={"response_mode": "ids_only", "envelope": "v2"})
-        with client.stream("GET", "/page/api/live") as stream:
-            assert next(events(stream))["id"] == 6
+def mark(client: httpx.Client) -> str:
+    """A call that can be told from the others."""
+    return client.get("/v1/chunks/1", params={"envelope": "v2"}).headers["x-request-id"]
 
 
-def test_the_page_itself_does_not_appear_in_its_live_view(watched):
-    with httpx.Client(base_url=watched.address, timeout=30) as client:
-        call = {"operation": "semantic_search", "arguments": {"query": "token"}}
-        client.get("/")
-        client.get("/page/api/context")
-        client.post("/page/api/shrink", json={"source": {"call": call}, "budget": 900})
-        client.get("/v1/search", params={"q": "token"})
-        with client.stream("GET", "/page/api/live") as stream:
-            first = next(events(stream))
-        assert (first["id"], first["via"]) == (1, "http")
+def after(found: Iterator[dict], request_id: str) -> dict:
+    """The event of a call; those before it are passed over."""
+    return next(event for event in found if event["request_id"] == request_id)
+
+
+def test_the_owner_sees_each_reply_as_it_is_sent_and_nothing_of_what_it_says(watched, client):
+    address, marked = watched.address, mark(client)
+    with client.stream("GET", "/page/api/live") as stream:
+        found = events(stream)
+        first = after(found, marked)  # what was sent before is told again
+        call_tool(address, "semantic_search", {"query": SECRET, "response_mode": "full"})
+        over_mcp = next(found)
+        httpx.get(f"{address}/v1/chunks/999999999", params={"envelope": "v2"})
+        failed = next(found)
+        tight = {"q": "token", "response_mode": "metadata", "max_tokens": 1500, "page_size": 50, "envelope": "v2"}
+        httpx.get(f"{address}/v1/search", params=tight)
+        fitted = next(found)
+    assert (over_mcp["via"], over_mcp["dialect"], over_mcp["problem"]) == ("mcp", "knowledge-1.0", None)
+    assert over_mcp["tokens"] == over_mcp["tokens_before"] > 0
+    assert (failed["via"], failed["operation"], failed["problem"]) == ("http", "get_chunks", "NOT_FOUND")
+    assert fitted["fidelity"] != "full"
+    assert fitted["tokens"] <= 1500 < fitted["tokens_before"]
+    assert [one["id"] - first["id"] for one in (over_mcp, failed, fitted)] == [1, 2, 3]
+    assert SECRET not in json.dumps([over_mcp, failed, fitted])
+    assert all(one["ms"] > 0 and one["size"] > 0 for one in (over_mcp, failed, fitted))
+
+
+def test_a_page_that_comes_back_is_told_only_what_it_has_missed(client):
+    marked, last = mark(client), mark(client)
+    with client.stream("GET", "/page/api/live") as stream:
+        known = after(events(stream), marked)["id"]
+    with client.stream("GET", "/page/api/live", headers={"last-event-id": str(known)}) as stream:
+        assert next(events(stream))["request_id"] == last
+
+
+def test_only_the_last_replies_are_kept(client):
+    for _ in range(100):
+        last = mark(client)
+    with client.stream("GET", "/page/api/live") as stream:
+        found = events(stream)
+        first = next(found)["id"]
+        assert after(found, last)["id"] - first == 99
+
+
+def test_the_page_itself_does_not_appear_in_its_live_view(client):
+    call = {"operation": "semantic_search", "arguments": {"query": "token"}}
+    marked = mark(client)
+    client.get("/")
+    client.get("/page/api/context")
+    client.post("/page/api/shrink", json={"source": {"call": call}, "budget": 900})
+    last = mark(client)
+    with client.stream("GET", "/page/api/live") as stream:
+        found = events(stream)
+        assert after(found, marked)["id"] + 1 == after(found, last)["id"]
 
 
 def test_a_request_that_was_passed_on_is_not_the_owners(watched):
@@ -109,11 +130,16 @@ def test_a_request_that_was_passed_on_is_not_the_owners(watched):
         assert httpx.get(f"{watched.address}/page/api/context", headers=header).json()["owner"] is False
 
 
-def test_a_server_ends_although_somebody_watches(watched):
+def test_a_server_ends_although_somebody_watches(tmp_path):
+    with server(tmp_path) as served:
+        _ends_while_watched(served)
+
+
+def _ends_while_watched(served) -> None:
     ended = threading.Event()
 
     def watch() -> None:
-        with httpx.stream("GET", f"{watched.address}/page/api/live", timeout=60) as stream:
+        with httpx.stream("GET", f"{served.address}/page/api/live", timeout=60) as stream:
             started.set()
             for _ in stream.iter_lines():
                 pass
@@ -123,8 +149,8 @@ def test_a_server_ends_although_somebody_watches(watched):
     watcher = threading.Thread(target=watch)
     watcher.start()
     assert started.wait(20)
-    watched.process.send_signal(signal.SIGINT)
-    assert watched.process.wait(30) == 0
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.wait(30) == 0
     watcher.join(20)
     assert ended.is_set()
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import socket
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aerogram.page.host import standing_alone
 from aerogram.page.opening import Opened
 from aerogram.page.routes import page_app
-from aerogram.server.drain import Drain
 from aerogram.server.guard import protect
 from aerogram.server.keys import Keys
-from aerogram.server.serve import _answer, _server, listening
+from aerogram.server.serve import _server, _signals, listening
 from aerogram.server.settings import Settings
+
+if TYPE_CHECKING:
+    import uvicorn
 
 __all__ = ["inspect"]
 
@@ -34,4 +38,16 @@ def inspect(opened: Opened | None = None, *, port: int = 0, ready: Callable[[str
         server = _server(app, settings)
         if ready is not None:
             ready(f"http://{HERE}:{listener.getsockname()[1]}/")  # whoever connects now waits in the socket's queue
-        asyncio.run(_answer(server, listener, Drain(), 0))
+        asyncio.run(_show(server, listener))
+
+
+async def _show(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Answer until a signal comes; a second one does not wait for what is running."""
+
+    def end() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
+    with _signals(end):
+        await server.serve([listener])
