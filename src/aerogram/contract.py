@@ -66,6 +66,8 @@ __all__ = ["Call", "Contract", "Heard"]
 log = logging.getLogger("aerogram")
 
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
+_UNUSUAL = '"zzqxv"'
+"""No word of any vocabulary, so that a tokenizer has to put it together."""
 _CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
 _OWN_PAGES = Notice(
     "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
@@ -187,7 +189,7 @@ class Contract:
         """Load the counters of the budgets, so that the first reply does not wait for them."""
         for own in (self.budget, *self.budgets.values()):
             if own is not None:
-                Budget.of(own).counter.count("ready")
+                Budget.of(own).counter.count(_UNUSUAL)
 
     @contextmanager
     def observed(self, call: Call, carrier: Mapping[str, Any] | None = None) -> Iterator[Observation | None]:
