@@ -213,3 +213,11 @@ async def test_the_call_can_be_copied_for_every_client(page):
     assert "curl" in await page.evaluate("navigator.clipboard.readText()")
     await page.keyboard.press("Escape")
     await dialog.wait_for(state="detached")
+
+
+async def test_words_of_scripts_without_blanks_are_marked_whole(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=トークンの有効期限&budget=100000")
+    await page.locator(".record mark").first.wait_for()
+    marks = await page.locator(".record mark").all_inner_texts()
+    assert "有効期限" in marks and "トークン" in marks
+    assert "の" not in "".join(marks)
