@@ -1,4 +1,4 @@
-"""Fifty clients at once for a minute, over HTTP and over MCP: every answer is checked, and the memory must stay flat.
+"""One client for a while and fifty for a minute, over HTTP and MCP: every answer is checked, and memory must stay flat.
 
 `BENCH_SECONDS=10 python bench server_load` makes the minute shorter. Clients and server share the machine, so the
 times are those of a machine that does both.
@@ -19,8 +19,8 @@ from aerogram.dialects import validate
 from server_process import place_for_index, serving
 from server_tokens import QUESTIONS
 
-CLIENTS = 50
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
+ROUNDS = ((1, SECONDS / 6), (50, SECONDS))
 WARM = 0.25
 """The share of the time after which caches are full; growth is judged from there on."""
 MOST_GROWTH = 1.05
@@ -111,14 +111,14 @@ async def converse(number, connect, server, load):
 async def watch_memory(server, load):
     while not load.is_over:
         load.memory.append(server.memory)
-        await asyncio.sleep(min(0.5, SECONDS / 20))
+        await asyncio.sleep(min(0.5, SECONDS / 100))
 
 
-async def put_under_load(connect, server):
+async def put_under_load(connect, server, clients, seconds):
     start = time.perf_counter()
-    load = Load(ends=start + SECONDS)
-    clients = (converse(number, connect, server, load) for number in range(CLIENTS))
-    await asyncio.gather(watch_memory(server, load), *clients)
+    load = Load(ends=start + seconds)
+    talks = (converse(number, connect, server, load) for number in range(clients))
+    await asyncio.gather(watch_memory(server, load), *talks)
     return load, time.perf_counter() - start
 
 
@@ -133,7 +133,7 @@ def report(name, load, taken):
     p50, p99 = (statistics.quantiles(load.times, n=100)[place] * 1000 for place in (49, 98))
     flat = "flat" if grown <= MOST_GROWTH else "GROWING"
     print(
-        f"{name}: {CLIENTS} clients, {taken:.0f} s: {len(load.times):,} answers, {len(load.failures)} not well-formed, "
+        f"{name}, {taken:.0f} s: {len(load.times):,} answers, {len(load.failures)} not well-formed, "
         f"{len(load.times) / taken:.0f}/s, p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
         f"memory {load.memory[-1] / 2**20:.0f} MiB, {flat} ({grown:.3f}x)"
     )
@@ -144,7 +144,9 @@ def report(name, load, taken):
 def main():
     for name, connect in (("HTTP", over_http), ("MCP", over_mcp)):
         with place_for_index() as index, serving(index) as server:
-            report(name, *asyncio.run(put_under_load(connect, server)))
+            for clients, seconds in ROUNDS:
+                load, taken = asyncio.run(put_under_load(connect, server, clients, seconds))
+                report(f"{name}, {clients} client{'s' * (clients > 1)}", load, taken)
 
 
 if __name__ == "__main__":
