@@ -1,5 +1,6 @@
 /** App: the frame around the views. It opens the view that the address names, and says when the server is away. */
 
+import { announce } from "./announcer.js";
 import { button, el, fill, refill } from "./element.js";
 import { failure } from "./failure.js";
 import { addressOf, note, routeOf } from "./route.js";
@@ -24,7 +25,8 @@ async function open() {
   shown = new AbortController();
   const { signal } = shown;
   try {
-    import(`./views/${known(routeOf(location.hash).view)}.js`).catch(() => null); // early: the server is asked meanwhile
+    // the view can be fetched while the server is asked
+    import(`./views/${known(routeOf(location.hash).view)}.js`).catch(() => null);
     context ??= await ask("context", undefined, { signal });
     const { view, params } = routeOf(location.hash);
     const name = known(view);
@@ -145,7 +147,7 @@ watch(report);
 addEventListener("hashchange", () => {
   if (location.hash !== "#main") {
     scrollTo(0, 0);
-    open();
+    open().then(() => announce(document.title));
   }
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
