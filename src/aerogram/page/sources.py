@@ -147,6 +147,7 @@ class Sources:
         task = self._answers.get(key)
         if task is None or self._is_stale(task):
             task = self._answers[key] = asyncio.ensure_future(self._ask(call, mode, principal, is_free))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may have nobody to hear it
             self._answers.move_to_end(key)
             while len(self._answers) > KEPT_ANSWERS:
                 self._answers.popitem(last=False)
