@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +65,16 @@ def test_pages_go_on_while_the_signing_key_is_rotated(fleet, store, balanced):
             done = fleet.run("keys", "rotate", *flag)
             assert "fresh key" in done
 
+    before = [signed_with(client, one) for one in fleet.members]
     assert pages(client, rotate)[0] == calm
+    for one, old in zip(fleet.members, before, strict=True):
+        wait_for(lambda one=one, old=old: signed_with(client, one) != old)
+
+
+def signed_with(client, server):
+    """The name of the key that a server signs its cursors with."""
+    body = client.get(f"{server.address}/v1/search", params={**SEARCH, "page_size": 4}).json()
+    return json.loads(base64.b64decode(body["aerogram"]["page"]["cursor"]))["kid"]
 
 
 @pytest.mark.parametrize("archive", ["redis", "s3"])

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from aerogram.cursor import KeyRing
 from aerogram.errors import AerogramError, MissingExtra, NotFound
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.server.addresses import is_url
@@ -31,6 +32,7 @@ from aerogram.server.library import Library
 from aerogram.server.logs import configure_logs
 from aerogram.server.opening import has_shared_keys, open_keys, open_library
 from aerogram.server.settings import Settings
+from aerogram.server.upkeep import upkeep
 
 if TYPE_CHECKING:
     import uvicorn
@@ -161,7 +163,7 @@ def _serve_http(
     if ready is not None:
         ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
     with fleet.metrics.told(), _following(library, settings.watch):
-        asyncio.run(_answer(server, listener, fleet.drain, settings.drain))
+        asyncio.run(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys))
     log.info("the server has ended")
 
 
@@ -191,6 +193,13 @@ def _server(app: Any, settings: Settings) -> uvicorn.Server:
             timeout_graceful_shutdown=max(1, round(settings.grace)),
         )
     )
+
+
+async def _answer_and_keep_up(
+    server: uvicorn.Server, listener: socket.socket, fleet: Fleet, seconds: float, ring: KeyRing
+) -> None:
+    async with upkeep(ring, fleet.archive):
+        await _answer(server, listener, fleet.drain, seconds)
 
 
 async def _answer(server: uvicorn.Server, listener: socket.socket, drain: Drain, seconds: float) -> None:
