@@ -182,7 +182,7 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     async def answer_async(**values: Any) -> Any:
         exchange, response = enter(values)
         clerk = exchange.layer.clerk
-        if exchange.is_passing or clerk.is_idle:
+        if clerk.is_idle:
             return leave(exchange, response, await handler(**values))
         await clerk.admit(exchange)
         return leave(exchange, response, await clerk.run(exchange, functools.partial(handler, **values)))
@@ -191,7 +191,7 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     def answer(**values: Any) -> Any:
         exchange, response = enter(values)
         clerk = exchange.layer.clerk
-        if exchange.is_passing or clerk.is_idle:
+        if clerk.is_idle:
             return leave(exchange, response, handler(**values))
         # this runs in a thread; limits and cache live in the event loop
         from_thread.run(clerk.admit, exchange)

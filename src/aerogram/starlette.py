@@ -269,32 +269,45 @@ def _hook(route: Route, *, is_migrated: bool) -> None:
 
 def _passed(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """A handler whose responses pass, and whose values are answered in the legacy shape."""
-    is_async = _is_async(handler)
+    call = _calling(handler)
 
     @functools.wraps(handler)
     async def answer(request: Request) -> Response:
-        value = await (handler(request) if is_async else run_in_threadpool(handler, request))
-        return value if isinstance(value, Response) else Answer(request.scope[EXCHANGE], value)
+        exchange: Exchange = request.scope[EXCHANGE]
+        value = await call(request, exchange)
+        return value if isinstance(value, Response) else Answer(exchange, value)
 
     return answer
 
 
+def _calling(handler: Handler) -> Callable[[Request, Exchange], Awaitable[Any]]:
+    """What a handler returns, within the caller's limits, or what the cache holds for it."""
+    is_async = _is_async(handler)
+
+    def call(request: Request, exchange: Exchange) -> Awaitable[Any]:
+        if exchange.layer.clerk.is_idle:
+            found: Awaitable[Any] = handler(request) if is_async else run_in_threadpool(handler, request)
+            return found
+        return within_limits(request, exchange)
+
+    async def within_limits(request: Request, exchange: Exchange) -> Any:
+        await exchange.layer.clerk.admit(exchange)
+        own = functools.partial(handler, request)
+        return await exchange.layer.clerk.run(exchange, own if is_async else functools.partial(run_in_threadpool, own))
+
+    return call
+
+
 def _hooked(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """A handler whose value is answered as it was negotiated."""
-    is_async = _is_async(handler)
+    call = _calling(handler)
 
     @functools.wraps(handler)
     async def answer(request: Request) -> Response:
         exchange: Exchange = request.scope[EXCHANGE]
         exchange.admit(exchange.terms)
-        clerk = exchange.layer.clerk
         try:
-            if clerk.is_idle:
-                value = await (handler(request) if is_async else run_in_threadpool(handler, request))
-            else:
-                await clerk.admit(exchange)
-                call = functools.partial(handler, request)
-                value = await clerk.run(exchange, call if is_async else functools.partial(run_in_threadpool, call))
+            value = await call(request, exchange)
         except (ValueError, RecursionError) as error:
             await _blame_the_body(request, error)
             raise

@@ -79,9 +79,9 @@ def service(request, serve):
     """An application under a contract, and the calls that its handler has seen."""
     calls = []
 
-    def start(**settings):
+    def start(migrated="all", **settings):
         module, app = SERVICES[request.param](calls)
-        module.install(app, Contract(**settings), Versions(vendor="acme"))
+        module.install(app, Contract(**settings), Versions(vendor="acme", migrated=migrated))
         return serve(app), calls
 
     return start
@@ -144,3 +144,21 @@ def test_a_trace_goes_on_and_comes_back(service, caplog):
     assert response.headers["traceparent"].split("-")[1] == TRACE.split("-")[1]
     told = next(one for one in caplog.records if getattr(one, "request_id", None) == "mine")
     assert told.reply["size"] == len(response.content)
+
+
+def test_limits_hold_on_routes_that_are_not_migrated(service):
+    """They are the caller's, not the route's; a failure costs nothing there either."""
+    client, calls = service(migrated=[], limits=Limits.in_memory(Plan.of("2/day")))
+    assert client.get("/declined").status_code == 403
+    first, second, refused = (client.get("/rows") for _ in range(3))
+    assert (first.json(), second.status_code, refused.status_code, len(calls)) == (ROWS[:6], 200, 429, 2)
+    assert first.headers["RateLimit"].startswith('"2/day";r=1')
+    assert refused.json()["error"] == "QUOTA_EXCEEDED" and int(refused.headers["Retry-After"]) > 0
+    assert {one.headers["X-Envelope-Version"] for one in (first, second, refused)} == {"v1"}
+
+
+def test_the_cache_holds_on_routes_that_are_not_migrated(service):
+    client, calls = service(migrated=[], cache=Cache.in_memory(), cached=["rows", "export"])
+    assert [client.get("/rows?q=a").json() for _ in range(2)] == [ROWS[:6]] * 2
+    assert len(calls) == 1
+    assert client.get("/export").text == "a,b"

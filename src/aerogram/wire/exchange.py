@@ -147,7 +147,7 @@ class Layer:
             return
         exchange = scope[EXCHANGE] = Exchange(self, scope, send)
         try:
-            if not self.clerk.is_observed or exchange.is_passing:
+            if not self.clerk.is_observed:
                 await self._see_through(exchange, receive)
             else:
                 with self.clerk.observed(exchange) as exchange.observation:
@@ -225,13 +225,28 @@ class Exchange(Request):
             if terms is None or terms.migrated:
                 await self._begin(message)
             else:
-                self._is_open = True
-                self.layer.count[terms.path, LEGACY] += 1
-                await self._send({**message, "headers": [*message["headers"], _MARKS[LEGACY]]})
+                await self._pass(message, terms)
         elif self._held is not None and message["type"] == BODY:
             await self._collect(message)
         else:
             await self._send(message)
+
+    async def _pass(self, start: Message, terms: Terms) -> None:
+        """Let the answer of a route that is not migrated go its way; what it failed to do costs nothing."""
+        self._is_open = True
+        self.layer.count[terms.path, LEGACY] += 1
+        given = [*start["headers"], _MARKS[LEGACY]]
+        if self.allowance is not None:
+            given += self._limit_fields(given)
+            if start["status"] >= _FAILURES:
+                await self.layer.clerk.forgive(self)
+        await self._send({**start, "headers": given})
+
+    def _limit_fields(self, given: Fields) -> Fields:
+        """What is left of the caller's limits, unless the answer says it itself."""
+        if _find(given, b"ratelimit"):
+            return []
+        return fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
 
     async def _begin(self, start: Message) -> None:
         """Decide what becomes of an answer."""
@@ -339,8 +354,8 @@ class Exchange(Request):
             found.append(_MARKS[version])
         if self.client_tag is not None:
             found.append((b"x-client-tag", self.client_tag.encode()))
-        if self.allowance is not None and self._ours is None and b"ratelimit" not in names:
-            found += fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
+        if self.allowance is not None and self._ours is None:
+            found += self._limit_fields(given)
         if self.observation is not None and self.observation.traceparent:
             found.append((b"traceparent", self.observation.traceparent.encode()))
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
