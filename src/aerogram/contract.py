@@ -57,7 +57,7 @@ from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
-from aerogram.telemetry import Observation, Observer
+from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Channels, Payload, Policy, Sizer, channels_of
 
@@ -386,10 +386,10 @@ class Contract:
         most, cost = _most_tokens(budget), reply.telemetry
         if most is not None and cost is not None and cost.tokens_estimated == 0:
             reply = reply.replace(telemetry=replace(cost, tokens_estimated=most, tokens_used=most))
-        return fit(
+        found = fit(
             reply,
             budget.room,
-            measure=Sizer(self.speaker, self.channels, budget.counter, payload=call.payload),
+            measure=self._sizer(budget, call),
             kind=self.kinds.get(call.operation),
             schema=call.schema,
             archive=self.archive is not None,
@@ -397,6 +397,16 @@ class Contract:
             resume=paged.resume,
             detail_first=detail_first,
         )
+        if found.before is not None and budget.counter.unit == "tokens":
+            tell_size_before(found.before)
+        return found
+
+    def _sizer(self, budget: Budget, call: Call) -> Sizer:
+        return Sizer(self.speaker, self.channels, budget.counter, payload=call.payload)
+
+    def _holds(self, reply: Reply[Any], call: Call) -> bool:
+        budget = self.limit(call)
+        return budget is None or self._sizer(budget, call)(reply) <= budget.room
 
     def counted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
@@ -416,7 +426,7 @@ class Contract:
             await self.archive.put(*(one.content for one in fitted.leftovers), principal=call.principal)
         except (ReplyError, OSError) as error:
             log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
-            return without_archive(fitted.reply)
+            return without_archive(fitted.reply, lambda told: self._holds(told, call))
         return fitted.reply
 
 

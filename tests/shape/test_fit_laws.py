@@ -12,6 +12,7 @@ from aerogram.content import Content
 from aerogram.dialects import dialect
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Reply
+from aerogram.shape.account import without_archive
 from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, RecordType, in_mode
 from aerogram.tokens import Bytes, Characters, Vocabulary
@@ -47,6 +48,22 @@ def test_a_fitted_reply_is_within_budget_valid_and_retrievable(reply: Reply[Any]
         hashes = dict(fitted.fidelity.archive_hashes or {})
         assert {left.name: left.content.hash for left in leftovers} == hashes
         assert dict(leftovers)["data"] == Content.of_json(reply.data)
+
+
+@settings(max_examples=80, deadline=None)
+@given(strategies.rows(60), sizers, st.integers(0, 400))
+def test_when_the_archive_fails_the_reply_says_so_within_the_budget(
+    data: list[dict[str, Any]], sizer: Sizer, more: int
+) -> None:
+    budget = sizer(Reply.ok([in_mode(row, "ids_only") for row in data])) + more
+    fitted = fit(Reply.ok(data), budget, measure=sizer, retrieve="retrieve").reply
+    honest = without_archive(fitted, lambda told: sizer(told) <= budget)
+    assert sizer(honest) <= budget
+    assert not (honest.fidelity and honest.fidelity.archive_hashes)
+    if fitted.notices:
+        assert "not kept" in str(honest.notices[-1].suggestion)
+    elif fitted.fidelity is not None and fitted.fidelity.archive_hashes and sizer.counter.unit == "tokens":
+        assert "not kept" in honest.notices[-1].message
 
 
 @settings(max_examples=60, deadline=None)

@@ -63,9 +63,7 @@ class Sizes:
         if self.estimated:
             said["size_before_is_estimate"] = True
         if self.counter is not None:
-            said["counter"] = self.counter
-        if self.margin:
-            said["margin"] = self.margin
+            said |= {"counter": self.counter, "margin": self.margin}
         return said
 
 
@@ -212,19 +210,23 @@ def _shortened(loss: Loss) -> str:
     return "Long content shortened to fit the budget"
 
 
-def without_archive(reply: Reply[Any]) -> Reply[Any]:
-    """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
+def without_archive(reply: Reply[Any], fits: Callable[[Reply[Any]], bool] = lambda _: True) -> Reply[Any]:
+    """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so where that `fits`."""
     if reply.fidelity is None:
         return reply
     hashes = reply.fidelity.archive_hashes or {}
     lost = [digest for name, digest in hashes.items() if name in OWN_NAMES]
-    return reply.replace(
-        fidelity=replace(
-            reply.fidelity, archive_hashes={n: digest for n, digest in hashes.items() if n not in OWN_NAMES}
-        ),
+    kept = {name: digest for name, digest in hashes.items() if name not in OWN_NAMES}
+    honest = reply.replace(
+        fidelity=replace(reply.fidelity, archive_hashes=kept),
         notices=tuple(_honest(notice) for notice in reply.notices),
         actions=tuple(action for action in reply.actions if not _asks_for(action, lost)),
     )
+    if not lost or honest.notices != reply.notices:
+        return honest
+    # a terse account has no notice to mend, and without its hash there may be room for one
+    told = honest.replace(notices=(*honest.notices, Notice(NOT_KEPT.partition(";")[0])))
+    return told if fits(told) else honest
 
 
 def _asks_for(action: Action, lost: list[str]) -> bool:

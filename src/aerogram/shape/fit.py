@@ -72,10 +72,11 @@ class Leftover(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The reply that fits, and what must be archived before it is sent."""
+    """The reply that fits, what must be archived before it is sent, and the size of a whole that did not fit."""
 
     reply: Reply[Any]
     leftovers: tuple[Leftover, ...] = ()
+    before: int | None = None
 
 
 def fit(
@@ -178,7 +179,9 @@ class _Fitting:
         done = self._done(account)
         if (done is None or done.loss.dropped) and not self.reducer.detail_first:
             done = self._with_every_item(account) or done
-        return done and Fitted(done.reply, self._leftovers(done))
+        if done is None and self.resume is not None:
+            done = self._going_on(account)
+        return done and Fitted(done.reply, self._leftovers(done), account.sizes.before)
 
     def _without_data(self, account: Account) -> Fitted | None:
         """A reply that was all envelope: with its account if there is room for one."""
@@ -199,6 +202,11 @@ class _Fitting:
             if done is not None and not done.loss.dropped:
                 return done
         return self._in_a_mode(leaner[-1]) if leaner else None
+
+    def _going_on(self, account: Account) -> _Done | None:
+        """The beginning of a page, with the richest account that leaves room for any of it; the next page goes on."""
+        leaner = (replace(account, manner=manner) for manner in MANNERS[MANNERS.index(account.manner) + 1 : -1])
+        return next((done for lean in leaner if (done := self._done(lean)) is not None), None)
 
     def _in_a_mode(self, account: Account) -> _Done | None:
         """The whole list in the richest mode that fits, as whoever asked for that mode would get it."""
