@@ -31,7 +31,16 @@ from typing import Any, Final, TypeAlias
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 
-__all__ = ["JsonLines", "Listener", "Observation", "Observer", "RequestIds", "current_request_id", "trace_parent"]
+__all__ = [
+    "JsonLines",
+    "Listener",
+    "Observation",
+    "Observer",
+    "RequestIds",
+    "current_request_id",
+    "tell_size_before",
+    "trace_parent",
+]
 
 log = logging.getLogger("aerogram.reply")
 
@@ -42,6 +51,7 @@ _NOT_TOKENS: Final = frozenset({"bytes", "characters"})
 _REQUEST_ID: Final[ContextVar[str | None]] = ContextVar("aerogram_request_id", default=None)
 
 
+_OBSERVATION: Final[ContextVar[Observation | None]] = ContextVar("aerogram_observation", default=None)
 Listener: TypeAlias = Callable[["Observation", Reply[Any], Mapping[str, Any], Mapping[str, float]], None]
 """What may hear of each reply that is sent: its observation, the reply, the words and the numbers about it."""
 
@@ -49,6 +59,13 @@ Listener: TypeAlias = Callable[["Observation", Reply[Any], Mapping[str, Any], Ma
 def current_request_id() -> str | None:
     """The id of the request that is being answered here, if one is."""
     return _REQUEST_ID.get()
+
+
+def tell_size_before(tokens: int) -> None:
+    """Tell whoever observes this call how large its reply was before it was fitted."""
+    observation = _OBSERVATION.get()
+    if observation is not None:
+        observation.size_before = max(tokens, observation.size_before or 0)
 
 
 def trace_parent(carrier: Mapping[str, Any] | None) -> str | None:
@@ -67,11 +84,15 @@ class Observation:
     _record: Callable[[dict[str, Any], dict[str, float]], None] | None = None
     _listener: Listener | None = None
     _started: float = field(default_factory=time.perf_counter)
+    size_before: int | None = None
+    """The tokens of the reply before it was fitted, if it had to be; small replies do not say it themselves."""
 
     def sent(self, reply: Reply[Any], *, dialect: str | None = None, size: int | None = None) -> None:
         """Report the finished reply: what it says, and how many bytes it takes on the wire."""
         facts = _facts(self.operation, reply, dialect)
         readings = {"duration": time.perf_counter() - self._started, **_readings(reply, size)}
+        if self.size_before is not None:
+            readings["tokens.before"] = max(self.size_before, readings.get("tokens.before", 0))
         if self._record is not None:
             self._record(facts, readings)
         if self._listener is not None:
@@ -134,13 +155,25 @@ class Observer:
         token = _REQUEST_ID.set(request_id)
         try:
             if self._instruments is None:
-                yield Observation(operation, request_id, trace_parent(carrier), _listener=self._listener)
+                observation = Observation(operation, request_id, trace_parent(carrier), _listener=self._listener)
+                with _under(observation):
+                    yield observation
             else:
                 with self._instruments.span(operation, request_id, carrier) as observation:
                     observation._listener = self._listener
-                    yield observation
+                    with _under(observation):
+                        yield observation
         finally:
             _REQUEST_ID.reset(token)
+
+
+@contextmanager
+def _under(observation: Observation) -> Iterator[None]:
+    token = _OBSERVATION.set(observation)
+    try:
+        yield
+    finally:
+        _OBSERVATION.reset(token)
 
 
 class _Instruments:
