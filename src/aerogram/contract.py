@@ -400,9 +400,6 @@ class Contract:
         if found.before is not None and budget.counter.unit == "tokens":
             tell_size_before(found.before)
         return found
-        if found.before is not None and budget.counter.unit == "tokens":
-            tell_size_before(found.before)
-        return found
 
     def _sizer(self, budget: Budget, call: Call) -> Sizer:
         return Sizer(self.speaker, self.channels, budget.counter, payload=call.payload)
