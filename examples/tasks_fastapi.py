@@ -2,13 +2,13 @@
 
 from fastapi import FastAPI
 
-from aerogram.contract import Contract
+from aerogram import Archive, Contract
 from aerogram.errors import NotFound
 from aerogram.fastapi import Versions, install
 
 TASKS = {n: {"task_id": f"task-{n:03}", "notes": "Read, think, write. " * 20} for n in range(1, 31)}
 app = FastAPI()
-install(app, Contract(budget=2_000), Versions(vendor="tasks", controls=True))
+install(app, Contract(budget=2_000, archive=Archive.in_memory()), Versions(vendor="tasks", controls=True))
 
 
 @app.get("/tasks")

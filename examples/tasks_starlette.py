@@ -4,7 +4,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from aerogram.contract import Contract
+from aerogram import Archive, Contract
 from aerogram.errors import NotFound
 from aerogram.starlette import Versions, install
 
@@ -24,4 +24,4 @@ async def get_task(request: Request) -> dict[str, str]:
 
 
 app = Starlette(routes=[Route("/tasks", list_tasks), Route("/tasks/{number:int}", get_task)])
-install(app, Contract(budget=2_000), Versions(vendor="tasks", controls=True))
+install(app, Contract(budget=2_000, archive=Archive.in_memory()), Versions(vendor="tasks", controls=True))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from aerogram import read, validate
+from aerogram.client import Client
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -29,9 +30,11 @@ def test_the_pages_hold_all_tasks_and_each_keeps_the_budget(client):
     assert seen == [f"task-{number:03}" for number in range(1, 31)]
 
 
-def test_what_does_not_fit_is_said(client):
-    reply = read(client.get("/tasks?envelope=v2").content)
+def test_what_does_not_fit_is_said_and_comes_back(client):
+    reader = Client(client)
+    reply = reader.call("/tasks", {"envelope": "v2"})
     assert reply.fidelity.level != "full" and reply.notices
+    assert reader.whole(reply).data == client.get("/tasks").json()
 
 
 def test_an_error_says_what_to_do(client):
