@@ -81,14 +81,14 @@ def test_the_owner_sees_each_reply_as_it_is_sent_and_nothing_of_what_it_says(wat
         over_mcp = next(found)
         httpx.get(f"{address}/v1/chunks/999999999", params={"envelope": "v2"})
         failed = next(found)
-        tight = {"q": "token", "response_mode": "metadata", "max_tokens": 1500, "page_size": 50, "envelope": "v2"}
+        tight = {"q": "token", "response_mode": "full", "max_tokens": 900, "page_size": 20, "envelope": "v2"}
         httpx.get(f"{address}/v1/search", params=tight)
         fitted = next(found)
     assert (over_mcp["via"], over_mcp["dialect"], over_mcp["problem"]) == ("mcp", "knowledge-1.0", None)
     assert over_mcp["tokens"] == over_mcp["tokens_before"] > 0
     assert (failed["via"], failed["operation"], failed["problem"]) == ("http", "get_chunks", "NOT_FOUND")
     assert fitted["fidelity"] != "full"
-    assert fitted["tokens"] <= 1500 < fitted["tokens_before"]
+    assert fitted["tokens"] <= 900 < fitted["tokens_before"]
     assert [one["id"] - first["id"] for one in (over_mcp, failed, fitted)] == [1, 2, 3]
     assert SECRET not in json.dumps([over_mcp, failed, fitted])
     assert all(one["ms"] > 0 and one["size"] > 0 for one in (over_mcp, failed, fitted))
