@@ -84,7 +84,7 @@ def test_filters_and_fields_are_options(place):
     assert {row["source_file"] for row in json.loads(done.stdout)["results"]} == {"token.md"}
     nothing = run(place, "search", "token", "--license", "MIT")
     assert nothing.returncode == 0
-    assert "under others" in nothing.stdout
+    assert "under other licences" in nothing.stdout
 
 
 @pytest.mark.parametrize(
