@@ -97,13 +97,37 @@ async def test_filters_leave_what_they_should(page):
 
 @pytest.mark.parametrize("mode", ["ids_only", "metadata", "preview", "full"])
 async def test_each_mode_shows_its_own_detail_and_its_price(page, mode):
-    await page.locator(f".price[data-name='{mode}']").click()
-    await page.locator(f".price[data-name='{mode}'][aria-pressed='true']").wait_for()
+    await choose_mode(page, mode)
     assert await page.evaluate("document.activeElement.dataset.name") == mode
     sizes = [
         await number_in(page.locator(f".price[data-name='{one}'] .number")) for one in ("ids_only", "metadata", "full")
     ]
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+
+
+async def choose_mode(page, mode):
+    """Choose a mode, and wait for its reply."""
+    await page.locator(f".price[data-name='{mode}']").click()
+    await page.locator(f".price[data-name='{mode}'][aria-pressed='true']").wait_for()
+    await settled(page)
+
+
+async def test_a_budget_stays_when_another_mode_is_smaller_than_it(page):
+    await choose_budget(page, 900)
+    for mode in ("ids_only", "full"):
+        await choose_mode(page, mode)
+    assert "budget=900" in page.url
+    assert await number_in(page.locator(".figure-sent .big")) <= 900
+
+
+async def test_another_mode_begins_at_the_first_page(page):
+    """A cursor belongs to the mode that it was given in."""
+    first = await page.locator(".place").inner_text()
+    await page.locator(".pager .primary").click()
+    await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=first)
+    await choose_mode(page, "metadata")
+    assert await page.locator(".place").inner_text() == first
+    assert "cursor" not in page.url
 
 
 async def test_the_reply_is_never_larger_than_the_slider_says(page):

@@ -8,34 +8,31 @@ import { t } from "./texts.js";
 
 const STEPS = 400;
 const PAUSE = 40;
+const NONE = "none";
 
 /** The panel; `changed()` is called when another budget, mode or dialect is chosen. */
 export class Budget {
+  /** `limit` is the chosen budget in tokens; null at the far end, where nothing is left out. */
   constructor(context, params, changed) {
     this._context = context;
     this._changed = changed;
     this.mode = params.get("mode") ?? context.defaults.mode;
     this.dialect = params.get("dialect") ?? context.defaults.dialect;
-    this.limit = Number(params.get("budget")) || context.defaults.budget;
+    this.limit = params.get("budget") === NONE ? null : Number(params.get("budget")) || context.defaults.budget;
     this._least = context.budget.smallest;
     this._most = context.budget.server ?? context.budget.largest;
     this.node = this._panel();
   }
 
-  /** The chosen budget in tokens; null at the far end, where nothing is left out. */
-  get tokens() {
-    return this.limit >= this._most ? null : this.limit;
-  }
-
   /** What an address says about it. */
   get params() {
-    return { mode: this.mode, dialect: this.dialect, budget: this.limit };
+    return { mode: this.mode, dialect: this.dialect, budget: this.limit ?? NONE };
   }
 
   /** Show what a reply costs. */
   show(fitted) {
     this._most = Math.max(this._least * 2, Math.ceil(fitted.before.size * 1.02));
-    if (this._slider !== document.activeElement || !this._isHeld) this._place();
+    if (this._slider !== document.activeElement) this._place(); // whoever has hold of it knows where it is
     this._figures(fitted);
     this._modes(fitted);
     this._dialects(fitted);
@@ -48,11 +45,7 @@ export class Budget {
       min: 0,
       max: STEPS,
       step: 1,
-      on: {
-        input: () => this._slid(),
-        pointerdown: () => (this._isHeld = true),
-        pointerup: () => (this._isHeld = false),
-      },
+      on: { input: () => this._slid() },
     });
     this._exact = el("input", {
       type: "number",
@@ -86,7 +79,7 @@ export class Budget {
 
   _slid() {
     const share = this._slider.valueAsNumber / STEPS;
-    this.limit = Math.round(this._least * (this._most / this._least) ** share);
+    this.limit = share === 1 ? null : Math.round(this._least * (this._most / this._least) ** share);
     this._say();
     clearTimeout(this._timer);
     this._timer = setTimeout(this._changed, PAUSE);
@@ -98,8 +91,13 @@ export class Budget {
     this._changed();
   }
 
+  /** The budget as the slider shows it: more than the whole reply is the whole reply. */
+  get _shown() {
+    return Math.min(this.limit ?? this._most, this._most);
+  }
+
   _place() {
-    this._slider.value = Math.round(this._at(Math.min(this.limit, this._most)) * STEPS);
+    this._slider.value = Math.round(this._at(this._shown) * STEPS);
     this._say();
   }
 
@@ -110,8 +108,8 @@ export class Budget {
   }
 
   _say() {
-    this._exact.value = Math.min(this.limit, this._most);
-    const text = this.tokens === null ? t("budget.none") : t("budget.tokens", { n: count(this.limit) });
+    this._exact.value = this._shown;
+    const text = this.limit === null ? t("budget.none") : t("budget.tokens", { n: count(this.limit) });
     this._slider.setAttribute("aria-valuetext", text);
   }
 
@@ -160,12 +158,15 @@ export class Budget {
     );
     fill(
       this._marks,
-      modes.map(({ mode, size }) => {
-        const tick = el("span", { class: `tick line-${mode}`, title: t(`mode.${mode}`) });
-        tick.style.setProperty("left", `${100 * this._at(size)}%`);
-        return tick;
-      }),
+      modes.filter(({ size }) => size !== null).map(({ mode, size }) => this._tick(mode, size)),
     );
+  }
+
+  /** Where on the slider the whole reply in a mode would stand. */
+  _tick(mode, size) {
+    const tick = el("span", { class: `tick line-${mode}`, title: t(`mode.${mode}`) });
+    tick.style.setProperty("left", `${100 * this._at(size)}%`);
+    return tick;
   }
 
   _dialects({ dialects }) {

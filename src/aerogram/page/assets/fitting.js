@@ -39,8 +39,8 @@ export class Fitting {
 
   /** What is asked for now. */
   get asked() {
-    const { mode, dialect, tokens } = this.budget;
-    return { source: this._source(), mode, dialect, channels: this._context.defaults.channels, budget: tokens };
+    const { mode, dialect, limit } = this.budget;
+    return { source: this._source(), mode, dialect, channels: this._context.defaults.channels, budget: limit };
   }
 
   /** Ask for the reply as it is wanted now; an older question that is still open is given up. */
@@ -102,7 +102,7 @@ export class Fitting {
       this._chart,
       el("h2", { id: "chart-title" }, t("chart.title")),
       el("p", { class: "small quiet" }, t("chart.about")),
-      chart(linesOf(this._curve), this.budget.tokens),
+      chart(linesOf(this._curve), this.budget.limit),
     );
   }
 }

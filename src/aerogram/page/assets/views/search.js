@@ -70,9 +70,20 @@ class SearchView {
 
   _source() {
     const { text, filters } = this._question;
+    this._keepToMode();
     if (text) return searchOf({ query: text, filters, cursor: this._cursor, page_size: PAGE_SIZE });
     this._settle(el("p", { class: "card quiet" }, t("search.nothingAsked")));
     return null;
+  }
+
+  /** A cursor is good for the mode that it was given in; another mode begins at the first page. */
+  _keepToMode() {
+    const { mode } = this._fitting.budget;
+    if (mode !== (this._mode ?? mode)) {
+      this._trail = [];
+      this._cursor = null;
+    }
+    this._mode = mode;
   }
 
   /** Another question begins at its first page. */
@@ -161,14 +172,12 @@ class SearchView {
     return el(
       "div",
       { class: "notice", role: "alert" },
-      el("p", {}, el("strong", {}, isCursor ? t("search.cursorExpired") : problem.message)),
       el(
         "p",
-        { class: "small" },
-        el("code", {}, problem.code),
-        " ",
-        isCursor ? problem.message : (problem.remediation ?? ""),
+        {},
+        el("strong", {}, problem.details?.reason === "expired" ? t("search.cursorExpired") : problem.message),
       ),
+      el("p", { class: "small" }, el("code", {}, problem.code), " ", problem.remediation ?? ""),
       button(
         t(isCursor ? "search.startAgain" : "failure.again"),
         () => (isCursor ? this._restart() : this._fitting.update()),
