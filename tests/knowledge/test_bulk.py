@@ -98,7 +98,7 @@ def test_workers_killed_at_random_points_lose_and_repeat_nothing(write, where, k
                         worker.kill()
                         killed += 1
         out, err = process.communicate()
-        assert process.returncode == 0, err
+        assert process.returncode == 0, out + err
         told = json.loads(out)
         assert told["problems"] == {}
         added, ran = added + told["added"], ran + 1

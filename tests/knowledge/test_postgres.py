@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -104,6 +106,21 @@ def test_an_index_of_a_later_version_is_refused_with_instructions(postgres):
     postgres.execute("UPDATE aerogram_state SET version = 99", database=url.rpartition("/")[2])
     with pytest.raises(Conflict, match="later version"):
         Knowledge(url)
+
+
+def test_the_verbs_take_an_address(database, write):
+    folder = write({"a.md": GUIDE, "b.md": HARVEST})
+    environment = {**os.environ, "AEROGRAM_STORE": database}
+
+    def verb(*arguments):
+        command = [sys.executable, "-m", "aerogram", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert verb("ingest", str(folder)).startswith("2 new, 0 changed, 0 unchanged, 0 gone: 5 chunks in ")
+    assert "fifteen minutes" in verb("search", "How long is an access token valid?", "-n", "1")
+    assert json.loads(verb("index", "status", "--json"))["documents"] == 2
+    assert verb("index", "rebuild") == "rebuilt from its rows\n"
+    assert verb("index", "check") == "sound\n"
 
 
 # -- the large index

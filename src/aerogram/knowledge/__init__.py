@@ -2,7 +2,7 @@
 
 Knowledge       the index: ingest, search, chunks, vendor, digest
 Embedder        what turns texts into vectors; `StaticEmbedder` is the one that ships
-Store           what keeps chunks, vectors and the vendor graph; `EmbeddedStore` is a folder
+Store           what keeps chunks, vectors and the vendor graph; `EmbeddedStore` is a folder, `PostgresStore` a database
 Filters         which documents a search looks at
 """
 
@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     from aerogram.knowledge.knowledge import Knowledge
     from aerogram.knowledge.store import Store
     from aerogram.knowledge.store.embedded import EmbeddedStore
+    from aerogram.knowledge.store.postgres.store import PostgresStore
 
-__all__ = ["EmbeddedStore", "Embedder", "Filters", "Ingested", "Knowledge", "NoEmbedder", "StaticEmbedder", "Store"]
+__all__ = [
+    "EmbeddedStore",
+    "Embedder",
+    "Filters",
+    "Ingested",
+    "Knowledge",
+    "NoEmbedder",
+    "PostgresStore",
+    "StaticEmbedder",
+    "Store",
+]
 
 # the verbs of the command line live in this package too, and must not wait for its libraries
 _LATER = {
@@ -27,6 +38,7 @@ _LATER = {
     "Ingested": "aerogram.knowledge.ingest",
     "Knowledge": "aerogram.knowledge.knowledge",
     "NoEmbedder": "aerogram.knowledge.embed",
+    "PostgresStore": "aerogram.knowledge.store.postgres.store",
     "StaticEmbedder": "aerogram.knowledge.embed",
     "Store": "aerogram.knowledge.store",
 }

@@ -21,6 +21,7 @@ from functools import partial
 from multiprocessing import connection
 from typing import Any, Final
 
+from aerogram.errors import Unavailable
 from aerogram.knowledge.parcels import Parcel, Recipe, after_death, parcels_of, tools, work_through
 from aerogram.knowledge.prepare import Batch, Job
 
@@ -30,6 +31,7 @@ SECONDS_PER_FILE: Final = 300.0
 STARTING: Final = 120.0
 """Seconds that a worker may take to read one file, and to begin."""
 LONGEST_WAIT: Final = 60.0
+MOST_STILLBORN: Final = 100
 READY: Final = "ready"
 
 
@@ -48,12 +50,16 @@ class Crew:
         """The batches of some files, as workers finish them."""
         waiting = deque(parcels_of(jobs))
         crew: list[_Worker] = []
+        stillborn = 0
         try:
             while waiting or any(one.parcel for one in crew):
                 missing = min(self._workers, len(waiting) + sum(one.parcel is not None for one in crew)) - len(crew)
                 crew += [self._start() for _ in range(missing)]
                 for one in _due(crew):
                     yield from _heard(one, waiting)
+                    stillborn = stillborn + 1 if one.has_ended and one.parcel is None else 0
+                if stillborn > MOST_STILLBORN:
+                    raise Unavailable("Worker processes end as soon as they start", remediation="Read with one worker")
                 crew = [one for one in crew if not one.has_ended]
                 for one in crew:
                     if one.is_idle and waiting:

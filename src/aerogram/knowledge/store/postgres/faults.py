@@ -42,7 +42,8 @@ def meaning_of(error: BaseException) -> BaseException:
         return error
     if isinstance(error, TimeoutError):
         return Unavailable("PostgreSQL did not answer in time", retry_after=LATER)
-    if isinstance(error, (OSError, pg.InterfaceError, pg.PostgresConnectionError, pg.CannotConnectNowError)):
+    lost = (OSError, pg.InterfaceError, pg.InternalClientError, pg.PostgresConnectionError, pg.CannotConnectNowError)
+    if isinstance(error, lost):
         return Unavailable("PostgreSQL cannot be reached at the moment", retry_after=LATER)
     return _said_by_server(error) if isinstance(error, pg.PostgresError) else error
 

@@ -126,9 +126,11 @@ class Pool:
         timer = asyncio.get_running_loop().call_later(seconds, cut)
         try:
             return await work(connection)
-        except Exception:
+        except Exception as error:
             if overdue:
                 raise TimeoutError from None
+            if isinstance(error, driver().InternalClientError):  # it was cut off in the middle of something
+                connection.terminate()
             raise
         finally:
             timer.cancel()
@@ -156,8 +158,8 @@ class Pool:
             "statement_timeout": int(self.seconds * 1000),
             "idle_in_transaction_session_timeout": 60_000,
             "jit": "off",
-            # the best four hundred at a time, and more of them until there are enough that pass a filter
-            "hnsw.ef_search": 400,
+            # as many near ones as a search wants at once, and more of them until there are enough that pass a filter
+            "hnsw.ef_search": 1000,
             "hnsw.iterative_scan": "relaxed_order",
         }
         await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))

@@ -1,7 +1,7 @@
 """Questions: what a search reads of the tables.
 
 `ask` is whatever runs a statement and gives its rows: a pool, or a store that chooses among several. Meaning is exact
-in up to 20,000 chunks, or as many as pass the filters; in more, pgvector looks around the nearest ones it finds.
+in up to 10,000 chunks, or as many as pass the filters; in more, pgvector looks around the nearest ones it finds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Ask", "candidates", "chunks_of", "condition", "count", "found", "hel
 
 Ask = Callable[..., list[Any]]
 
-EXACT: Final = 20_000
+EXACT: Final = 10_000
 SLICE: Final = 4
 """How many times the wanted number is looked through at once, for chunks that pass a wide filter."""
 
