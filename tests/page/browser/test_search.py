@@ -199,6 +199,9 @@ async def test_a_budget_that_is_too_small_says_what_it_needs(page):
     fitted = await choose_budget(page, 5)
     assert fitted["refused"]["needed"] > 5
     await page.locator(".results .failure code", has_text="TOKEN_LIMIT_EXCEEDED").wait_for()
+    await page.get_by_role("button", name=re.compile(r"Use \d+ tokens")).click()
+    await page.locator(".record").first.wait_for()
+    assert await number_in(page.locator(".figure-sent .big")) <= fitted["refused"]["needed"]
 
 
 async def test_a_reply_is_the_same_in_another_dialect(page):

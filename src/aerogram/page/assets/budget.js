@@ -31,11 +31,25 @@ export class Budget {
 
   /** Show what a reply costs. */
   show(fitted) {
-    this._most = Math.max(this._least * 2, Math.ceil(fitted.before.size * 1.02));
+    this._span(fitted);
     if (this._slider !== document.activeElement) this._place(); // whoever has hold of it knows where it is
     this._figures(fitted);
     this._modes(fitted);
     this._dialects(fitted);
+  }
+
+  /** From about half of what the names alone take to the whole reply: outside of that, nothing changes. */
+  _span({ before, modes }) {
+    const names = modes.find(({ mode }) => mode === "ids_only")?.size;
+    if (names) this._least = Math.max(this._context.budget.smallest, Math.round(names / 2));
+    this._most = Math.max(this._least * 2, Math.ceil(before.size * 1.02));
+  }
+
+  /** Choose a budget, as the slider would. */
+  choose(limit) {
+    this.limit = limit;
+    this._place();
+    this._changed();
   }
 
   _panel() {
@@ -86,9 +100,7 @@ export class Budget {
   }
 
   _typed() {
-    this.limit = Math.max(1, this._exact.valueAsNumber || this.limit);
-    this._place();
-    this._changed();
+    this.choose(Math.max(1, this._exact.valueAsNumber || this.limit));
   }
 
   /** The budget as the slider shows it: more than the whole reply is the whole reply. */
@@ -125,7 +137,9 @@ export class Budget {
         figure(t("budget.whole"), before.size, "whole"),
         el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
         figure(t("budget.sent"), after.size, "sent"),
-        saved > 0.005 ? el("span", { class: "chip blue saved" }, t("budget.saved", { share: percent(saved) })) : null,
+        saved > 0.005 && !refused
+          ? el("span", { class: "chip blue saved" }, t("budget.saved", { share: percent(saved) }))
+          : null,
         levelChip(after, refused),
         el(
           "p",

@@ -2,8 +2,9 @@
 
 import { Budget } from "./budget.js";
 import { chart } from "./chart.js";
-import { el, fill } from "./element.js";
+import { button, el, fill } from "./element.js";
 import { failure } from "./failure.js";
+import { count } from "./numbers.js";
 import { Piece, pieceList } from "./pieces.js";
 import { record } from "./records.js";
 import { ask } from "./server.js";
@@ -67,6 +68,15 @@ export class Fitting {
     return found
       ? new Piece(found, { source: this._source(), mode: fitted.mode, signal: this._signal, render: this._render })
       : null;
+  }
+
+  /** A budget in which not even the names fit, and one that is enough. */
+  tooSmall(refused) {
+    const { needed } = refused;
+    const enough = button(t("budget.enough", { n: count(needed ?? 0) }), () => this.budget.choose(needed), {
+      class: "primary",
+    });
+    return el("div", { class: "stack" }, failure(refused), needed ? enough : null);
   }
 
   /** Nothing to fit. */

@@ -28,7 +28,7 @@ export function pieceList(fitted, source, { signal, render }) {
       el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(total))),
       items.length ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null,
     ),
-    total ? el("p", { class: "quiet small" }, t("pieces.about")) : el("p", { class: "quiet" }, t("pieces.none")),
+    about(total, fitted.refused),
     list,
     items.length > FIRST ? further(items, list) : null,
     total > listed.length
@@ -36,6 +36,11 @@ export function pieceList(fitted, source, { signal, render }) {
       : null,
     total ? archives(fitted.archives ?? []) : null,
   );
+}
+
+function about(total, refused) {
+  if (total) return el("p", { class: "quiet small" }, t("pieces.about"));
+  return el("p", { class: "quiet" }, t(refused ? "pieces.refused" : "pieces.none"));
 }
 
 function further(items, list) {

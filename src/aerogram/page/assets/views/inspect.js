@@ -179,7 +179,7 @@ class InspectView {
 
   _show(fitted) {
     if (fitted.problem) return fill(this._results, el("div", { class: "card" }, tree(fitted.body)));
-    if (fitted.refused) return fill(this._results, failure(fitted.refused));
+    if (fitted.refused) return fill(this._results, this._fitting.tooSmall(fitted.refused));
     if (fitted.omitted)
       return fill(this._results, el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) })));
     const rows = rowsOf(fitted);

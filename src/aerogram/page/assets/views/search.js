@@ -129,7 +129,7 @@ class SearchView {
   }
 
   _body(fitted) {
-    if (fitted.refused) return failure(fitted.refused);
+    if (fitted.refused) return this._fitting.tooSmall(fitted.refused);
     if (fitted.omitted) return el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) }));
     const rows = rowsOf(fitted);
     if (!rows) return el("div", { class: "card" }, tree(fitted.body));
