@@ -220,6 +220,17 @@ def test_who_does_not_say_what_they_want_loses_their_place(hasty):
     assert search(hasty, "harbour").data
 
 
+def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served):
+    """Else both would let go of it at the same moment, and a request be lost in between; httpx keeps them for 5 s."""
+    with httpx.Client(base_url=served.address, limits=httpx.Limits(keepalive_expiry=60), timeout=30) as patient:
+        lines = []
+        for pause in (0, 5.5):
+            time.sleep(pause)
+            answer = patient.get("/v1/health")
+            lines.append(answer.extensions["network_stream"].get_extra_info("client_addr"))
+    assert lines[0] == lines[1]
+
+
 def test_a_key_has_its_limits_where_none_is_needed(hasty, tmp_path):
     key = Keys(tmp_path / "keys.json").create("ada", plan="2/minute").secret
     problems = [search(hasty, "harbour", key).problem for _ in range(3)]
