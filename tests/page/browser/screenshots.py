@@ -77,7 +77,7 @@ STEPS: dict[str, Callable[[Page], None]] = {"search": bring_back, "live": send_o
 
 
 def take(browser: Browser, address: str, picture: Picture) -> bytes:
-    """The picture, as PNG with as many colours as it needs."""
+    """The picture, as small as PNG makes it."""
     width, height = SIZES[picture.size]
     page = browser.new_page(
         viewport={"width": width, "height": height},
@@ -95,7 +95,7 @@ def take(browser: Browser, address: str, picture: Picture) -> bytes:
     taken = Image.open(BytesIO(page.screenshot()))
     page.close()
     packed = BytesIO()
-    taken.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE).save(packed, "PNG", optimize=True)
+    taken.convert("RGB").save(packed, "PNG", optimize=True)
     return packed.getvalue()
 
 
