@@ -10,18 +10,18 @@ import re
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
 from aerogram.archive import Archive
+from aerogram.contract import Call, Contract
 from aerogram.cursor import Cursors, KeyRing
-from aerogram.dialects import dialect
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, in_mode
-from aerogram.shape.pages import Pager, take
 from aerogram.shape.records import SEARCH_RESULT
 from aerogram.tokens import Vocabulary
 from aerogram.wire.channels import POLICIES, Sizer
@@ -205,29 +205,56 @@ def delivered():
 
 
 def smallest_budgets():
-    """The least that serves a long list: one identified item, what is missing, its hash, and maybe a cursor."""
-    rows = [{"id": f"row-{number:04}", "text": "word " * 300} for number in range(100)]
-    print("smallest budget in tokens (without a cursor / with one)")
+    """The least that serves a long list: the first reply alone, and the whole way to everything that was left out."""
+    print("smallest budget in tokens (the first reply / every page, and everything back)")
     print(f"  {'':<15}" + "".join(f"{policy:>13}" for policy in POLICIES))
     for name in ("response-v2", "standard-v2", "knowledge-1.0"):
-        cells = []
-        for policy in POLICIES:
-            sizer = Sizer(name, policy)
-            cells.append(f"{_smallest(rows, sizer, paged=False)} / {_smallest(rows, sizer, paged=True)}")
+        cells = [f"{_smallest(name, policy, _first)} / {_smallest(name, policy, _whole_way)}" for policy in POLICIES]
         print(f"  {name:<15}" + "".join(f"{cell:>13}" for cell in cells))
 
 
-def _smallest(rows, sizer, *, paged):
-    cursors = Cursors(KeyRing.shared("a secret for the benchmark"), clock=lambda: 1_800_000_000)
-    pager = Pager(cursors, "search")
-    window = pager.window(None, 50)
-    reply = pager.page(take(rows, window), window).reply if paged else Reply.ok(rows)
-    stamps = {"request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9", "timestamp": "2026-11-15T10:00:00.123Z"}
-    reply = dialect(sizer.dialect).complete(reply.replace(**stamps), operation="search", duration_ms=3.5)
-    budget = 100
-    while fit(reply, budget, measure=sizer, retrieve="retrieve").reply.problem is not None:
-        budget += 10
-    return budget
+def _smallest(name, policy, way):
+    def serves(budget):
+        archive = Archive.in_memory()
+        cursors = Cursors(KeyRing.shared("a secret for the benchmark"), clock=lambda: 1_800_000_000)
+        contract = Contract(dialect=name, channels=policy, budget=budget, archive=archive, cursors=cursors)
+        return all(reply.problem is None for reply in asyncio.run(way(contract)))
+
+    found = next(
+        budget for budget in range(100, 2_000, 10) if all(serves(one) for one in (budget, budget + 4, budget + 9))
+    )
+    return found + HEADROOM
+
+
+REQUEST = "req_01M7EYEJYJREP2NHRNZKE47WZ9"
+HEADROOM = 20
+"""Ids, hashes and cursors are not equally long in tokens each time."""
+LONG_ROWS = [{"id": f"row-{number:04}", "text": "word " * 300} for number in range(100)]
+
+
+async def _first(contract):
+    return [await contract.answer(LONG_ROWS, Call(operation="search", request_id=REQUEST))]
+
+
+async def _whole_way(contract):
+    """A reply, two pages of the list, and two pages of what was left out, as items and as text."""
+    (first,) = replies = await _first(contract)
+    if first.problem is not None:
+        return replies
+    cursor = None
+    for _ in range(2):
+        call = Call(operation="search", request_id=REQUEST, page_size=20, cursor=cursor)
+        replies.append(await contract.answer(LONG_ROWS, call))
+        cursor = replies[-1].page.cursor if replies[-1].problem is None else None
+    if contract.channels == "summary":  # what is retrieved is not summarised
+        contract = replace(contract, channels="compact")
+    for as_text in (False, True):
+        cursor = None
+        for _ in range(2):
+            asked = Retrieval(first.fidelity.archive_hashes["data"], as_text=as_text, cursor=cursor)
+            replies.append(await contract.retrieved(asked, Call(operation="retrieve", request_id=REQUEST)))
+            cursor = replies[-1].page.cursor if replies[-1].problem is None else None
+    return replies
 
 
 def draw(table, path):
