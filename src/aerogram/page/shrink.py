@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -42,14 +42,17 @@ _REMEMBERED: Final = 512
 
 @dataclass(frozen=True)
 class _Fitting:
-    """A reply that has been fitted: the whole, the contract it was fitted by, the outcome, the time it took."""
+    """A reply that has been fitted: the whole, the contract it was fitted by, the outcome, the milliseconds it took."""
 
     shown: Shown
     contract: Contract
     budget: Budget | None
-    whole: Reply[Any]
     fitted: Fitted
     ms: float
+
+    @property
+    def whole(self) -> Reply[Any]:
+        return self.shown.reply
 
     @property
     def reply(self) -> Reply[Any]:
@@ -98,8 +101,7 @@ class Shrinker:
         if done.fitted.leftovers and shown.archive is not None:
             kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
             if not kept:
-                lost = Fitted(without_archive(done.reply))
-                done = _Fitting(done.shown, done.contract, done.budget, done.whole, lost, done.ms)
+                done = replace(done, fitted=Fitted(without_archive(done.reply)))
         return done
 
     async def _archive(self, archive: Archive, leftovers: Sequence[Leftover], principal: str | None) -> bool:
@@ -296,9 +298,8 @@ def _require_speech(contract: Contract, shown: Shown) -> None:
 
 def _fitted(shown: Shown, contract: Contract, budget: Budget | None) -> _Fitting:
     started = time.perf_counter()
-    whole = shown.completed(contract)
-    fitted = contract.finish(whole, shown.call)
-    return _Fitting(shown, contract, budget, whole, fitted, (time.perf_counter() - started) * 1000)
+    fitted = shown.fitted(contract)
+    return _Fitting(shown, contract, budget, fitted, (time.perf_counter() - started) * 1000)
 
 
 def _budget(asked: int | str | None, done: _Fitting) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from aerogram.page import asks
 from aerogram.page.host import Host
 from aerogram.page.opening import Opened
 from aerogram.reply import Reply, new_request_id
+from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
-from aerogram.tokens import Budget, Counter, best_counter
+from aerogram.tokens import Budget, Counter
 from aerogram.wire.channels import Policy, Sizer
 
 __all__ = ["Shown", "Sources"]
@@ -75,20 +76,17 @@ class Shown:
         """The call that this reply answers."""
         return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
 
-    def completed(self, contract: Contract) -> Reply[Any]:
-        """The whole reply with what its dialect requires, its size included."""
-        reply = contract.completed(self.reply, self.call)
-        cost = reply.telemetry
-        if "tokens_estimated" not in contract.speaker.needs or cost is None or cost.tokens_estimated:
-            return reply
-        size = Sizer(contract.speaker, contract.channels, best_counter())(reply)
-        return reply.replace(telemetry=replace(cost, tokens_estimated=size, tokens_used=size))
+    def fitted(self, contract: Contract) -> Fitted:
+        """The reply within the budget of a contract, as it would be sent."""
+        found = contract.finish(self.reply, self.call)
+        return found._replace(reply=contract.counted(found.reply, self.call))
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""
         key = (contract.speaker.name, contract.channels, counter)
         if key not in self._sizes:
-            self._sizes[key] = Sizer(contract.speaker, contract.channels, counter)(self.completed(contract))
+            whole = self.fitted(replace(contract, budget=None)).reply
+            self._sizes[key] = Sizer(contract.speaker, contract.channels, counter)(whole)
         return self._sizes[key]
 
 
