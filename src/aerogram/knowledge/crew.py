@@ -163,4 +163,12 @@ def _tried(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except Exception as error:  # noqa: BLE001  # it is raised there
-        return error
+        return error if _travels(error) else Unavailable(f"{type(error).__name__}: {error}")
+
+
+def _travels(error: Exception) -> bool:
+    """Whether an error is the same in another process."""
+    try:
+        return isinstance(pickle.loads(pickle.dumps(error)), type(error))  # noqa: S301  # it was packed here
+    except Exception:  # noqa: BLE001  # whatever stands in the way of it
+        return False

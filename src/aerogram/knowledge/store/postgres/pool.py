@@ -8,6 +8,7 @@ could wait as long; the next call makes a new one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Awaitable, Callable
@@ -130,11 +131,13 @@ class Pool:
             if overdue:
                 raise TimeoutError from None
             if isinstance(error, driver().InternalClientError):  # it was cut off in the middle of something
-                connection.terminate()
+                with contextlib.suppress(driver().InterfaceError):  # it may have left the pool by itself
+                    connection.terminate()
             raise
         finally:
             timer.cancel()
-            await pool.release(connection, timeout=GRACE)
+            with contextlib.suppress(Exception):  # one that cannot go back is ended by the pool, and a new one made
+                await pool.release(connection, timeout=GRACE)
 
     async def _opened(self) -> Any:
         if self._closed:

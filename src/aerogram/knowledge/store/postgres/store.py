@@ -231,8 +231,9 @@ class PostgresStore:
         }
 
     def settle(self) -> None:
-        """Make the index over vectors when there are enough of them."""
+        """Make the index over vectors when there are enough of them, and see what other writers have done."""
         self._primary.apart(lambda one: upkeep.settle(one, self.exact), REBUILDING)
+        self._readers.saw(int(self._primary.fetch("SELECT generation FROM aerogram_state")[0][0]))
 
     def check(self) -> Health:
         """Whether the tables tell the same story."""
