@@ -17,13 +17,15 @@ from typing import Any, Final, TypeVar
 from aerogram.errors import Unavailable, ValidationFailed
 from aerogram.knowledge.store.postgres.faults import driver, meaning_of
 
-__all__ = ["Pool"]
+__all__ = ["NEAREST", "Pool"]
 
 T = TypeVar("T")
 
 GRACE: Final = 2.0
 """Seconds beyond its time after which a call ends, whatever has become of its connection."""
 NAME: Final = "aerogram"
+NEAREST: Final = 400
+"""So many near vectors are looked for in a large index; a thousand would take more than three times as long."""
 
 
 class _Loop:
@@ -161,8 +163,8 @@ class Pool:
             "statement_timeout": int(self.seconds * 1000),
             "idle_in_transaction_session_timeout": 60_000,
             "jit": "off",
-            # as many near ones as a search wants at once, and more of them until there are enough that pass a filter
-            "hnsw.ef_search": 1000,
+            # as many near ones as a question asks for at once, and more of them until enough pass its filters
+            "hnsw.ef_search": NEAREST,
             "hnsw.iterative_scan": "relaxed_order",
         }
         await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))

@@ -15,6 +15,7 @@ from aerogram.knowledge.lexicon import Term
 from aerogram.knowledge.store import Candidates, Entry, Found, Graph
 from aerogram.knowledge.store.export import entry_of
 from aerogram.knowledge.store.postgres.changes import DOCUMENT
+from aerogram.knowledge.store.postgres.pool import NEAREST
 from aerogram.knowledge.store.postgres.postings import Earned, earned
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _near(ask: Ask, vector: str, filters: Filters, allowed: Ids | None, wanted: 
     # an index serves the bare distance only, so adding nothing to it is how to read all that are allowed
     far = "(v.vector <=> $1::text::halfvec)" + (" + 0" if exact else "")
     select = "SELECT v.id, 1 - (v.vector <=> $1::text::halfvec) FROM aerogram_vectors v"
-    order = f"ORDER BY {far} LIMIT {int(wanted)}"
+    order = f"ORDER BY {far} LIMIT {wanted if exact else min(wanted, NEAREST)}"
     if allowed is not None:
         return ask(f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
     if filters.is_open:
