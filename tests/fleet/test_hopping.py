@@ -8,6 +8,7 @@ import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 from balancer import wait_for
@@ -184,3 +185,13 @@ def test_an_answer_is_given_again_by_any_server(fleet, index, redis, balanced):
     assert again["results"] == first["results"]
     assert first["aerogram"]["telemetry"]["cache_hit"] is False
     assert again["aerogram"]["telemetry"]["cache_hit"] is True
+
+
+def test_what_is_asked_of_a_fleet_with_a_cache_comes_as_a_table_too(fleet, index, redis):
+    """A cache keeps replies; a table is made anew, and is whole."""
+    (server,) = fleet.add("--index", str(index), "--redis", redis.url, "--cache", "60")
+    for _ in range(2):
+        table = httpx.get(f"{server.address}/v1/search", params={"q": "token", "format": "csv"})
+        assert table.status_code == 200, table.text
+        assert table.headers["content-type"].startswith("text/csv")
+        assert len(table.text.splitlines()) > 20

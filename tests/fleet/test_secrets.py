@@ -1,0 +1,62 @@
+"""Passwords in addresses are used, and said nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from balancer import wait_for
+from servers import find_free_port
+from serving import PROGRAM, clean_environment
+
+SECRET = "g3he1m"
+SETTINGS = {
+    "AEROGRAM_STORE": f"postgresql://ada:{SECRET}@127.0.0.1:1/papers?password={SECRET}",
+    "AEROGRAM_REPLICAS": f"postgresql://ada:{SECRET}@127.0.0.1:2/papers",
+    "AEROGRAM_REDIS": f"redis://:{SECRET}@127.0.0.1:1/0",
+    "AEROGRAM_ARCHIVE": f"rediss://ada:{SECRET}@127.0.0.1:1/0",
+}
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_settings_are_shown_without_passwords(tmp_path, flags):
+    environment = {**clean_environment(tmp_path / "index"), **SETTINGS}
+    done = subprocess.run([*PROGRAM, "config", *flags], env=environment, capture_output=True, text=True, check=True)
+    assert SECRET not in done.stdout + done.stderr
+    assert "ada:***@127.0.0.1:1/papers" in done.stdout
+    if flags:
+        assert json.loads(done.stdout)["redis"]["value"] == "redis://:***@127.0.0.1:1/0"
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("store", f"mysql://ada:{SECRET}@host/x"),
+        ("redis", f"http://ada:{SECRET}@host"),
+        ("archive", f"gs://ada:{SECRET}@bucket"),
+        ("archive", f"s3://ada:{SECRET}@bucket/x"),
+    ],
+)
+def test_an_address_that_is_refused_is_named_without_its_password(tmp_path, name, address):
+    command = [*PROGRAM, "serve", str(tmp_path), "--port", "0", f"--{name}", address]
+    environment = clean_environment(tmp_path / "index")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("aerogram: ") and name in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+
+
+def test_a_server_whose_database_and_redis_are_away_logs_no_password(fleet):
+    log = fleet.folder / "away.log"
+    fleet.environment |= SETTINGS
+    pid = fleet.fork(["serve", "--port", str(find_free_port())], log)
+    try:
+        wait_for(lambda: log.exists() and "tried again" in log.read_text())
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert "shared clock" in log.read_text()
+    assert SECRET not in log.read_text()
