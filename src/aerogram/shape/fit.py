@@ -71,11 +71,14 @@ class Leftover(NamedTuple):
     content: Content
 
 
-class Fitted(NamedTuple):
-    """The reply that fits, what must be archived before it is sent, and the size of a whole that did not fit."""
-
+class _Outcome(NamedTuple):
     reply: Reply[Any]
     leftovers: tuple[Leftover, ...] = ()
+
+
+class Fitted(_Outcome):
+    """The reply that fits, and what must be archived before it is sent; `before` is the size of what did not fit."""
+
     before: int | None = None
 
 
@@ -181,7 +184,11 @@ class _Fitting:
             done = self._with_every_item(account) or done
         if done is None and self.resume is not None:
             done = self._going_on(account)
-        return done and Fitted(done.reply, self._leftovers(done), account.sizes.before)
+        if done is None:
+            return None
+        fitted = Fitted(done.reply, self._leftovers(done))
+        fitted.before = account.sizes.before
+        return fitted
 
     def _without_data(self, account: Account) -> Fitted | None:
         """A reply that was all envelope: with its account if there is room for one."""
