@@ -17,12 +17,14 @@ import orjson
 from aerogram.content import Content, canonical_json
 from aerogram.dialects.extension import restore
 from aerogram.errors import ContractError, IntegrityError, NotFound
+from aerogram.identity import identify
 from aerogram.reading import NEXT, raise_for_problem
 from aerogram.reply import Fidelity, Reply
 
 __all__ = ["Call", "Calls", "mended", "next_page", "recovery", "way_back"]
 
 HASH: Final = "{hash}"
+MOST_IDS: Final = 100
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
@@ -52,22 +54,50 @@ def next_page(call: Call, reply: Reply[Any], seen: set[str]) -> Call | None:
 Calls: TypeAlias = Generator[Call, Reply[Any], Any]
 
 
-def recovery(reply: Reply[Any], way: Callable[[str], Call]) -> Calls:
-    """Everything the reply's archive hashes name."""
+def recovery(reply: Reply[Any], way: Callable[[str], Call], tool: str | None = None) -> Calls:
+    """Everything the reply's archive hashes name; without any, its items in full, by their ids, from a tool."""
     hashes = (reply.fidelity.archive_hashes if reply.fidelity else None) or {}
+    if not hashes and tool is not None and _has_no_room(reply):
+        return (yield from _items(reply, tool))
     found = {}
     for name, digest in hashes.items():
         found[name] = yield from _content(digest, way(digest))
     return found
 
 
-def _content(digest: str, call: Call | None) -> Calls:
+def _has_no_room(reply: Reply[Any]) -> bool:
+    """Whether a reply lacks something and does not say what; one with more room would name a hash, or the loss."""
+    lacks = reply.fidelity is not None and reply.fidelity.level != "full"
+    return lacks and all(notice.code not in _ABOUT_SIZE for notice in reply.notices)
+
+
+def _items(reply: Reply[Any], tool: str) -> Calls:
+    """The items of a reply that shows all of them and had no room for the hash of the rest."""
+    names = [identify(item) for item in reply.data] if isinstance(reply.data, list) else []
+    if not names or None in names:
+        return {}
+    found: list[Any] = []
+    for start in range(0, len(names), MOST_IDS):
+        pieces = yield from _pieces(Call(tool, {"ids": names[start : start + MOST_IDS]}))
+        found += [item for piece in pieces for item in piece]
+    if [identify(item) for item in found] != names:
+        raise NotFound("Not all items of this reply were kept", remediation="Call the tool that produced them again")
+    return {"data": found}
+
+
+def _content(digest: str, call: Call) -> Calls:
+    return _verified(digest, (yield from _pieces(call)))
+
+
+def _pieces(call: Call) -> Calls:
+    """The data of every page of an answer."""
+    following: Call | None = call
     pieces, seen = [], set[str]()
-    while call is not None:
-        reply = raise_for_problem((yield call))
+    while following is not None:
+        reply = raise_for_problem((yield following))
         pieces.append(reply.data)
-        call = next_page(call, reply, seen)
-    return _verified(digest, pieces)
+        following = next_page(following, reply, seen)
+    return pieces
 
 
 def _verified(digest: str, pieces: list[Any]) -> Any:

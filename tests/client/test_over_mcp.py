@@ -85,7 +85,7 @@ async def test_all_pages_are_followed(dialect):
 @pytest.mark.parametrize("budget", [900, 2_500, 4_000])
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_everything_that_was_dropped_comes_back(dialect, budget):
-    """At tight budgets a reply only has room for the hash, at roomy ones it names the call."""
+    """At tight budgets a reply has room for its items' ids alone or for the hash, at roomy ones it names the call."""
     async with connected(fastmcp_server(dialect=dialect, budget=budget), "fastmcp") as calling:
         reply = await calling.call("rows")
         assert reply.data != ROWS and reply.fidelity.level != "full"
@@ -109,7 +109,7 @@ async def test_content_is_retrieved_by_a_named_tool_page_by_page():
 
 
 async def test_content_that_does_not_match_its_hash_is_not_used():
-    server = fastmcp_server(budget=900)
+    server = fastmcp_server(budget=4_000)
     forged = fastmcp.FastMCP("forger")
 
     @forged.resource("aerogram://archive/{hash}")
@@ -124,7 +124,7 @@ async def test_content_that_does_not_match_its_hash_is_not_used():
 
 async def test_content_that_is_gone_is_a_problem_like_any_other():
     archive = Archive.in_memory()
-    server = fastmcp_server(contract=Contract(budget=900, archive=archive))
+    server = fastmcp_server(contract=Contract(budget=4_000, archive=archive))
     async with connected(server, "fastmcp") as calling:
         reply = await calling.call("rows")
         for digest in reply.fidelity.archive_hashes.values():
@@ -134,7 +134,7 @@ async def test_content_that_is_gone_is_a_problem_like_any_other():
 
 
 async def test_what_was_not_kept_cannot_be_made_whole():
-    server = fastmcp_server(contract=Contract(budget=900))
+    server = fastmcp_server(contract=Contract(budget=4_000))
     async with connected(server, "fastmcp") as calling:
         with pytest.raises(NotFound, match="not kept"):
             await calling.whole(await calling.call("rows"))
