@@ -112,8 +112,8 @@ async def test_content_that_does_not_match_its_hash_is_not_used():
     server = fastmcp_server(budget=4_000)
     forged = fastmcp.FastMCP("forger")
 
-    @forged.resource("aerogram://archive/{hash}")
-    def archive(hash: str) -> str:
+    @forged.tool(output_schema=None)
+    def retrieve(hash: str, as_text: bool) -> str:
         return '[{"id":"row-0","text":"another text"}]'
 
     async with connected(server, "fastmcp") as honest, connected(forged, "fastmcp") as dishonest:
