@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +26,9 @@ Examples:
   aerogram serve --index ~/notes.index --dialect response-v2 --budget 4000
 """
 
+_STDIO_PARTS = ("aerogram.server.serve", "aerogram.server.tools")
+_HTTP_PARTS = (*_STDIO_PARTS, "aerogram.server.routes", "aerogram.server.connection")
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
@@ -43,7 +48,7 @@ def serve(
     file = flags.pop("config")
     given = {"documents": folders, "transport": "stdio" if stdio else None, **flags}
     settings = Settings.load(given, file=file)
-    _require_libraries()
+    _load_libraries(settings)
     from aerogram.server.gate import needs_keys
     from aerogram.server.host import owner_token
     from aerogram.server.serve import serve as run
@@ -68,10 +73,20 @@ def serve(
         run(settings, begin=begin, told=told, ready=ready)
 
 
-def _require_libraries() -> None:
+def _load_libraries(settings: Settings) -> None:
+    """Load what takes most of a start, without what only makes it longer."""
     for name in ("fastapi", "fastmcp", "uvicorn"):
         if importlib.util.find_spec(name) is None:
             raise MissingExtra("server", name)
+    # the store of the archive would check the types of every call once more
+    os.environ.setdefault("PY_KEY_VALUE_DISABLE_BEARTYPE", "true")
+    gc.disable()  # loading makes a great many objects, and all of them stay
+    try:
+        for name in _STDIO_PARTS if settings.transport == "stdio" else _HTTP_PARTS:
+            importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _introduction(settings: Settings) -> str:
