@@ -21,9 +21,10 @@ export function speak(name) {
   address();
 }
 
-/** One text: `t("search.found", {n: 3})`. */
+/** One text: `t("search.found", {n: 3})`; of one thing, the text that ends in `.one`, if there is one. */
 export function t(key, values = {}) {
-  const text = LANGUAGES[chosen][key] ?? en[key] ?? key;
+  const texts = LANGUAGES[chosen];
+  const text = (values.n === "1" ? texts[`${key}.one`] : undefined) ?? texts[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
