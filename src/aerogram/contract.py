@@ -55,6 +55,7 @@ from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import counted, without_archive
 from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
+from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
@@ -417,6 +418,20 @@ class Contract:
             return reply
         unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
         return counted(unsaid, Sizer(self.speaker, self.channels, payload=call.payload))[0]
+
+    async def referred(self, media: tuple[dict[str, Any], ...], reply: Reply[Any], call: Call) -> tuple[Any, ...]:
+        """The pictures and sounds beside a finished reply; where bytes count, what does not fit is a link instead."""
+        budget = self.limit(call)
+        if not media or self.archive is None or budget is None or budget.counter.unit != "bytes":
+            return media
+        room = max(budget.room - self._sizer(budget, call)(reply), 0)
+        shown, leftovers = refer_media(list(media), room)
+        try:
+            await self.archive.put(*(one.content for one in leftovers), principal=call.principal)
+        except (ReplyError, OSError) as error:
+            log.warning("request %s: media could not be archived, and are left out: %s", call.request_id, error)
+            return tuple(one for one in shown if one in media)
+        return tuple(shown)
 
     async def _kept(self, fitted: Fitted, call: Call) -> Reply[Any]:
         """The reply, once everything that it names is stored; honestly marked when it could not be."""

@@ -316,6 +316,8 @@ class Service:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
             return await self._passed(opened, None, await self._within(opened, content))
         reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call)
+        if heard.media:
+            heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
         return self._sent(opened, heard, reply, outcome, convert)
 
     async def _within(self, opened: Opened, content: ToolResult) -> ToolResult:

@@ -208,6 +208,10 @@ class _Both:
         scaled = -(-second.counter.count(text) * first.room // second.room)
         return max(first.counter.count(text), scaled)
 
+    def spell(self, size: int) -> str:
+        """A size in the terms of the second limit, which is the caller's own."""
+        return f"{-(-size * self.second.room // self.first.room)} {self.second.counter.unit}"
+
 
 def best_counter() -> Counter:
     """The exact default vocabulary when splintr-rs is installed, the estimate otherwise."""

@@ -1,6 +1,7 @@
 """The one call that adapters make: any outcome in, one finished reply out."""
 
 import asyncio
+import base64
 import datetime as dt
 from dataclasses import asdict, replace
 
@@ -301,3 +302,23 @@ async def test_what_was_retrieved_is_fitted_once():
     limited = replace(call, allowance=await Limits.in_memory(Plan.of("2/day")).take(None, "retrieve"))
     told = await contract.conclude(page, limited)
     assert told.rate_limit is not None and counted(contract, told) <= 900
+
+
+async def test_a_refusal_speaks_in_the_terms_of_the_callers_own_limit():
+    contract = Contract(budget="10240 bytes", channels="text")
+    refused = await contract.answer(ROWS, Call(max_tokens=1))
+    assert refused.problem.message.endswith("tokens, limit is 1")
+    needed = int(refused.problem.remediation.removeprefix("Use a budget of at least ").removesuffix(" tokens"))
+    assert (await contract.answer(ROWS, Call(max_tokens=needed))).problem is None
+
+
+async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_archive():
+    picture = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(bytes(30_000)).decode()}
+    small = {**picture, "data": base64.b64encode(bytes(30)).decode()}
+    contract = Contract(budget="10240 bytes", channels="text", archive=Archive.in_memory())
+    reply = await contract.answer({"caption": "one"}, Call())
+    kept, link = await contract.referred((small, picture), reply, Call())
+    assert kept is small and link["type"] == "resource_link"
+    content = await contract.archive.get(link["uri"].rpartition("/")[2])
+    assert content.body == bytes(30_000)
+    assert await Contract(budget=500).referred((picture,), reply, Call()) == (picture,)

@@ -307,15 +307,20 @@ class _Fitting:
         if self.reply.problem is not None:
             *_, lightest = lighter(self.reply)
             return Fitted(lightest.replace(data=None))
-        sizes = self._sizes()
-        unit = sizes.unit or "units"
+        limit, _ = self._spelled(self.budget).split()
         refused: Reply[Any] = Reply.failed(
             "TOKEN_LIMIT_EXCEEDED",
-            f"Response would use {sizes.before} {unit}, limit is {self.budget}",
-            remediation=f"Use a budget of at least {self._needed()} {unit}",
+            f"Response would use {self._spelled(self._sizes().before)}, limit is {limit}",
+            remediation=f"Use a budget of at least {self._spelled(self._needed())}",
         )
         kept = ("request_id", "operation", "timestamp", "telemetry", "client_tag")
         return Fitted(refused.replace(**{name: getattr(self.reply, name) for name in kept}))
+
+    def _spelled(self, size: int) -> str:
+        """A size in the words of whoever counts."""
+        counter = getattr(self.measure, "counter", None)
+        spell = getattr(counter, "spell", None)
+        return str(spell(size)) if spell is not None else f"{size} {counter.unit if counter is not None else 'units'}"
 
     def _needed(self) -> int:
         """A budget that works, tried out."""
