@@ -98,23 +98,20 @@ class Client:
             writer.close()
 
 
-def measured(servers, others, mode, tag):
-    """One line of figures."""
+def measured(name, servers, others, mode):
+    """One row of figures."""
+    tag = f"{name[0]}{len(servers)}{mode[0]}"
     asyncio.run(Client(servers, mode, f"w{tag}").run(min(1.0, SECONDS)))
     client = Client(servers, mode, tag)
     pids = [one.process.pid for one in servers]
-    before, before_others, own, start = processor_time(pids), others(), time.process_time(), time.perf_counter()
+    before, before_others, start = processor_time(pids), others(), time.perf_counter()
     asyncio.run(client.run(SECONDS))
     taken, done = time.perf_counter() - start, len(client.times)
     spent = (processor_time(pids) - before) * 1000 / done
     elsewhere = (others() - before_others) * 1000 / done
     p50, p99 = (statistics.quantiles(client.times, n=100)[place] * 1000 for place in (49, 98))
-    print(
-        f"  {len(servers)} server{'s' if len(servers) > 1 else ' '}  {mode:8}  {done / taken:6.0f} requests/s   "
-        f"p50 {p50:5.1f} ms   p99 {p99:6.1f} ms   processor per request: server {spent:.2f} ms, "
-        f"store and Redis {elsewhere:.2f} ms, client {(time.process_time() - own) * 1000 / done:.2f} ms",
-        flush=True,
-    )
+    figures = f"{done / taken:.0f} | {p50:.1f} ms | {p99:.1f} ms | {spent:.2f} ms | {elsewhere:.2f} ms"
+    print(f"| {name} | {len(servers)} | {mode} | {figures} |", flush=True)
     return done / taken, spent
 
 
@@ -126,7 +123,6 @@ def family(process):
 
 
 def run(folder, name, arguments, others):
-    print(f"{name}:")
     rates = {}
     with ExitStack() as running:
         servers = []
@@ -135,17 +131,23 @@ def run(folder, name, arguments, others):
                 servers.append(Server(folder, *arguments))
                 running.callback(servers[-1].end)
             for mode in MODES:
-                rates[size, mode] = measured(servers, others, mode, f"{name[0]}{size}{mode[0]}")
-    for mode in MODES:
-        (one, spent), (two, _), (four, _) = (rates[size, mode] for size in SIZES)
-        print(
-            f"  {mode}: two servers do {two / one:.2f} times what one does, four {four / one:.2f} times; "
-            f"a server alone on a core could do {1000 / spent:.0f} requests/s"
-        )
+                rates[size, mode] = measured(name, servers, others, mode)
+    return [scaled(name, mode, [rates[size, mode] for size in SIZES]) for mode in MODES]
+
+
+def scaled(name, mode, rates):
+    """What more servers are good for, in words."""
+    (one, spent), (two, _), (four, _) = rates
+    return (
+        f"{name}, {mode}: two servers do {two / one:.2f} times what one does, four {four / one:.2f} times; "
+        f"a server with a core of its own could do {1000 / spent:.0f} requests/s"
+    )
 
 
 def main():
-    print(f"{os.cpu_count()} cores for servers, store, Redis and client together; {AT_ONCE} requests at a time")
+    print(f"{os.cpu_count()} cores for servers, store, Redis and client together; {AT_ONCE} requests at a time\n")
+    print("| store | servers | mode | requests/s | p50 | p99 | processor of a server | of store and Redis |")
+    print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as place, ExitStack() as running:
         folder = Path(place)
         (folder / "redis").mkdir()
@@ -154,7 +156,7 @@ def main():
         ingest = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
         index = str(folder / "index")
         subprocess.run([sys.executable, "-c", ingest, index, str(SAMPLES)], check=True)
-        run(folder, "folder", ("--index", index, *shared), lambda: processor_time([redis.process.pid]))
+        said = run(folder, "folder", ("--index", index, *shared), lambda: processor_time([redis.process.pid]))
         database = running.enter_context(postgres.running_postgres())
         url = database.new_database()
         subprocess.run([sys.executable, "-c", ingest, url, str(SAMPLES)], check=True)
@@ -162,7 +164,8 @@ def main():
         def everything_else():
             return processor_time([redis.process.pid, *family(database.process)])
 
-        run(folder, "PostgreSQL", ("--store", url, *shared), everything_else)
+        said += run(folder, "PostgreSQL", ("--store", url, *shared), everything_else)
+    print("", *said, sep="\n")
 
 
 if __name__ == "__main__":
