@@ -76,7 +76,6 @@ class Corpus:
 
 
 def main():
-    rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
     print(f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     texts = Corpus()
     for name in STORES:
@@ -85,11 +84,16 @@ def main():
             for size in sorted(SIZES):
                 row = {"store": name, "chunks": size, **grown(index, texts, filled, size), **asked(index, engine, size)}
                 filled = size
-                rows = [one for one in rows if (one["store"], one["chunks"]) != (name, size)] + [row]
                 print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    rows.sort(key=lambda row: (row["store"], row["chunks"]))
-    KEPT.write_text(json.dumps(rows, indent=1) + "\n")
-    plot(rows)
+                keep(row)
+    plot(json.loads(KEPT.read_text()))
+
+
+def keep(row):
+    """Put what was measured among the rest."""
+    rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    others = [one for one in rows if (one["store"], one["chunks"]) != (row["store"], row["chunks"])]
+    KEPT.write_text(json.dumps(sorted([*others, row], key=lambda one: (one["store"], one["chunks"])), indent=1) + "\n")
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from aerogram.knowledge.store.postgres.pool import NEAREST
 from aerogram.knowledge.store.postgres.postings import Earned, earned
 
 if TYPE_CHECKING:
-    from aerogram.knowledge.store import Ids
+    from aerogram.knowledge.store import Ids, Numbers
 
 __all__ = ["Ask", "candidates", "chunks_of", "condition", "count", "found", "held"]
 
@@ -36,6 +36,9 @@ _FOUND: Final = (
     + ", ".join(f"d.{name}" for name in DOCUMENT.split(", "))
     + f" FROM {_PLACED}"
 )
+# as a question of its own, because the planner would read the vector from its text again for each row
+_ASKED: Final = "(SELECT $1::text::halfvec)"
+_CLOSE: Final = f"(1 - (v.vector <=> {_ASKED}))::float4 AS close"
 _POSTINGS: Final = (
     "SELECT s.chunks, s.terms, p.term, p.block, p.places FROM aerogram_state s "
     "LEFT JOIN aerogram_postings p ON p.term = ANY($1)"
@@ -106,15 +109,12 @@ def candidates(
         ids, meaning = there, np.zeros(len(there), np.float32)
     else:
         near = _near(ask, vector, filters, allowed, by_meaning, exact=room <= exact)
-        named = ask(
-            "SELECT id, 1 - (vector <=> $1::text::halfvec) FROM aerogram_vectors WHERE id = ANY($2)",
-            vector,
-            worded.tolist(),
+        named = _gathered(
+            ask, f"SELECT v.id, {_CLOSE} FROM aerogram_vectors v WHERE v.id = ANY($2)", vector, worded.tolist()
         )
-        both = [*near, *named]
-        ids, first = np.unique(_numbers(both, 0, np.int64), return_index=True)
+        ids = np.concatenate([near[0], named[0]])
         # a vector of zeros is close to nothing, and its cosine is no number
-        meaning = np.nan_to_num(np.maximum(_numbers(both, 1, np.float32)[first], 0))
+        meaning = np.nan_to_num(np.maximum(np.concatenate([near[1], named[1]]), 0))
     ids, order = np.unique(ids, return_index=True)
     return Candidates(ids, scores.of(ids), meaning[order], scores.unknown, scores.coverage)
 
@@ -167,18 +167,29 @@ def _worded(ask: Ask, scores: Earned, filters: Filters, allowed: Ids | None, wan
     return kept[:wanted]
 
 
-def _near(ask: Ask, vector: str, filters: Filters, allowed: Ids | None, wanted: int, *, exact: bool) -> list[Any]:
+def _near(
+    ask: Ask, vector: str, filters: Filters, allowed: Ids | None, wanted: int, *, exact: bool
+) -> tuple[Ids, Numbers]:
     """The chunks closest in meaning that pass the filters, with their cosines."""
     # an index serves the bare distance only, so adding nothing to it is how to read all that are allowed
-    far = "(v.vector <=> $1::text::halfvec)" + (" + 0" if exact else "")
-    select = "SELECT v.id, 1 - (v.vector <=> $1::text::halfvec) FROM aerogram_vectors v"
+    far = f"(v.vector <=> {_ASKED})" + (" + 0" if exact else "")
+    select = f"SELECT v.id, {_CLOSE} FROM aerogram_vectors v"
     order = f"ORDER BY {far} LIMIT {wanted if exact else min(wanted, NEAREST)}"
     if allowed is not None:
-        return ask(f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
+        return _gathered(ask, f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
     if filters.is_open:
-        return ask(f"{select} {order}", vector)
+        return _gathered(ask, f"{select} {order}", vector)
     where, values = condition(filters, 2)
-    return ask(f"{select} JOIN aerogram_documents d ON d.id = v.document WHERE {where} {order}", vector, *values)
+    joined = f"{select} JOIN aerogram_documents d ON d.id = v.document WHERE {where} {order}"
+    return _gathered(ask, joined, vector, *values)
+
+
+def _gathered(ask: Ask, statement: str, *values: Any) -> tuple[Ids, Numbers]:
+    """The ids and cosines that a statement finds; two arrays are read much faster than a thousand rows."""
+    import numpy as np
+
+    ids, close = ask(f"SELECT array_agg(id), array_agg(close) FROM ({statement}) AS found", *values)[0]
+    return np.array(ids or (), np.int64), np.array(close or (), np.float32)
 
 
 def _bytes(vector: str) -> bytes:
