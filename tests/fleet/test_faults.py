@@ -148,6 +148,26 @@ def test_postgresql_goes_away_in_the_middle_of_requests_and_comes_back(fleet, ow
     assert deep["checks"]["store"]["status"] == "ok"
 
 
+def test_while_postgresql_is_away_known_keys_stay_known_and_no_other_is_called_wrong(fleet, own_postgres):
+    """A key that was made elsewhere a moment ago may be good; nobody can tell before the store is back."""
+    where = ("--store", own_postgres.samples)
+    known = fleet.run("keys", "create", "ada", *where).split()[-1]
+    (server,) = fleet.add(*where, "--auth", "keys")
+    made = fleet.run("keys", "create", "bob", *where).split()[-1]
+    own_postgres.stop()
+
+    def ask(secret, path="/v1/search"):
+        headers = {"X-API-Key": secret}
+        return httpx.get(f"{server.address}{path}", params=SEARCH, headers=headers, timeout=30)
+
+    assert in_shape([ask(made), ask(known)])
+    assert ask(known, "/v1/nothing").status_code == 404
+    assert ask("nonsense").status_code == 401
+    own_postgres.start()
+    wait_for(lambda: ask(made).status_code == 200)
+    assert ask("aero_00000000_" + "x" * 43).status_code == 401
+
+
 def test_a_server_that_starts_before_its_database_waits_for_it(fleet, own_postgres):
     own_postgres.stop()
     log = fleet.folder / "early.log"

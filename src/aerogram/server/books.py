@@ -33,6 +33,10 @@ class Book(Protocol):
     def place(self) -> str:
         """Where it is, in words."""
 
+    @property
+    def is_current(self) -> bool:
+        """Whether what it says is known; what is not in it may otherwise be there all the same."""
+
     def read(self) -> bytes | None:
         """What it says, or None when there is none; the same object until it changes."""
 
@@ -63,6 +67,11 @@ class FileBook:
         """The path."""
         return str(self.path)
 
+    @property
+    def is_current(self) -> bool:
+        """It is looked at every time."""
+        return True
+
     def read(self) -> bytes | None:
         """What the file says now."""
         try:
@@ -91,6 +100,7 @@ class StoreBook:
         self._text: bytes | None = None
         self.read_at: float | None = None
         """When the store was last asked, by the monotonic clock."""
+        self.is_current = False
 
     @property
     def place(self) -> str:
@@ -106,11 +116,16 @@ class StoreBook:
     def refresh(self) -> None:
         """Read the document again; when the store is away, what was read before stays."""
         asked = time.monotonic()
-        found = self._documents.shared(self._name)
+        try:
+            found = self._documents.shared(self._name)
+        except BaseException:
+            self.is_current = False
+            self.read_at = self.read_at and asked  # one that was never read is not taken for an empty one
+            raise
         text = None if found is None else found[0]
         if text != self._text:
             self._text = text
-        self.read_at = asked
+        self.is_current, self.read_at = True, asked
 
     def change(self, change: Change) -> None:
         """Replace the document, unless somebody else was faster: then again."""

@@ -13,6 +13,7 @@ import typer
 
 from aerogram.errors import MissingExtra
 from aerogram.knowledge.commands import _progress, _tell
+from aerogram.server.addresses import without_secrets
 from aerogram.server.operation_commands import register_operation
 from aerogram.server.options import with_settings
 from aerogram.server.settings import Settings
@@ -90,8 +91,9 @@ def _load_libraries(settings: Settings) -> None:
 
 
 def _introduction(settings: Settings) -> str:
-    what = ", ".join(map(str, settings.documents)) or f"the index {settings.index}"
+    where = without_secrets(str(settings.where))
+    what = ", ".join(map(str, settings.documents)) or f"the index {where}"
     return (
         f"Serving {what} to agents: they can search it, page through it, read digests and look up vendors.\n"
-        f"What is read is kept in {settings.index}, so the next start is quick."
+        f"What is read is kept in {where}, so the next start is quick."
     )

@@ -22,7 +22,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from aerogram.errors import AerogramError, Conflict, ContractError, NotFound, Unauthenticated, ValidationFailed
+from aerogram.errors import (
+    AerogramError,
+    Conflict,
+    ContractError,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    ValidationFailed,
+)
 from aerogram.jsontext import dumps, loads
 from aerogram.limits import Plan
 from aerogram.reply import utc_timestamp
@@ -154,6 +162,8 @@ class Keys:
         """The key that a secret belongs to; `Unauthenticated` when it is wrong, or good no longer."""
         shaped = _SECRET.fullmatch(secret)
         found = self._current().get(shaped[1]) if shaped else None
+        if found is None and shaped and not self.book.is_current:
+            raise Unavailable("API keys cannot be checked at the moment", remediation="Try again", retry_after=2)
         # compared even when there is nothing to compare with, so that time does not tell which ids exist
         is_right = hmac.compare_digest(_digest(secret), found.digest if found else _NOBODY)
         if found is None or not is_right:

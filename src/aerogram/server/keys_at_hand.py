@@ -68,5 +68,4 @@ class KeysAtHand:
         try:
             await to_thread.run_sync(book.refresh)
         except (AerogramError, OSError) as error:
-            book.read_at = time.monotonic()  # not again with the very next request
             log.warning("API keys cannot be read: %s", error)

@@ -56,7 +56,9 @@ def open_keys(
     """The API keys: in their file, or among the documents of a store."""
     if documents is None or not has_shared_keys(settings):
         return Keys(settings.keys, clock=clock)
-    return Keys(book=StoreBook(documents, API_KEYS), clock=clock)
+    book = StoreBook(documents, API_KEYS)
+    book.refresh()  # from now on they are at hand, whatever becomes of the store
+    return Keys(book=book, clock=clock)
 
 
 def open_documents(settings: Settings) -> Store:
