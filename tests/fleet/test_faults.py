@@ -232,10 +232,10 @@ def test_servers_whose_clocks_differ_by_days_agree(tmp_path, index, redis):
     with contextlib.ExitStack() as running:
         for port, offset in zip(ports, ("-2d", "+2d"), strict=True):
             command = [*program_with_faked_time(offset), sys.executable, "-m", "aerogram", "serve", *flags]
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, env=environment, **quiet)
+            how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+            process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, env=environment, **how)
             running.callback(process.wait, 20)
-            running.callback(process.terminate)
+            running.callback(os.killpg, process.pid, signal.SIGKILL)  # the program is a child of the one that fakes
         servers = [f"http://127.0.0.1:{port}" for port in ports]
         client = running.enter_context(httpx.Client(timeout=60))
         for one in servers:
