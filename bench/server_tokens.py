@@ -86,7 +86,8 @@ async def compare(server, index):
     rows += [
         (f"this server, ids_only, then the best {BEST}", server.mcp, then_read),
         ("this server, full, only the passages", server.mcp, in_mode("full", fields=PASSAGES)),
-        (f"this server, full, max_tokens={BUDGET}", server.mcp, in_mode("full", fields=PASSAGES, max_tokens=BUDGET)),
+        (f"this server, full, max_tokens={BUDGET}", server.mcp, in_mode("full", max_tokens=BUDGET)),
+        ("the same, only the passages", server.mcp, in_mode("full", fields=PASSAGES, max_tokens=BUDGET)),
         ("plain FastMCP tool, its rows", plain_server(index), plain),
         (f"plain, response limiting at {LIMIT:,} bytes", plain_server(index, limiting), plain),
     ]

@@ -37,8 +37,13 @@ CHUNK: Final = RecordType(
     made={"chunk_snippet": snippet("chunk_text")},
 )
 
-KINDS: Final = {"semantic_search": SEARCH_ABOUT, "find_vendor_info": VENDOR, "get_chunks": CHUNK}
-"""The record types of the operations, for a contract that shapes their replies."""
+KINDS: Final = {
+    "semantic_search": replace(SEARCH, full=SEARCH_ABOUT.full),
+    "find_vendor_info": VENDOR,
+    "get_chunks": CHUNK,
+}
+"""The record types of the operations, for a contract that shapes their replies: where room is short, what a result says
+about itself goes before its text does."""
 
 
 def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> RecordType:

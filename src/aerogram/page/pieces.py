@@ -78,7 +78,7 @@ def _row(
     number: int, piece: Missing, archive_hash: str | None, declared: tuple[str, ...] | Any, counter: Counter
 ) -> dict[str, Any]:
     content = Content.of_json(piece.original)
-    name = identify(piece.original, declared) or f"#{piece.pointer.rpartition('/')[2]}"
+    name = identify(piece.original, declared) or f"#{piece.pointer}"
     row = {
         "number": number,
         "what": piece.what,

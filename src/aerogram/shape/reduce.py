@@ -2,8 +2,9 @@
 
     records   share the room among their members: small ones stay whole, large ones get an equal part
     lists     lose detail before they lose items: first every item by its identifier, as far as they fit,
-              then, best-ranked first, short facts, previews, everything; what room is left after that goes
-              to the first item that is not yet whole. With `detail_first`, items stay whole and the tail goes
+              then short facts about each, then the best-ranked items whole and previews of the others; what
+              room is left after that goes to the first item that is not yet whole. With `detail_first`, items
+              stay whole and the tail goes
     texts     become marked previews
 
 Costs are those of the pieces, each counted once; the caller measures the whole.
@@ -38,6 +39,8 @@ MARK_COST: Final = 6
 MISSES_PER_ROUND: Final = 6
 LEAST_FILL: Final = 4
 SAMPLED_ITEMS: Final = 20
+ENRICHMENT: Final[tuple[Mode, ...]] = ("ids_only", "metadata", "full", "preview")
+"""What room buys, in this order: short facts to choose by, the best-ranked items whole, a glimpse of the others."""
 
 
 class Part(NamedTuple):
@@ -238,9 +241,12 @@ class Reducer:
 
     def _enrich(self, rows: list[_Row], left: float, mold: Mold) -> float:
         """Raise the detail of the rows mode by mode, best-ranked first; the room that remains."""
-        for rank, mode in enumerate(MODES):
+        for mode in ENRICHMENT:
+            rank = MODES.index(mode)
             misses = 0
             for row in rows:
+                if row.rank > rank:
+                    continue
                 shown = self.view(row.item, mode, mold)
                 if shown == row.shown:
                     row.rank = rank
