@@ -6,6 +6,7 @@ In shape means: a good answer, or UNAVAILABLE with the words that it may be trie
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -27,6 +28,7 @@ from serving import SAMPLES, clean_environment
 SEARCH = {"q": "token", "envelope": "v2"}
 CUT = {**SEARCH, "response_mode": "full", "page_size": 20, "max_tokens": 1200}
 """A question whose answer leaves something out, which goes into the archive."""
+WORDS = ["token", "key", "session", "vendor", "price", "export", "webhook", "contract", "limit", "audit", "backup"]
 SEED = 20_261_115
 
 
@@ -38,6 +40,7 @@ class Callers:
         self.params = params
         self.told = []
         self._pause = pause
+        self._numbers = itertools.count()
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._ask) for _ in range(count)]
 
@@ -54,8 +57,15 @@ class Callers:
     def _ask(self):
         with httpx.Client(base_url=self.address, timeout=60) as client:
             while not self._stop.is_set():
-                self.told.append(client.get("/v1/search", params=self.params))
+                self.told.append(client.get("/v1/search", params=self._next()))
                 self._stop.wait(self._pause)
+
+    def _next(self):
+        """The question; one that leaves something out is another each time, so that each piece is a new one."""
+        number = next(self._numbers)
+        if self.params is not CUT:
+            return self.params
+        return {**CUT, "q": f"{WORDS[number % 7]} {WORDS[number % 11]} {number}"}
 
     def wait_for(self, status, count=5):
         """Wait until so many more were told this."""
@@ -201,6 +211,7 @@ def test_servers_are_killed_fifty_times_and_nothing_acknowledged_is_lost(fleet, 
         assert balancer.repeated > 0
         # what the last one to die was killed in the middle of, another answers
         fleet.members[0].wait_until_well()
+        assert len(pieces(answered)) > 20
         recover(fleet.members[0].address, pieces(answered))
 
 
