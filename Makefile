@@ -31,7 +31,7 @@ check: $(READY) ## lint and types
 	@echo "== types"
 	@$(BIN)/mypy
 
-programs: ## the browser and the Redis that the tests use, from Debian's packages
+programs: ## the browser, the Redis and the balancer that the tests use, from Debian's packages
 	@echo "== programs for the tests"
 	@bash tools/debian.sh
 
