@@ -23,10 +23,10 @@ from aerogram.knowledge.folder import Listing, list_files
 from aerogram.knowledge.prepare import Batch, Job
 from aerogram.knowledge.store import FileState, Store
 
-__all__ = ["Hands", "Ingested", "Ingester", "Progress", "store_batch"]
+__all__ = ["PATIENCE", "Hands", "Ingested", "Ingester", "Progress", "store_batch"]
 
 PATIENCE: Final = 60.0
-"""Seconds for which a store that says when to come back is asked again."""
+"""Seconds for which a store behind a network that says when to come back is asked again."""
 
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and how many there are."""
@@ -69,8 +69,9 @@ class Ingested:
 class Ingester:
     """Brings a store up to date with roots; the folder `without` is left out, because it is the index's own."""
 
-    def __init__(self, store: Store, hands: Hands, *, without: Path | None = None) -> None:
+    def __init__(self, store: Store, hands: Hands, *, without: Path | None = None, patience: float = 0.0) -> None:
         self.store = store
+        self.patience = patience
         self.hands = hands
         self.without = without
 
@@ -86,7 +87,7 @@ class Ingester:
         done.problems = listing.problems | _old_problems(listing, known, pending)
         finished = 0
         for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
-            store_batch(self.store, batch)
+            store_batch(self.store, batch, self.patience)
             done.count(batch)
             finished += batch.files
             if progress is not None:

@@ -29,7 +29,7 @@ from aerogram.knowledge.embed import Embedder, embedder_of
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.folder import read_bytes, resolve
 from aerogram.knowledge.fusion import Ranked
-from aerogram.knowledge.ingest import Hands, Ingested, Ingester, Progress
+from aerogram.knowledge.ingest import PATIENCE, Hands, Ingested, Ingester, Progress
 from aerogram.knowledge.licences import Gate, filtered_out
 from aerogram.knowledge.parcels import Recipe
 from aerogram.knowledge.prepare import Preparer
@@ -109,7 +109,8 @@ class Knowledge:
         """
         roots = [resolve(path) for path in paths or self.roots().values()]
         own = self.folder.resolve() if self.folder is not None else None
-        ingester = Ingester(self.store, self._hands(workers, cluster), without=own)
+        patience = PATIENCE if own is None else 0.0
+        ingester = Ingester(self.store, self._hands(workers, cluster), without=own, patience=patience)
         total = Ingested()
         for root in roots:
             label = self._label(root if root.is_dir() else root.parent)
