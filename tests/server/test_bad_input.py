@@ -99,7 +99,7 @@ def over_http(server, query):
 def refusal(index, documents, *arguments):
     """The one line with which a server refuses to start."""
     done = subprocess.run(
-        command(index, *arguments, documents=documents),
+        command(index, "--port", "0", *arguments, documents=documents),
         capture_output=True,
         text=True,
         check=False,
