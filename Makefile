@@ -16,8 +16,11 @@ setup: $(READY) ## make .venv and install what everything needs
 
 $(READY): pyproject.toml constraints.txt
 	@echo "== setting up .venv (about a minute the first time)"
+	@echo "   1 of 3: the environment"
 	@$(PYTHON) -m venv .venv
+	@echo "   2 of 3: pip"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@echo "   3 of 3: the packages"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev
 	@touch $@
 
