@@ -91,6 +91,24 @@ def test_every_piece_that_was_left_out_comes_back_with_its_hash(shrink, ask):
         assert row["id"] == str(back["value"]["chunk_id"])
 
 
+@pytest.mark.parametrize("budget", range(240, 480, 20))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reply_with_no_room_to_name_its_archive_is_not_complete_and_comes_back_all_the_same(
+    shrink, ask, dialect, budget
+):
+    told = shrink(budget, mode="full", dialect=dialect)
+    after, rows = told["after"], told["pieces"]["listed"]
+    if told["refused"]:
+        assert (after["fidelity"], after["items"], after["dropped"], rows) == (None, 0, 10, [])
+        return
+    assert after["fidelity"] in ("partial", "summary", "reference_only")
+    assert len(rows) == after["shortened"] + after["dropped"] == 10 - after["whole"] > 0
+    assert {row["archive"] for row in rows} == {told["archives"][0]["hash"]}
+    row = rows[-1]
+    back = ask("piece", source=SEARCH, mode="full", **{name: row[name] for name in ("archive", "pointer", "hash")})
+    assert back["matches"] is True
+
+
 def test_dropped_items_are_listed_first_and_shortened_ones_with_what_they_lost(shrink):
     told = shrink(450, mode="full", dialect="response-v2")
     whats = [row["what"] for row in told["pieces"]["listed"]]

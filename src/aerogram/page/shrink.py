@@ -19,10 +19,10 @@ from aerogram.page import asks, pieces
 from aerogram.page.host import Host
 from aerogram.page.sources import Shown, Sources
 from aerogram.reading import items_of
-from aerogram.reply import Reply, plain
+from aerogram.reply import FidelityLevel, Reply, plain
 from aerogram.shape.account import without_archive
 from aerogram.shape.fit import Fitted, Leftover
-from aerogram.shape.loss import loss_between
+from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter, best_counter
 from aerogram.wire.channels import Policy, Sizer, channels_of
@@ -66,6 +66,12 @@ class _Fitting:
     def is_refused(self) -> bool:
         """Whether not even identifiers fitted."""
         return self.reply.problem is not None and self.whole.problem is None
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """Where what is missing was put, also where the reply had no room to say so."""
+        told = (self.reply.fidelity.archive_hashes or {}) if self.reply.fidelity else {}
+        return {**{one.name: one.content.hash for one in self.fitted.leftovers}, **told}
 
     @cached_property
     def size(self) -> int:
@@ -162,11 +168,11 @@ class Shrinker:
         return {"size": size, "is_estimate": False, "items": items, "status": done.whole.status}
 
     def _after(self, done: _Fitting) -> dict[str, Any]:
-        fidelity = done.reply.fidelity
-        told = {"size": done.size, "status": done.reply.status, "fidelity": fidelity.level if fidelity else "full"}
+        told = {"size": done.size, "status": done.reply.status, "fidelity": None}
         if done.is_refused or done.whole.problem is not None:
             return {**told, "items": 0, "whole": 0, "shortened": 0, "dropped": len(items_of(done.whole))}
         loss = loss_between(done.whole.data, done.reply.data)
+        told["fidelity"] = _level(done.reply, loss)
         if loss.is_none:
             count = len(items_of(done.whole))
             return {**told, "items": count, "whole": count, "shortened": 0, "dropped": 0}
@@ -211,13 +217,11 @@ class Shrinker:
     def _pieces(self, done: _Fitting) -> dict[str, Any]:
         if done.is_refused or done.whole.problem is not None:
             return {"total": 0, "listed": []}
-        hashes = (done.reply.fidelity.archive_hashes or {}) if done.reply.fidelity else {}
         kind = done.contract.kinds.get(done.shown.operation)
-        return pieces.listed(done.whole.data, done.reply.data, hashes.get("data"), kind, done.counter)
+        return pieces.listed(done.whole.data, done.reply.data, done.hashes.get("data"), kind, done.counter)
 
     def _archives(self, done: _Fitting) -> list[dict[str, Any]]:
         """Where everything that was left out is, and how it is fetched without a page."""
-        hashes = (done.reply.fidelity.archive_hashes or {}) if done.reply.fidelity else {}
         tool = done.contract.retrieve
         is_served = "content" in self._host.mounted and done.shown.archive is self._host.contract.archive
         return [
@@ -227,7 +231,7 @@ class Shrinker:
                 "fetch": f"/v1/content/{digest}" if is_served else None,
                 "tool": {"tool": tool, "arguments": {"hash": digest}} if tool and is_served else None,
             }
-            for name, digest in hashes.items()
+            for name, digest in done.hashes.items()
         ]
 
     # the curve
@@ -311,6 +315,12 @@ def _budget(asked: int | str | None, done: _Fitting) -> dict[str, Any]:
         "counter": counter.name,
         "margin": counter.margin,
     }
+
+
+def _level(reply: Reply[Any], loss: Loss) -> FidelityLevel:
+    """How much of the whole is there: the word of the reply, and what is seen where it had no room for a word."""
+    said = reply.fidelity.level if reply.fidelity else "full"
+    return loss.level if said == "full" else said
 
 
 def _refusal(done: _Fitting) -> dict[str, Any] | None:
