@@ -100,7 +100,7 @@ def test_the_filtered_search_of_the_third_usage_example_shows_only_its_fields(se
 
 def test_the_explanation_names_the_tier_and_what_matched(served: Served) -> None:
     """The best is of the top tier, the last a weak match, and each says whether words or meaning matched."""
-    asked = {"query": "JWT authentication", "response_mode": "full", "page_size": 50}
+    asked = {"query": "JWT authentication", "response_mode": "full", "page_size": 50, "fields": ["chunk_id", "ranking"]}
     told = [row["ranking"]["explanation"].split(": ") for row in call(served, "semantic_search", asked)["results"]]
     tiers = [tier for tier, _ in told]
     assert (tiers[0], tiers[-1]) == ("Top-tier result", "Weak match")

@@ -51,7 +51,7 @@ def test_a_reply_over_its_limit_is_partial_and_names_what_it_dropped() -> None:
 
 def test_a_condensed_reply_is_a_summary() -> None:
     """Every item is there with less detail, and the meta says so, with the warning about it."""
-    reply, leftovers = fitted(findings(30), 2600)
+    reply, leftovers = fitted(findings(30), 2000)
     meta = RESPONSE.encode(reply)["meta"]
     assert (len(reply.data), meta["content_fidelity"]) == (30, "summary")
     assert [detail["code"] for detail in meta["warning_details"]] == ["CONTENT_TRUNCATED"]
