@@ -74,6 +74,14 @@ def test_what_a_budget_leaves_out_is_fetched_by_its_hash(http):
     assert whole.data == free.data
 
 
+@pytest.mark.parametrize("budget", [1_500, 1_000])
+def test_a_reply_within_a_budget_still_says_which_filters_it_was_asked_with(http, budget):
+    asked = {"q": "token", "category": "apis", "response_mode": "full", "max_tokens": budget, "envelope": "v2"}
+    body = http.get("/v1/search", params=asked).json()
+    assert body["query_echo"]["applied_filters"] == {"category": ["apis"]}
+    assert body["query_echo"]["normalized_input"] == {"query": "token"}
+
+
 def test_results_come_as_csv_for_spreadsheets(http):
     by_parameter = http.get("/v1/search", params={"q": "token", "format": "csv"})
     by_header = http.get("/v1/search", params={"q": "token"}, headers={"Accept": "text/csv"})

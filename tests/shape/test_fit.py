@@ -11,7 +11,7 @@ import pytest
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import ValidationFailed
-from aerogram.reply import Citation, Fidelity, Notice, Page, Reply
+from aerogram.reply import Citation, Fidelity, Notice, Page, QueryEcho, Reply
 from aerogram.shape.account import without_archive
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
@@ -44,6 +44,23 @@ def test_a_reply_that_nearly_fills_the_budget_says_so() -> None:
     fitted = fit(reply, int(SIZER(reply) * 1.1), measure=SIZER).reply
     assert codes(fitted) == ["TOKEN_LIMIT_WARNING"]
     assert fitted.data is reply.data
+
+
+def test_the_filters_of_a_query_are_told_unless_that_costs_an_item() -> None:
+    echo = QueryEcho({"query": "How long is a token valid?"}, {"category": ["apis"]})
+    reply = Reply.ok(rows(40), query_echo=echo, extra={"trace": WORDS * 30})
+    fitted = {budget: fit(reply, budget, measure=SIZER, retrieve="retrieve").reply for budget in (300, 600)}
+    assert [len(one.data) for one in fitted.values()] == [40, 40]
+    assert [one.query_echo for one in fitted.values()] == [None, echo]
+    assert [one.extra for one in fitted.values()] == [None, None]
+
+
+def test_of_a_long_query_only_its_filters_are_told() -> None:
+    echo = QueryEcho({"query": WORDS * 30}, {"category": ["apis"]})
+    fitted = fit(Reply.ok(rows(10), query_echo=echo), 600, measure=SIZER, retrieve="retrieve")
+    assert fitted.reply.query_echo == QueryEcho(applied_filters={"category": ["apis"]})
+    envelope = next(content.value() for name, content in fitted.leftovers if name == "envelope")
+    assert envelope["query_echo"]["normalized_input"] == {"query": WORDS * 30}
 
 
 def test_detail_is_lowered_before_items_are_dropped_and_the_best_stay_richest() -> None:

@@ -38,7 +38,7 @@ from aerogram.shape.account import (
     Sizes,
     counted,
 )
-from aerogram.shape.lighten import lighter, removed_between
+from aerogram.shape.lighten import lighter, removed_between, without_echo
 from aerogram.shape.loss import Loss, is_map
 from aerogram.shape.modes import MODES, RecordType
 from aerogram.shape.mold import Mold
@@ -179,16 +179,34 @@ class _Fitting:
         account = self._account_within_reason()
         if self.reply.data is None:
             return self._without_data(account)
-        done = self._done(account)
-        if (done is None or done.loss.dropped) and not self.reducer.detail_first:
-            done = self._with_every_item(account) or done
-        if done is None and self.resume is not None:
-            done = self._going_on(account)
+        done = self._best(account)
+        if account.reply.query_echo is not None and account.manner != "full":
+            done = self._better_without_echo(account, done)
         if done is None:
             return None
         fitted = Fitted(done.reply, self._leftovers(done))
         fitted.before = account.sizes.before
         return fitted
+
+    def _best(self, account: Account) -> _Done | None:
+        """The richest reply with this account, or with less of it where that shows more."""
+        done = self._done(account)
+        if (done is None or done.loss.dropped) and not self.reducer.detail_first:
+            done = self._with_every_item(account) or done
+        if done is None and self.resume is not None:
+            done = self._going_on(account)
+        return done
+
+    def _better_without_echo(self, account: Account, done: _Done | None) -> _Done | None:
+        """What is done already, unless the echo of the query costs it an item or a word of its account."""
+        if done is not None and not done.loss.dropped and done.manner == account.manner:
+            return done
+        contents = dict(self.contents)
+        other = self._best(self._account(without_echo(account.reply), account.manner))
+        if other is not None and (done is None or other.lack < done.lack):
+            return other
+        self.contents = contents  # those that the reply names
+        return done
 
     def _without_data(self, account: Account) -> Fitted | None:
         """A reply that was all envelope: with its account if there is room for one."""
@@ -338,6 +356,11 @@ class _Done(NamedTuple):
     reply: Reply[Any]
     loss: Loss
     manner: Manner
+
+    @property
+    def lack(self) -> tuple[int, int]:
+        """How many items it lacks, and how much of its account."""
+        return self.loss.dropped, MANNERS.index(self.manner)
 
 
 def _sample(data: Any) -> Any:

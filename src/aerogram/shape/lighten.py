@@ -1,7 +1,8 @@
 """Lightening: an envelope that takes up too much of the budget gives up what a caller can do without.
 
-Step by step: what the server added, the echo of the query, citations, follow-up calls, the context of notices, the
-details of a problem, long words. What goes is returned as well, so that it can be archived.
+Step by step: what the server added, a long echo of the query, citations, follow-up calls, the context of notices, the
+details of a problem, long words, and at last a short echo, without which a reply would deny the filters it was asked
+with. What goes is returned as well, so that it can be archived.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from aerogram.reply import Reply
+from aerogram.jsontext import dumps
+from aerogram.reply import QueryEcho, Reply
 from aerogram.shape.text import clip
 
-__all__ = ["lighter", "removed_between"]
+__all__ = ["lighter", "removed_between", "without_echo"]
 
 LONG_WORDS: Final = 160
 MOST_NOTICES: Final = 3
+LONG_ECHO: Final = 300
 
 Step = Callable[[Reply[Any]], Reply[Any]]
 
@@ -34,6 +37,11 @@ def removed_between(heavy: Reply[Any], light: Reply[Any]) -> dict[str, Any]:
     return {name: _plain(getattr(heavy, name)) for name in names if getattr(heavy, name) != getattr(light, name)}
 
 
+def without_echo(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without the question that it answers."""
+    return reply.replace(query_echo=None)
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
@@ -43,7 +51,14 @@ def _plain(value: Any) -> Any:
 
 def _without_additions(reply: Reply[Any]) -> Reply[Any]:
     telemetry = reply.telemetry and replace(reply.telemetry, extra=None)
-    return reply.replace(extra=None, query_echo=None, retry_with=None, telemetry=telemetry)
+    echo = reply.query_echo and _short_echo(reply.query_echo)
+    return reply.replace(extra=None, query_echo=echo, retry_with=None, telemetry=telemetry)
+
+
+def _short_echo(echo: QueryEcho) -> QueryEcho | None:
+    """The echo if it is short, else the filters if they are: whoever asks knows their own question."""
+    filters = QueryEcho(applied_filters=echo.applied_filters) if echo.applied_filters else None
+    return next((one for one in (echo, filters) if one and len(dumps(_plain(one))) <= LONG_ECHO), None)
 
 
 def _without_references(reply: Reply[Any]) -> Reply[Any]:
@@ -92,4 +107,5 @@ _STEPS: Final[tuple[Step, ...]] = (
     _without_details,
     _few_words,
     _bare,
+    without_echo,
 )
