@@ -54,6 +54,7 @@ LONGEST_TAG: Final = 200
 _TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
+Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
@@ -371,7 +372,7 @@ class Service:
     async def retrieve(
         self,
         hash: str | None = None,
-        ids: list[str] | None = None,
+        ids: Ids | None = None,
         path: str = "",
         response_mode: Mode = "full",
         fields: list[str] | None = None,
@@ -381,7 +382,8 @@ class Service:
     ) -> Reply[Any]:
         """Get back what a reply left out, by the hash or the ids that it names, page by page."""
         opened = CURRENT.get()
-        asked = Retrieval(hash, ids or (), path, response_mode, fields or (), as_text, cursor, page_size)
+        wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
+        asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size)
         return await opened.contract.retrieved(asked, opened.call)
 
     def negotiate(

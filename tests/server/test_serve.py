@@ -1,5 +1,7 @@
 """Serving: the first run, the next one, the end, and what goes wrong in between; all with real processes."""
 
+import json
+import shlex
 import signal
 import socket
 import subprocess
@@ -265,11 +267,25 @@ def test_it_says_when_there_is_less_or_more_in_the_index_than_was_named(document
     assert b"no document was found" not in third
 
 
+def what_is_tried(server, **environment):
+    """What the command that the server prints gives where its key is set; a client is given the same header."""
+    typed, client = (
+        next(line for line in server.said if line.startswith(f"  {name} ")).split(maxsplit=1)[1]
+        for name in ("try", "clients")
+    )
+    assert json.loads(client)["mcpServers"]["aerogram"]["headers"] == {"X-API-Key": "${AEROGRAM_API_KEY}"}
+    _, option, header, address = shlex.split(typed)
+    name, _, value = header.partition(": ")
+    assert (option, value) == ("-H", "$AEROGRAM_API_KEY")
+    return httpx.get(address, headers={name: environment[value[1:]]}, timeout=30).json()
+
+
 async def test_callers_with_keys_have_limits_and_archives_of_their_own(documents, tmp_path):
     keys = Keys(tmp_path / "keys.json")
     ada, bob = keys.create("ada", plan="semantic_search=2/minute").secret, keys.create("bob").secret
     settings = ("--auth", "keys", "--keys", str(keys.path))
     with serving(tmp_path / "index", *settings, documents=documents) as server:
+        assert what_is_tried(server, AEROGRAM_API_KEY=bob)["status"] in ("rich", "sparse")
         assert search(server, "harbour").problem.code == "UNAUTHORIZED"
         codes = [search(server, "harbour", ada).problem for _ in range(3)]
         assert [problem and problem.code for problem in codes] == [None, None, "RATE_LIMIT_EXCEEDED"]

@@ -60,6 +60,9 @@ async def converse(server: Talk):
     assert [row["chunk_id"] for row in whole.data] == seen[:15]
     assert all(row["chunk_text"] for row in whole.data)
 
+    named = body_of(await server.call("retrieve", {"ids": [seen[1], str(seen[0])], "response_mode": "ids_only"}))
+    assert [row["chunk_id"] for row in named["results"]] == [seen[1], seen[0]]
+
     best = whole.data[0]
     read = body_of(await server.call("get_chunks", {"chunk_ids": [best["chunk_id"]]}))
     assert read["results"][0]["chunk_text"] == best["chunk_text"]

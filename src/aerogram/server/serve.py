@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import json
 import logging
 import signal
 import socket
@@ -24,6 +25,7 @@ from aerogram.errors import AerogramError, MissingExtra, NotFound
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.server.addresses import is_url
 from aerogram.server.app import MCP_PATH, build_app, build_contract
+from aerogram.server.clients import KEY_VARIABLE
 from aerogram.server.drain import Drain
 from aerogram.server.fleet import Fleet
 from aerogram.server.gate import refuse_exposure
@@ -302,12 +304,19 @@ def _follow(library: Library, stop: threading.Event) -> None:
 
 
 def welcome(address: str, question: str, owner: str | None = None) -> str:
-    """What a person reads when the server is ready; `owner` is the token that lets its owner watch it."""
+    """What a person reads when the server is ready.
+
+    `owner` is the token that lets the owner watch a server that asks for keys; what to try then has a key as well.
+    """
     query = urlencode({"q": question, "envelope": "v2"})
+    header = f'-H "X-API-Key: ${KEY_VARIABLE}" ' if owner else ""
+    client: dict[str, Any] = {"type": "http", "url": address + MCP_PATH}
+    if owner:
+        client["headers"] = {"X-API-Key": f"${{{KEY_VARIABLE}}}"}
     return (
         f"\nReady at {address} (Ctrl-C ends it)\n\n"
-        f"  try       curl '{address}/v1/search?{query}'\n"
-        f'  clients   {{"mcpServers": {{"aerogram": {{"type": "http", "url": "{address}{MCP_PATH}"}}}}}}\n'
+        f"  try       curl {header}'{address}/v1/search?{query}'\n"
+        f"  clients   {json.dumps({'mcpServers': {'aerogram': client}})}\n"
         f"  page      {address}/{f'#owner={owner}' if owner else ''}\n"
         f"  docs      {address}/docs"
     )
