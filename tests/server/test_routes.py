@@ -82,6 +82,27 @@ def test_a_reply_within_a_budget_still_says_which_filters_it_was_asked_with(http
     assert body["query_echo"]["normalized_input"] == {"query": "token"}
 
 
+def test_a_legacy_answer_that_is_shortened_says_so_in_its_headers_and_where_the_whole_is(http):
+    asked = {"q": "token", "response_mode": "full"}
+    whole = http.get("/v1/search", params=asked)
+    tight = http.get("/v1/search", params={**asked, "max_tokens": 900})
+    assert "X-Fidelity" not in whole.headers
+    assert tight.headers["X-Envelope-Version"] == "v1"
+    level, *counts = tight.headers["X-Fidelity"].split("; ")
+    assert level in ("partial", "summary", "reference_only")
+    assert counts == [f"shown={len(tight.json()['results'])}", "of=10"]
+    assert http.get(tight.links["alternate"]["url"]).json() == whole.json()["results"]
+    assert http.get(tight.links["next"]["url"]).json()["offset"] == 10
+
+
+def test_a_legacy_record_that_is_shortened_says_so_too(http):
+    identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
+    tight = http.get(f"/v1/chunks/{identity}", params={"max_tokens": 200})
+    assert "X-Fidelity" in tight.headers
+    whole = http.get(tight.links["alternate"]["url"]).json()
+    assert whole == [http.get(f"/v1/chunks/{identity}").json()]
+
+
 def test_results_come_as_csv_for_spreadsheets(http):
     by_parameter = http.get("/v1/search", params={"q": "token", "format": "csv"})
     by_header = http.get("/v1/search", params={"q": "token"}, headers={"Accept": "text/csv"})

@@ -21,8 +21,10 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from aerogram.content import Content
 from aerogram.contract import Call, Contract
 from aerogram.cursor import _decode
+from aerogram.errors import AerogramError
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
 from aerogram.page.host import Host
@@ -116,9 +118,29 @@ class _Desk:
         add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
         return found
 
-    async def _within(self, max_tokens: int | None, reply: Reply[Any], request: Request) -> Reply[Any]:
+    async def _within(
+        self, max_tokens: int | None, reply: Reply[Any], request: Request, response: Response
+    ) -> Reply[Any]:
         """The reply within the size that its caller asks for; that of the server is seen to anyway."""
-        return reply if max_tokens is None else await self._contract.answer(reply, self._call(request, max_tokens))
+        if max_tokens is None:
+            return reply
+        fitted = await self._contract.answer(reply, self._call(request, max_tokens))
+        if fitted.problem is None and fitted.data != reply.data:
+            response.headers["X-Fidelity"] = _shortened(reply.data, fitted)
+            if (kept := await self._kept(reply.data, request)) is not None:
+                response.headers["Link"] = f'</v1/content/{kept}>; rel="alternate"'
+        return fitted
+
+    async def _kept(self, data: Any, request: Request) -> str | None:
+        """The hash of what was shortened, if the archive has it; a small reply has had no room to name it."""
+        if self._contract.archive is None:
+            return None
+        digest = Content.of_json(data).hash
+        try:
+            await self._contract.archive.entry(digest, principal=self._principal(request.scope))
+        except AerogramError:
+            return None
+        return digest
 
     def _call(self, request: Request, max_tokens: int | None) -> Call:
         exchange: Exchange = request.scope[EXCHANGE]
@@ -137,6 +159,7 @@ class _Desk:
         @shapes(legacy=_offset_page, formats=(CSV,))
         async def search(
             request: Request,
+            response: Response,
             q: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
             page_size: PageSize = 10,
             cursor: Cursor = None,
@@ -161,7 +184,7 @@ class _Desk:
             if format == "csv" or _wants_csv(request):
                 return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
             reply = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
-            return await self._within(max_tokens, _placed(_addressed(reply), cursor, page_size), request)
+            return await self._within(max_tokens, _placed(_addressed(reply), cursor, page_size), request, response)
 
         return search
 
@@ -170,6 +193,7 @@ class _Desk:
 
         async def vendor(
             request: Request,
+            response: Response,
             name: Annotated[str, Path(min_length=1, max_length=200)],
             response_mode: Detail = "metadata",
             fields: Fields = None,
@@ -177,7 +201,7 @@ class _Desk:
         ) -> Reply[Any]:
             """Say who a vendor is, and whom it has to do with."""
             reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
-            return await self._within(max_tokens, _addressed(reply), request)
+            return await self._within(max_tokens, _addressed(reply), request, response)
 
         return vendor
 
@@ -187,6 +211,7 @@ class _Desk:
         @shapes(legacy=_only_record)
         async def chunk(
             request: Request,
+            response: Response,
             id: Annotated[int, Path(ge=0, lt=2**63)],
             response_mode: Detail = "full",
             fields: Fields = None,
@@ -194,18 +219,20 @@ class _Desk:
         ) -> Reply[Any]:
             """Read a passage by its id."""
             reply = await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
-            return await self._within(max_tokens, reply, request)
+            return await self._within(max_tokens, reply, request, response)
 
         return chunk
 
     def digest(self) -> Any:
         """Digest a document."""
 
-        async def digest(asked: DigestRequest, request: Request, max_tokens: MaxTokens = None) -> Reply[Any]:
+        async def digest(
+            asked: DigestRequest, request: Request, response: Response, max_tokens: MaxTokens = None
+        ) -> Reply[Any]:
             """Condense a document for a question, with quotations that can be checked."""
             who = self._principal(request.scope)
             reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
-            return await self._within(max_tokens, reply, request)
+            return await self._within(max_tokens, reply, request, response)
 
         return digest
 
@@ -279,6 +306,12 @@ def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
     page = reply.page or Page()
     offset = (page.extra or {}).get("offset", 0)
     return {"total": page.total, "limit": page.page_size, "offset": offset, "results": reply.data}
+
+
+def _shortened(whole: Any, fitted: Reply[Any]) -> str:
+    """What a shortened reply lacks, for a header field, because its legacy shape has no place for it."""
+    level = fitted.fidelity.level if fitted.fidelity else "summary"
+    return f"{level}; shown={len(fitted.data)}; of={len(whole)}" if isinstance(whole, list) else level
 
 
 def _only_record(reply: Reply[Any]) -> Any:
