@@ -4,6 +4,7 @@ import base64
 import csv
 import hashlib
 import io
+import json
 import re
 
 import pytest
@@ -101,6 +102,9 @@ def test_a_legacy_record_that_is_shortened_says_so_too(http):
     assert "X-Fidelity" in tight.headers
     whole = http.get(tight.links["alternate"]["url"]).json()
     assert whole == [http.get(f"/v1/chunks/{identity}").json()]
+    part = http.get(tight.links["alternate"]["url"], params={"max_tokens": 200})
+    assert "X-Fidelity" in part.headers
+    assert json.loads(http.get(part.links["alternate"]["url"]).json()) == whole
 
 
 def test_results_come_as_csv_for_spreadsheets(http):

@@ -51,7 +51,11 @@ def protect(app: Any, settings: Settings, keys: Keys) -> None:
 
         # outside of the guard, because a browser asks for leave without a key
         app.add_middleware(
-            CORSMiddleware, allow_origins=settings.allowed_origins, allow_methods=["*"], allow_headers=["*"]
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["X-Fidelity"],
         )
 
 

@@ -241,6 +241,7 @@ class _Desk:
 
         async def content(
             request: Request,
+            response: Response,
             hash: Annotated[str, Path(min_length=12, max_length=100)],
             path: Annotated[str, Query(description="A JSON Pointer into it", max_length=1_000)] = "",
             response_mode: Detail = "full",
@@ -252,7 +253,11 @@ class _Desk:
         ) -> Reply[Any]:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
             asked = Retrieval(hash, (), path, response_mode, _names(fields) or (), as_text, cursor, page_size)
-            return await self._contract.retrieved(asked, self._call(request, max_tokens))
+            reply = await self._contract.retrieved(asked, self._call(request, max_tokens))
+            if reply.fidelity is not None and reply.problem is None:
+                response.headers["X-Fidelity"] = reply.fidelity.level
+                response.headers["Link"] = f'</v1/content/{hash}?as_text=true>; rel="alternate"'
+            return reply
 
         return content
 
