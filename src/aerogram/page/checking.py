@@ -7,7 +7,6 @@ from typing import Any, Final
 from anyio import to_thread
 from pydantic import ValidationError
 
-from aerogram.dialects import NAMES, recognise
 from aerogram.dialects import dialect as dialect_named
 from aerogram.digest.payload import payload_of
 from aerogram.errors import ContractError, ReplyError
@@ -19,8 +18,6 @@ from aerogram.page.opening import Opened, open_reply
 
 __all__ = ["Checker"]
 
-ENOUGH: Final = 3
-"""Members of a dialect that a body must have to be taken for one of it."""
 _MARK: Final = "\ufeff"
 """What some editors put before a text, to say in which order its bytes are."""
 _SIGNS_OF_DIGEST: Final = frozenset({"evidence_snippets", "source_text_hash", "query_hash"})
@@ -78,31 +75,10 @@ def _reply(ask: asks.Check) -> dict[str, Any]:
         return _told("none", None, (Fault("", error.message),))
     if ask.dialect is not None:
         return _of_reply("reply", ask.dialect, faults_of(opened.body, ask.dialect), opened)
-    if opened.recognised == "bare":
-        return _suspected(opened)
-    what = "tool_result" if opened.recognised.startswith("mcp:") else "reply"
-    return _of_reply(what, opened.dialect, opened.faults, opened)
-
-
-def _suspected(opened: Opened) -> dict[str, Any]:
-    """JSON that no dialect can read: of a body that looks like one, what keeps it from being it."""
-    name = _nearest(opened.body)
-    if name is None:
+    if opened.recognised == "bare" and opened.claimed is None:
         return _of_reply("json", None, (), opened)
-    faults = faults_of(opened.body, name)
-    return _of_reply("reply", name, faults, opened) if faults else _of_reply("json", None, (), opened)
-
-
-def _nearest(body: Any) -> str | None:
-    """The dialect that a body speaks, or of whose members it has most, if those are enough to tell."""
-    try:
-        return recognise(body).name
-    except ContractError:
-        if not isinstance(body, dict):
-            return None
-    shares = {name: len(dialect_named(name).members & body.keys()) for name in NAMES}
-    name, count = max(shares.items(), key=lambda one: one[1])
-    return name if count >= ENOUGH else None
+    what = "tool_result" if opened.recognised.startswith("mcp:") else "reply"
+    return _of_reply(what, opened.claimed or opened.dialect, opened.faults, opened)
 
 
 def _pointer(field: str) -> str:

@@ -127,7 +127,7 @@ def _told(
         "via": via,
         "dialect": facts.get("dialect"),
         "status": reply.status,
-        "fidelity": facts.get("fidelity"),
+        "fidelity": None if reply.problem is not None else facts.get("fidelity"),  # a failure is no complete reply
         "problem": facts.get("error.type"),
         "size": readings.get("size"),
         "tokens": readings.get("tokens"),

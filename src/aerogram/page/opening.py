@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from aerogram.content import sha256_of
+from aerogram.dialects import NAMES, recognise
+from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import read as read_body
-from aerogram.dialects import recognise
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.jsontext import loads
 from aerogram.page.faults import Fault, faults_of
@@ -19,6 +20,8 @@ from aerogram.wire.channels import summary_of
 __all__ = ["Opened", "open_reply"]
 
 UNKNOWN: Final = "unknown"
+ENOUGH: Final = 3
+"""Members of a dialect that a body must have to be taken for one of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Opened:
     body: Any = field(repr=False)
     faults: tuple[Fault, ...] = ()
     title: str = ""
+    claimed: str | None = None
+    """The dialect that the body looks like, and whose rules it breaks so that it cannot be read as it."""
 
     @property
     def operation(self) -> str:
@@ -51,6 +56,7 @@ class Opened:
             "title": self.title,
             "dialect": self.dialect,
             "recognised": self.recognised,
+            "claimed": self.claimed,
             "bytes": self.bytes,
             "status": self.reply.status,
             "operation": self.operation,
@@ -73,8 +79,11 @@ def open_reply(text: str | bytes, *, title: str = "") -> Opened:
         )
     body = _parsed(raw)
     reply, recognised = _read(body)
-    faults = faults_of(_inner(body), recognised.rpartition(":")[2])
-    return Opened("r-" + sha256_of(raw)[7:31], reply, recognised, len(raw), body, faults, title)
+    inner, dialect = _inner(body), recognised.rpartition(":")[2]
+    nearest = _nearest(inner) if dialect == "bare" else None
+    faults = faults_of(inner, nearest or dialect)
+    claimed = nearest if faults else None
+    return Opened("r-" + sha256_of(raw)[7:31], reply, recognised, len(raw), body, faults, title, claimed)
 
 
 def _parsed(raw: bytes) -> Any:
@@ -118,3 +127,15 @@ def _dialect_of(body: Any) -> str:
     except (ContractError, InvalidReply):
         return "bare"
     return found.name
+
+
+def _nearest(body: Any) -> str | None:
+    """The dialect that a body speaks, or of whose members it has most, if those are enough to tell."""
+    try:
+        return recognise(body).name
+    except ContractError:
+        if not isinstance(body, dict):
+            return None
+    shares = {name: len(dialect_named(name).members & body.keys()) for name in NAMES}
+    name, count = max(shares.items(), key=lambda one: one[1])
+    return name if count >= ENOUGH else None

@@ -165,10 +165,17 @@ class Shrinker:
     def _before(self, done: _Fitting) -> dict[str, Any]:
         size = done.shown.size(done.contract, done.counter)
         items = len(items_of(done.whole)) if done.whole.problem is None else 0
-        return {"size": size, "is_estimate": False, "items": items, "status": done.whole.status}
+        found = done.whole.page.total if done.whole.page is not None else None
+        return {
+            "size": size,
+            "is_estimate": False,
+            "items": items,
+            "found": items if found is None else found,
+            "status": done.whole.status,
+        }
 
     def _after(self, done: _Fitting) -> dict[str, Any]:
-        told = {"size": done.size, "status": done.reply.status, "fidelity": None}
+        told: dict[str, Any] = {"size": done.size, "status": done.reply.status, "fidelity": None}
         if done.is_refused or done.whole.problem is not None:
             return {**told, "items": 0, "whole": 0, "shortened": 0, "dropped": len(items_of(done.whole))}
         loss = loss_between(done.whole.data, done.reply.data)

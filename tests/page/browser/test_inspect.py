@@ -37,6 +37,14 @@ async def test_a_pasted_reply_is_recognised_and_fitted(open_page, served):
     await page.locator(".piece .proof.good").first.wait_for()
 
 
+async def test_a_reply_that_breaks_the_contract_it_claims_is_told_so(open_page, served):
+    page = await opened(open_page, served)
+    await inspect(page, json.dumps({**REPLY, "success": "yes", "data": 3}))
+    await page.locator(".chip", has_text="claims to be response-v2").wait_for()
+    await page.locator(".chip.bad", has_text="breaks its contract").wait_for()
+    assert "'yes' found using 'success'" in await page.locator(".outcome").first.inner_text()
+
+
 async def test_it_goes_on_to_every_dialect(open_page, served):
     page = await opened(open_page, served)
     await inspect(page, json.dumps(REPLY))
@@ -100,6 +108,7 @@ async def test_a_reply_from_a_file_is_opened_without_a_server(open_page, alone):
     assert await page.locator("nav a").all_inner_texts() == ["Inspect", "Dialects", "Digest", "Errors"]
     await page.locator("#budget-exact").fill("900")
     await page.locator("#budget-exact").press("Enter")
+    await page.wait_for_function("() => /^\\d{3}$/.test(document.querySelector('.figure-sent .big').textContent)")
     await page.locator(".piece .bring").first.click()
     await page.locator(".piece .proof.good").first.wait_for()
     await page.get_by_role("link", name="Dialects").click()

@@ -15,6 +15,24 @@ async def test_a_reply_appears_as_it_is_sent(open_page, served):
     assert "semantic_search" in row and "→" in row
 
 
+async def test_a_failure_is_a_problem_and_nothing_complete(open_page, served):
+    page = await open_page(f"{served.address}/#/live")
+    await page.locator("#live-try").wait_for()
+    await page.request.get(f"{served.address}/v1/search?q=token&envelope=v2&cursor=nowhere")
+    row = page.locator(".live tbody tr", has_text="INVALID_CURSOR").first
+    await row.wait_for()
+    assert await row.locator(".chip.good").count() == 0
+
+
+@pytest.mark.parametrize("what", ["tokens", "fidelity"])
+async def test_on_a_phone_nothing_of_a_row_is_out_of_sight(open_page, served, what):
+    page = await open_page(f"{served.address}/#/live", viewport={"width": 390, "height": 844})
+    await page.locator("#live-try").click()
+    cell = page.locator(".live tbody tr").first.locator("td").nth({"tokens": 2, "fidelity": 3}[what])
+    box = await cell.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
 async def test_the_table_can_be_paused(open_page, served):
     page = await open_page(f"{served.address}/#/live")
     await page.locator("#live-try").click()

@@ -83,7 +83,26 @@ async def test_the_pages_go_on_to_the_end(page):
     await page.wait_for_function("before => document.querySelector('.place')?.textContent !== before", arg=place)
 
 
+async def test_a_page_says_its_place_however_one_came_to_it(open_page, served):
+    """Turned to, by a reload, by a link, and by the way back."""
+    page = await open_page(f"{served.address}/#/search?q=webhooks")
+    place = page.locator(".place")
+    await page.get_by_text(re.compile("^1–10 of ")).wait_for()
+    await page.get_by_role("button", name="Next page").click()
+    await page.get_by_text(re.compile("^11–")).wait_for()
+    second = await place.inner_text()
+    await page.reload()
+    await page.get_by_text(second, exact=True).wait_for()
+    link = re.sub(r"&from=\d+", "", page.url)
+    assert link != page.url
+    other = await open_page(link)
+    await other.get_by_text(second, exact=True).wait_for()
+    await page.go_back()
+    await page.get_by_text(re.compile("^1–10 of ")).wait_for()
+
+
 async def test_filters_leave_what_they_should(page):
+    await choose_budget(page, 100_000)
     await page.get_by_text("Filters").click()
     await page.locator("#filter-category").select_option("contracts")
     await page.wait_for_function(
@@ -195,9 +214,46 @@ async def test_everything_comes_back_at_once(page):
     await page.wait_for_function("n => document.querySelectorAll('.piece .proof.good').length === n", arg=listed)
 
 
+@pytest.mark.parametrize("tokens", [340, 400])
+async def test_what_a_terse_reply_does_not_name_comes_back_too(page, tokens):
+    await choose_mode(page, "full")
+    fitted = await choose_budget(page, tokens)
+    assert fitted["pieces"]["total"] > 0
+    assert await page.locator(".figures .chip.good").count() == 0
+    await page.get_by_role("button", name="Bring all back").click()
+    listed = min(6, len(fitted["pieces"]["listed"]))
+    await page.wait_for_function("n => document.querySelectorAll('.piece .proof.good').length === n", arg=listed)
+
+
+async def test_an_address_that_names_no_mode_or_dialect_shows_the_usual_ones(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=token&mode=huge&dialect=nope")
+    await page.locator(".record").first.wait_for()
+    assert await page.locator(".price[aria-pressed='true']").count() == 2
+
+
+async def test_a_hint_goes_with_what_it_explains(page):
+    await page.locator(".price[data-name='full']").hover()
+    await page.locator("#hint:visible").wait_for()
+    await page.evaluate("location.hash = '#/live'")
+    await page.locator("#hint").wait_for(state="hidden")
+
+
+async def test_a_question_is_still_there_when_one_comes_back_to_it(page):
+    await page.locator("#question").fill("webhooks")
+    await page.wait_for_function("() => location.hash.includes('webhooks')")
+    for name in ("Digest", "Search"):
+        await page.get_by_role("navigation").get_by_role("link", name=name).click()
+        await page.locator(f"main.view-{name.lower()}").wait_for()
+    await page.locator(".record").first.wait_for()
+    assert await page.locator("#question").input_value() == "webhooks"
+
+
 async def test_a_budget_that_is_too_small_says_what_it_needs(page):
     fitted = await choose_budget(page, 5)
     assert fitted["refused"]["needed"] > 5
+    found = fitted["before"]["found"]
+    assert found > fitted["before"]["items"] == await number_in(page.locator("#left-out-title .chip"))
+    await page.get_by_role("heading", name=f"None of {found} passages fits").wait_for()
     await page.locator(".results .failure code", has_text="TOKEN_LIMIT_EXCEEDED").wait_for()
     await page.get_by_role("button", name=re.compile(r"Use \d+ tokens")).click()
     await page.locator(".record").first.wait_for()

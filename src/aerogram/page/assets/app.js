@@ -18,6 +18,7 @@ const banner = document.getElementById("banner");
 
 let context = null;
 let shown = null;
+const left = new Map(); // what each view was about when it was left
 
 /** Show the view of the address. */
 async function open() {
@@ -35,11 +36,17 @@ async function open() {
     const module = await import(`./views/${name}.js`);
     if (signal.aborted) return;
     main.className = `view-${name}`;
-    await module.open({ main, params, context, signal, note: (said) => signal.aborted || note(name, said) });
+    await module.open({ main, params, context, signal, note: noting(name, signal) });
   } catch (error) {
     if (!signal.aborted) refused(error);
   }
 }
+
+const noting = (name, signal) => (said, how) => {
+  if (signal.aborted) return;
+  note(name, said, how);
+  left.set(name, new URLSearchParams(routeOf(location.hash).params));
+};
 
 /** The views there are: without a server of documents behind the page, those of a single reply. */
 const available = () => (context?.kind === "inspect" ? WITHOUT_SERVER : VIEWS);
@@ -76,9 +83,11 @@ function keyForm(error) {
 function mark(current) {
   fill(
     navigation,
-    available().map((name) =>
-      el("a", { href: addressOf(name), "aria-current": name === current ? "page" : null }, t(`view.${name}`)),
-    ),
+    available().map((name) => {
+      const isHere = name === current;
+      const href = addressOf(name, isHere ? {} : left.get(name));
+      return el("a", { href, "aria-current": isHere ? "page" : null }, t(`view.${name}`));
+    }),
   );
   const here = navigation.querySelector("[aria-current]");
   navigation.scrollLeft = here.offsetLeft - (navigation.clientWidth - here.offsetWidth) / 2;

@@ -16,8 +16,8 @@ export class Budget {
   constructor(context, params, changed) {
     this._context = context;
     this._changed = changed;
-    this.mode = params.get("mode") ?? context.defaults.mode;
-    this.dialect = params.get("dialect") ?? context.defaults.dialect;
+    this.mode = known(params.get("mode"), context.modes) ?? context.defaults.mode;
+    this.dialect = known(params.get("dialect"), speakable(context)) ?? context.defaults.dialect;
     this.limit = params.get("budget") === NONE ? null : Number(params.get("budget")) || context.defaults.budget;
     this._least = context.budget.smallest;
     this._most = context.budget.server ?? context.budget.largest;
@@ -215,6 +215,12 @@ export class Budget {
     return explain(node, about);
   }
 }
+
+/** A name from an address, if it is one of those there are. */
+const known = (name, names) => (names.includes(name) ? name : null);
+
+/** The dialects that can say any reply. */
+const speakable = ({ dialects }) => [...dialects.map(({ name }) => name).filter((name) => name !== "problem"), "bare"];
 
 function figure(label, size, name) {
   return el(

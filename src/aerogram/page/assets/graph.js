@@ -45,7 +45,16 @@ export class Graph {
       mark.classList.toggle("at", key === id);
     }
     this._hold(id, isFocused);
+    this._reveal(id);
     this._selected({ node: this._nodes.get(id) });
+  }
+
+  /** Where the drawing is wider than its frame, bring a node into the middle. */
+  _reveal(id) {
+    const frame = this.drawing.parentElement;
+    if (!frame) return;
+    const scale = this.drawing.clientWidth / WIDTH;
+    frame.scrollLeft = this._places.get(id).x * scale - frame.clientWidth / 2;
   }
 
   /** Show which entities a reply names; the others fade. */

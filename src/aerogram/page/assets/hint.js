@@ -9,6 +9,12 @@ document.addEventListener("scroll", () => owner && place(owner.getBoundingClient
   capture: true,
 });
 
+// a view that is drawn anew takes its nodes away without a word to the mouse
+new MutationObserver(() => owner && !owner.isConnected && hide()).observe(document.body, {
+  childList: true,
+  subtree: true,
+});
+
 /** Let a node explain itself; it becomes reachable by keyboard. */
 export function explain(node, text) {
   node.tabIndex = 0;

@@ -1,18 +1,15 @@
 /** Notices: what a reply says about itself besides its data. */
 
 import { el } from "./element.js";
+import { has, t } from "./texts.js";
 
 /** Each notice as a line. */
 export function noticeList(notices = []) {
-  return notices.map(({ code, message, suggestion }) =>
-    el(
-      "p",
-      { class: "notice small" },
-      el("code", {}, code),
-      " ",
-      message,
-      " ",
-      el("span", { class: "quiet" }, suggestion ?? ""),
-    ),
-  );
+  return notices.map((notice) => el("p", { class: "notice small" }, el("code", {}, notice.code), " ", words(notice)));
+}
+
+/** What is said to programs about calls and hashes is said to people in other words. */
+function words({ code, message, suggestion }) {
+  if (has(`notice.${code}`)) return t(`notice.${code}`);
+  return [message, " ", el("span", { class: "quiet" }, suggestion ?? "")];
 }

@@ -13,6 +13,7 @@ const FIRST = 6;
 /** The list of a fitted reply's pieces; `render(value)` draws what came back. */
 export function pieceList(fitted, source, { signal, render }) {
   const { listed, total } = fitted.pieces ?? { listed: [], total: 0 };
+  const missing = fitted.refused ? fitted.after.dropped : total;
   const items = listed.map((piece) => new Piece(piece, { source, mode: fitted.mode, signal, render }));
   const list = el(
     "ol",
@@ -25,10 +26,10 @@ export function pieceList(fitted, source, { signal, render }) {
     el(
       "div",
       { class: "row between" },
-      el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(total))),
-      items.length ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null,
+      el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(missing))),
+      items.some(({ isKept }) => isKept) ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null,
     ),
-    about(total, fitted.refused),
+    about(items, fitted.refused),
     list,
     items.length > FIRST ? further(items, list) : null,
     total > listed.length
@@ -38,8 +39,9 @@ export function pieceList(fitted, source, { signal, render }) {
   );
 }
 
-function about(total, refused) {
-  if (total) return el("p", { class: "quiet small" }, t("pieces.about"));
+function about(items, refused) {
+  const isKept = items.some((item) => item.isKept);
+  if (items.length) return el("p", { class: "quiet small" }, t(isKept ? "pieces.about" : "pieces.notKept"));
   return el("p", { class: "quiet" }, t(refused ? "pieces.refused" : "pieces.none"));
 }
 
@@ -95,6 +97,11 @@ export class Piece {
     });
   }
 
+  /** Whether the archive has it; a store that is away keeps nothing. */
+  get isKept() {
+    return this._piece.archive !== null;
+  }
+
   /** The piece as an item of the list. */
   get node() {
     this._node ??= el(
@@ -108,7 +115,7 @@ export class Piece {
 
   /** The piece as a line in the record that lacks it. */
   get line() {
-    return el("div", { class: "missing" }, this._lost(), this._button, this._outcome);
+    return el("div", { class: "missing" }, this._lost(), this.isKept ? this._button : null, this._outcome);
   }
 
   /** The first thing that is missing by its name, and how many more; the whole list on demand. */
@@ -135,7 +142,7 @@ export class Piece {
         " ",
         el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) })),
       ),
-      this._button,
+      this.isKept ? this._button : null,
     );
   }
 

@@ -14,8 +14,9 @@ export function addressOf(view, params = {}) {
   return `#/${view}${query ? `?${query}` : ""}`;
 }
 
-/** Note what a view shows in the address, without a new step in the history. */
-export function note(view, params) {
+/** Note what a view shows in the address; only what `isStep` is a new step in the history, which keeps `state`. */
+export function note(view, params, { state = null, isStep = false } = {}) {
   const address = addressOf(view, params);
-  if (address !== location.hash) history.replaceState(null, "", address);
+  if (isStep) history.pushState(state, "", address);
+  else if (address !== location.hash) history.replaceState(state, "", address);
 }

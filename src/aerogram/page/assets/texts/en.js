@@ -42,16 +42,22 @@ export default {
   "search.results": "Results",
   "search.found": "{n} passages",
   "search.found.one": "{n} passage",
+  "search.nothingFits": "None of {n} passages fits",
+  "search.nothingFits.one": "The one passage does not fit",
   "search.dialects": "In every dialect",
   "search.nothingAsked": "Type a question to begin.",
   "search.none": "Nothing was found. Try other words, or fewer filters.",
   "search.omitted": "This reply has {n} bytes, which is too much to show at once. Lower the budget to see it.",
   "search.next": "Next page",
   "search.previous": "Previous page",
+  "search.first": "First page",
   "search.range": "{from}–{to} of {total}",
   "search.end": "this is the end",
   "search.cursorExpired": "The place in the list has expired. The question is still good.",
   "search.startAgain": "Start again from the first page",
+
+  "notice.CONTENT_TRUNCATED": "Some of this is shortened to fit the budget.",
+  "notice.PARTIAL_RESULTS": "Some of this is left out to fit the budget.",
 
   "filter.category": "Category",
   "filter.license": "Licence",
@@ -103,6 +109,7 @@ export default {
 
   "pieces.title": "Left out",
   "pieces.about": "Kept in the archive. Bring a piece back, and its hash is computed here, in your browser.",
+  "pieces.notKept": "These could not be put into the archive. Raise the budget to see them.",
   "pieces.none": "Nothing is left out. Lower the budget to see what goes first.",
   "pieces.refused": "Not even the names fit. Raise the budget.",
   "pieces.all": "Bring all back",
@@ -259,5 +266,6 @@ export default {
   "inspect.reply": "The reply",
   "inspect.valid": "keeps its contract",
   "inspect.invalid": "breaks its contract",
+  "inspect.claims": "claims to be {name}",
   "inspect.bytes": "{n} bytes",
 };

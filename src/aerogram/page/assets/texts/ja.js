@@ -42,16 +42,21 @@ export default {
   "search.results": "検索結果",
   "search.found": "{n} 件の段落",
   "search.found.one": "{n} 件の段落",
+  "search.nothingFits": "{n} 件の段落は一つも収まりません",
   "search.dialects": "すべての方言で見る",
   "search.nothingAsked": "質問を入力してください。",
   "search.none": "見つかりませんでした。別の言葉を試すか、絞り込みを減らしてください。",
   "search.omitted": "この返信は {n} バイトあり、一度に表示できません。予算を下げると表示されます。",
   "search.next": "次のページ",
   "search.previous": "前のページ",
+  "search.first": "最初のページ",
   "search.range": "{total} 件中 {from}～{to}",
   "search.end": "これで最後です",
   "search.cursorExpired": "一覧の位置（カーソル）の有効期限が切れました。質問はそのまま使えます。",
   "search.startAgain": "最初のページからやり直す",
+
+  "notice.CONTENT_TRUNCATED": "予算に収めるため、一部を短くしました。",
+  "notice.PARTIAL_RESULTS": "予算に収めるため、一部を省きました。",
 
   "filter.category": "カテゴリー",
   "filter.license": "ライセンス",
@@ -102,6 +107,7 @@ export default {
 
   "pieces.title": "省かれたもの",
   "pieces.about": "アーカイブに保存されています。断片を戻すと、このブラウザーでハッシュを計算します。",
+  "pieces.notKept": "アーカイブに保存できませんでした。予算を上げると表示されます。",
   "pieces.none": "省かれたものはありません。予算を下げると、何から省かれるかが分かります。",
   "pieces.refused": "名前さえ収まりません。予算を上げてください。",
   "pieces.all": "すべて戻す",
@@ -256,5 +262,6 @@ export default {
   "inspect.reply": "返信",
   "inspect.valid": "契約を守っています",
   "inspect.invalid": "契約に反しています",
+  "inspect.claims": "{name} を名乗っています",
   "inspect.bytes": "{n} バイト",
 };

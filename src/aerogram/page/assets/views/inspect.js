@@ -159,7 +159,11 @@ class InspectView {
       el(
         "div",
         { class: "row" },
-        el("span", { class: "chip blue" }, reply.recognised ?? reply.dialect),
+        el(
+          "span",
+          { class: "chip blue" },
+          reply.claimed ? t("inspect.claims", { name: reply.claimed }) : (reply.recognised ?? reply.dialect),
+        ),
         el(
           "span",
           { class: `chip ${reply.valid ? "good" : "bad"}` },

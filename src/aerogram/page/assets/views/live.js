@@ -128,23 +128,30 @@ function rowOf(said) {
   const share = said.tokens_before ? said.tokens / said.tokens_before : 1;
   const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
   gauge.firstChild.style.setProperty("width", `${100 * Math.min(1, share)}%`);
-  const level = said.fidelity && has(`level.${said.fidelity}`) ? t(`level.${said.fidelity}`) : (said.fidelity ?? "–");
+  const tool = [el("code", {}, said.operation ?? "–"), " ", el("span", { class: "chip" }, wayOf(said))];
   return el(
     "tr",
     {},
-    el("td", { class: "number" }, said.time ? clock(said.time) : "–"),
-    el(
-      "td",
-      {},
-      el("code", {}, said.operation ?? "–"),
-      " ",
-      el("span", { class: "chip" }, [said.via, said.dialect].filter(Boolean).join(" · ")),
-    ),
-    el("td", { class: "number" }, tokensOf(said), gauge),
-    el("td", {}, el("span", { class: `chip ${said.fidelity && said.fidelity !== "full" ? "warn" : "good"}` }, level)),
-    el("td", {}, said.problem ? el("span", { class: "chip bad" }, said.problem.code ?? said.problem) : "–"),
-    el("td", { class: "number" }, said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)),
+    cell("time", "number", said.time ? clock(said.time) : "–"),
+    cell("tool", "", tool),
+    cell("tokens", "number", tokensOf(said), gauge),
+    cell("fidelity", "", levelOf(said)),
+    cell("problem", "", said.problem ? el("span", { class: "chip bad" }, said.problem.code ?? said.problem) : "–"),
+    cell("duration", "number", said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)),
   );
+}
+
+/** A cell that knows its column, because on a narrow screen there is no head above it. */
+const cell = (column, kind, ...inside) =>
+  el("td", { class: kind, data: { heading: t(`live.${column}`) } }, el("div", {}, inside));
+
+const wayOf = ({ via, dialect }) => [via, dialect].filter(Boolean).join(" · ");
+
+/** How much of the whole was sent; of a failure there is no such thing. */
+function levelOf({ fidelity, problem }) {
+  if (!fidelity || problem) return "–";
+  const name = has(`level.${fidelity}`) ? t(`level.${fidelity}`) : fidelity;
+  return el("span", { class: `chip ${fidelity === "full" ? "good" : "warn"}` }, name);
 }
 
 function tokensOf({ tokens, tokens_before: before }) {

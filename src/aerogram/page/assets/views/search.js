@@ -27,8 +27,9 @@ export async function open(stage) {
 
 class SearchView {
   constructor({ main, params, context, signal, note }) {
-    this._trail = [];
     this._cursor = params.get("cursor");
+    this._from = (this._cursor && Number(params.get("from"))) || null;
+    this._trail = (this._cursor && history.state?.trail) || [];
     if (!params.has("q")) params.set("q", context.suggestion ?? "");
     this._question = new Question(params, () => this._restart());
     this._fitting = new Fitting({
@@ -40,7 +41,7 @@ class SearchView {
       refuse: (error) => this._settle(failure(error, () => this._fitting.update())),
       render: (value) => record(value, termsOf(this._question.text)),
       changed: () => {
-        note(this._params());
+        note(this._params(), { state: { trail: this._trail }, isStep: this._isTurning });
         this._results.setAttribute("aria-busy", "true");
       },
     });
@@ -65,7 +66,7 @@ class SearchView {
   }
 
   _params() {
-    return { ...this._question.params, ...this._fitting.budget.params, cursor: this._cursor };
+    return { ...this._question.params, ...this._fitting.budget.params, cursor: this._cursor, from: this._from };
   }
 
   _source() {
@@ -79,17 +80,17 @@ class SearchView {
   /** A cursor is good for the mode that it was given in; another mode begins at the first page. */
   _keepToMode() {
     const { mode } = this._fitting.budget;
-    if (mode !== (this._mode ?? mode)) {
-      this._trail = [];
-      this._cursor = null;
-    }
+    if (mode !== (this._mode ?? mode)) this._rewind();
     this._mode = mode;
+  }
+
+  _rewind() {
+    Object.assign(this, { _trail: [], _cursor: null, _from: null });
   }
 
   /** Another question begins at its first page. */
   _restart() {
-    this._trail = [];
-    this._cursor = null;
+    this._rewind();
     this._fitting.update();
   }
 
@@ -100,17 +101,18 @@ class SearchView {
 
   _show(fitted) {
     if (fitted.problem) return this._settle(this._refusal(fitted.problem));
-    this._settle(this._header(fitted), noticeList(fitted.notices), this._body(fitted), this._pager(fitted.page));
+    this._settle(this._header(fitted), noticeList(fitted.notices), this._body(fitted), this._pager(fitted));
   }
 
-  _header({ page, before, ms }) {
+  _header({ refused, page, before, ms }) {
+    const found = page?.total ?? before.found ?? before.items ?? 0;
     return el(
       "div",
       { class: "row between results-head" },
       el(
         "h2",
         {},
-        t("search.found", { n: count(page?.total ?? before.items ?? 0) }),
+        t(refused ? "search.nothingFits" : "search.found", { n: count(found) }),
         " ",
         el("span", { class: "small quiet" }, milliseconds((ms?.answer ?? 0) + (ms?.fit ?? 0))),
       ),
@@ -137,33 +139,54 @@ class SearchView {
     return recordList(rows, termsOf(this._question.text), (row) => this._fitting.missing(fitted, row));
   }
 
-  _pager(page) {
-    const next = page?.has_more ? button(t("search.next"), () => this._turn(page.cursor), { class: "primary" }) : null;
-    const back = this._cursor ? button(t("search.previous"), () => this._turnBack()) : null;
-    const from = this._trail.length * PAGE_SIZE;
-    const total = page?.total ?? 0;
-    const range = t("search.range", {
-      from: count(from + 1),
-      to: count(Math.min(from + PAGE_SIZE, total)),
-      total: count(total),
-    });
-    const place = total ? range + (next ? "" : ` · ${t("search.end")}`) : "";
-    return el("div", { class: "row pager" }, back, next, el("span", { class: "place quiet small number" }, place));
+  _pager(fitted) {
+    const { page, before } = fitted;
+    const from = this._first(fitted);
+    const further = { cursor: page?.cursor, from: from && from + before.items };
+    const next = page?.has_more ? button(t("search.next"), () => this._turn(further), { class: "primary" }) : null;
+    const back = this._cursor ? this._backButton() : null;
+    return el(
+      "div",
+      { class: "row pager" },
+      back,
+      next,
+      el("span", { class: "place quiet small number" }, placeOf(from, before.items, page?.total, next)),
+    );
   }
 
-  async _turn(cursor) {
-    this._trail.push(this._cursor);
-    this._cursor = cursor;
-    await this._fitting.update();
+  /** The number of the first result: as it says itself, or as the address does; null when nobody knows. */
+  _first(fitted) {
+    if (!this._cursor) return 1;
+    return rowsOf(fitted)?.[0]?.rank ?? this._from;
+  }
+
+  /** Whoever came by a link does not know the page before, but the first one. */
+  _backButton() {
+    const isKnown = this._trail.length > 0 || this._from === PAGE_SIZE + 1;
+    return button(t(isKnown ? "search.previous" : "search.first"), () => this._turnBack());
+  }
+
+  async _turn({ cursor, from }) {
+    this._trail = [...this._trail, { cursor: this._cursor, from: this._from }];
+    await this._go(cursor, from);
     this._results.scrollIntoView({ block: "start" });
     this._results.focus({ preventScroll: true });
     announce(this._results.querySelector(".place")?.textContent ?? "");
   }
 
   async _turnBack() {
-    this._cursor = this._trail.pop() ?? null;
-    await this._fitting.update();
+    const { cursor = null, from = null } = this._trail.at(-1) ?? {};
+    this._trail = this._trail.slice(0, -1);
+    await this._go(cursor, from);
     this._results.focus();
+  }
+
+  /** To another page, which is a step that the reader can take back. */
+  async _go(cursor, from) {
+    Object.assign(this, { _cursor: cursor, _from: from, _isTurning: true });
+    const going = this._fitting.update();
+    this._isTurning = false;
+    await going;
   }
 
   /** A cursor from yesterday is no reason to despair: the question is still there. */
@@ -185,4 +208,11 @@ class SearchView {
       ),
     );
   }
+}
+
+/** Where in the list a page stands. */
+function placeOf(from, items, total, next) {
+  if (!total || !from) return "";
+  const range = { from: count(from), to: count(Math.min(from + items - 1, total)), total: count(total) };
+  return t("search.range", range) + (next ? "" : ` · ${t("search.end")}`);
 }

@@ -136,7 +136,7 @@ class VendorsView {
               ),
             ),
             el("p", { class: "small quiet" }, t("graph.how")),
-            this._graph.drawing,
+            el("div", { class: "graph-frame" }, this._graph.drawing),
             typeLegend(entities),
           ),
           this._list(),
