@@ -161,6 +161,9 @@ def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp
             gone = search(server, query).problem
             assert (gone.code, gone.retryable, gone.retry_after) == ("UNAVAILABLE", True, 5)
         assert httpx.get(f"{server.address}/v1/health").json()["status"] == "unhealthy"
+        ill = get(server, "/v1/health/deep").data
+        assert (ill["status"], ill["checks"]["store"]["status"]) == ("unhealthy", "failing")
+        assert ill["checks"]["embedder"]["status"] == "ok"  # it is judged by itself
         (tmp_path / "elsewhere").rename(index)
         assert search(server, "mill").data[0]["source_file"] == "mill.md"
         assert httpx.get(f"{server.address}/v1/health/deep", timeout=30).json()["status"] == "ok"

@@ -83,13 +83,11 @@ class Health:
         return {"problems": list(found.problems), **found.facts}
 
     async def _embedder(self) -> Mapping[str, Any]:
-        def embed(known: Any) -> Mapping[str, Any]:
-            told = {"name": known.embedder.name, "dimensions": known.embedder.dimensions}
-            shape = known.embedder.embed([PROBE]).shape if told["dimensions"] else (1, 0)
-            wrong = [] if shape == (1, told["dimensions"]) else [f"it gave vectors of the shape {shape}"]
-            return {"problems": wrong, **told}
-
-        return await self._library.ask(embed)
+        embedder = self._library.embedder  # which may be well while the index is not
+        told = {"name": embedder.name, "dimensions": embedder.dimensions}
+        found = await to_thread.run_sync(embedder.embed, [PROBE]) if told["dimensions"] else None
+        is_right = found is None or found.shape == (1, told["dimensions"])
+        return {"problems": [] if is_right else ["it gave vectors of another shape"], **told}
 
     async def _disk(self) -> Mapping[str, Any]:
         place = self._folder if self._folder is not None and self._folder.exists() else state_directory()

@@ -20,6 +20,7 @@ from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.digest import Digester, Policy
 from aerogram.errors import IntegrityError, NotFound, Unavailable
+from aerogram.knowledge.embed import Embedder
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.knowledge.knowledge import Knowledge
 from aerogram.reply import Reply
@@ -85,6 +86,11 @@ class Library:
                 self._known.append(self._open())
                 self._file = there
             return self._known[-1]
+
+    @property
+    def embedder(self) -> Embedder:
+        """What makes vectors of texts, with or without an index."""
+        return self._known[-1].embedder
 
     def _open(self) -> Knowledge:
         known = Knowledge(self._where, **self._options)
