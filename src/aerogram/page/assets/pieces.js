@@ -27,7 +27,9 @@ export function pieceList(fitted, source, { signal, render }) {
       "div",
       { class: "row between" },
       el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(missing))),
-      items.some(({ isKept }) => isKept) ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" }) : null,
+      items.some(({ isKept }) => isKept)
+        ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" })
+        : null,
     ),
     about(items, fitted.refused),
     list,

@@ -43,6 +43,7 @@ export default {
   "search.found": "{n} 件の段落",
   "search.found.one": "{n} 件の段落",
   "search.nothingFits": "{n} 件の段落は一つも収まりません",
+  "search.nothingFits.one": "その 1 件の段落は収まりません",
   "search.dialects": "すべての方言で見る",
   "search.nothingAsked": "質問を入力してください。",
   "search.none": "見つかりませんでした。別の言葉を試すか、絞り込みを減らしてください。",
