@@ -196,12 +196,22 @@ async def test_an_unknown_tool_is_a_protocol_error(served):
 
 
 @pytest.mark.parametrize(
-    "body", [b"{", b"[]", b'"hello"', b'{"jsonrpc": "2.0"}', b'{"jsonrpc":"1.0","id":1,"method":7}']
+    ("body", "code"),
+    [
+        (b"{", -32700),
+        (b"[]", -32600),
+        (b'"hello"', -32600),
+        (b'{"jsonrpc": "2.0"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"params":{}}', -32600),
+        (b'{"jsonrpc":"1.0","id":1,"method":7}', -32600),
+    ],
 )
-def test_malformed_requests_get_an_error_and_no_crash(served, http, body):
+def test_malformed_requests_get_an_error_of_one_line_and_no_crash(served, http, body, code):
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     answer = http.post("/mcp", content=body, headers=headers)
-    assert 400 <= answer.status_code < 500
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == code
+    assert "\n" not in answer.json()["error"]["message"]
     assert httpx.get(f"{served.address}/v1/health").json()["status"] == "ok"
 
 

@@ -25,6 +25,7 @@ from aerogram.server.host import server_host
 from aerogram.server.keys import Keys
 from aerogram.server.keys_at_hand import KeysAtHand
 from aerogram.server.library import Library
+from aerogram.server.message import OnlyMessages
 from aerogram.server.settings import Settings
 from aerogram.telemetry import Observer
 from aerogram.wire.exchange import App, Receive, Send
@@ -70,6 +71,7 @@ def build_app(library: Library, contract: Contract, settings: Settings, keys: Ke
     health = Health(library, contract.archive, fleet, folder=settings.folder)
     told = _watched(contract, page, "http")
     routes = build_routes(library, told, principal=principal_of, health=health, page=page, lifespan=mcp.lifespan)
+    mcp.add_middleware(OnlyMessages)
     for part in (mcp, routes):
         protect(part, settings, keys)
     return fleet.metrics.count(Draining(KeysAtHand(_Fork(mcp, routes), keys), fleet.drain))

@@ -1,0 +1,79 @@
+"""The message: what the body of an MCP client must be before anybody reads it. Plain ASGI.
+
+    {"method": "…", …}            a request or a notification, passes
+    {"id": …, "result": …}        an answer to one of the server's, passes
+    what is no JSON               passes; the server says so (-32700)
+    any other JSON                is refused: Invalid Request (-32600)
+
+A body that names a method is passed on unread, so that a good request costs nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps, loads
+from aerogram.wire.exchange import BODY, START, App, Message, Receive, Send
+from aerogram.wire.request import Scope
+
+__all__ = ["OnlyMessages"]
+
+INVALID_REQUEST: Final = -32600
+_ANSWERS: Final = ({"id", "result"}, {"id", "error"})
+_LIKELY: Final = re.compile(rb'\s*\{.*?"method"\s*:\s*"', re.DOTALL)
+_REFUSAL: Final = dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": INVALID_REQUEST, "message": "Invalid Request: one JSON-RPC message with a method is wanted"},
+    }
+)
+
+
+class OnlyMessages:
+    """The middleware: lets JSON-RPC messages through to an application."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse its body."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        taken = [await receive()]
+        while taken[-1].get("more_body"):
+            taken.append(await receive())
+        body = b"".join(message.get("body", b"") for message in taken)
+        if _is_message(body):
+            await self.app(scope, _again(taken, receive), send)
+            return
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(_REFUSAL))]
+        await send({"type": START, "status": 400, "headers": headers})
+        await send({"type": BODY, "body": _REFUSAL})
+
+
+def _is_message(body: bytes) -> bool:
+    """Whether a body is a message, or nothing that could be judged."""
+    if _LIKELY.match(body):
+        return True
+    try:
+        found: Any = loads(body)
+    except ContractError:
+        return True
+    return isinstance(found, dict) and (
+        isinstance(found.get("method"), str) or any(names <= found.keys() for names in _ANSWERS)
+    )
+
+
+def _again(taken: list[Message], receive: Receive) -> Receive:
+    """What was taken already, and then what still comes."""
+    waiting = iter(taken)
+
+    async def take() -> Message:
+        message = next(waiting, None)
+        return message if message is not None else await receive()
+
+    return take
