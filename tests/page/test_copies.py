@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fcntl
 import json
 import os
 import shutil
@@ -13,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from node_packages import node_and_package
 from page.conftest import QUESTION
-from server.test_protocol import CACHE, PACKAGE, VERSION, program
+from server.test_protocol import CLIENT
 
 HARD = "What's a \"token\"? $HOME `id` \\ & ; 'トークン' %41"
 CALLS = {
@@ -74,19 +74,9 @@ def test_python_gets_the_reply_and_everything_that_was_left_out(copied, tmp_path
 @pytest.fixture(scope="session")
 def typescript(tmp_path_factory):
     """Runs a script with the official TypeScript client beside it."""
-    node, npm = program("node"), program("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not installed")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (CACHE / "node_modules" / PACKAGE / "package.json").exists():
-            fetch = [npm, "install", "--no-save", "--no-package-lock", "--prefix", str(CACHE), f"{PACKAGE}@{VERSION}"]
-            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
-            if fetched.returncode:
-                pytest.skip(f"the TypeScript client cannot be fetched: {fetched.stderr.strip()[-200:]}")
+    node, modules = node_and_package(*CLIENT)
     folder = tmp_path_factory.mktemp("copied")
-    (folder / "node_modules").symlink_to(CACHE / "node_modules")
+    (folder / "node_modules").symlink_to(modules)
 
     def execute(text: str) -> str:
         script = Path(folder) / "copied.mjs"

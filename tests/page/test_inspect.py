@@ -82,6 +82,12 @@ def test_a_reply_comes_from_standard_input_and_more_can_be_pasted(tmp_path):
             "/page/api/replies", content=json.dumps(BODY), headers={"content-type": "text/plain"}
         ).json()
         assert (pasted["recognised"], pasted["valid"], pasted["items"]) == ("knowledge-1.0", True, 30)
+        faulty = {"success": "yes", "data": 3, "error": None, "meta": {"version": "response-v2"}}
+        broken = client.post(
+            "/page/api/replies", content=json.dumps(faulty), headers={"content-type": "text/plain"}
+        ).json()
+        assert (broken["claimed"], broken["valid"]) == ("response-v2", False)
+        assert "'success'" in broken["faults"][0]["rule"]
         told = ask(client, "shrink", source={"reply": pasted["id"]}, mode="ids_only")
         assert told["body"]["results"] == [{"id": row["id"]} for row in ROWS]
 

@@ -185,3 +185,10 @@ def test_only_so_many_pages_may_watch(watched):
             assert watching.enter_context(stream).status_code == 200
         refused = httpx.get(f"{watched.address}/page/api/live", timeout=30)
         assert (refused.status_code, refused.json()["code"]) == (503, "UNAVAILABLE")
+
+
+def test_a_failure_tells_its_code_and_no_fidelity(client):
+    sent = client.get("/v1/search", params={"q": "token", "cursor": "nowhere", "envelope": "v2"})
+    with client.stream("GET", "/page/api/live") as stream:
+        told = after(events(stream), sent.headers["x-request-id"])
+    assert (told["problem"], told["fidelity"]) == ("INVALID_CURSOR", None)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 
+from node_packages import node_and_package
 from serving import SAMPLES, Served, serving
 
-CACHE = Path(__file__).parents[3] / ".cache" / "axe"
 AXE = "axe-core", "4.14.0"
 FLAGS = [
     "--no-sandbox",
@@ -125,20 +122,8 @@ async def page(open_page, served: Served):
 @pytest.fixture(scope="session")
 def axe() -> str:
     """The source of axe-core, fetched once."""
-    npm = Path(sys.executable).with_name("npm")
-    program = str(npm) if npm.exists() else shutil.which("npm")
-    if program is None:
-        pytest.skip("npm is not installed")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    script = CACHE / "node_modules" / AXE[0] / "axe.min.js"
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not script.exists():
-            fetch = [program, "install", "--no-save", "--no-package-lock", "--prefix", str(CACHE), "@".join(AXE)]
-            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
-            if fetched.returncode:
-                pytest.skip(f"axe-core cannot be fetched: {fetched.stderr.strip()[-200:]}")
-    return script.read_text(encoding="utf-8")
+    _, modules = node_and_package("axe", *AXE)
+    return (modules / AXE[0] / "axe.min.js").read_text(encoding="utf-8")
 
 
 def _watch(page) -> Watched:

@@ -74,3 +74,12 @@ async def test_a_name_that_nobody_has_leads_to_the_nearest(open_page, served):
     await page.locator(".notice code", has_text="NOT_FOUND").wait_for()
     await page.locator(".notice button", has_text="Kestrelgate").first.click()
     await page.locator(".graph .node.at").wait_for()
+
+
+async def test_on_a_phone_names_can_be_read_and_who_it_is_comes_before_the_reply(open_page, served):
+    page = await open_page(f"{served.address}/#/vendors", viewport={"width": 390, "height": 844})
+    name = await page.locator(".graph .node.at text").bounding_box()
+    assert name["height"] >= 12 and 0 <= name["x"] + name["width"] / 2 <= 390
+    about, record = page.locator(".about"), page.locator("#record-title")
+    assert (await about.bounding_box())["y"] < (await record.bounding_box())["y"]
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390

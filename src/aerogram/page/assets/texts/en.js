@@ -82,7 +82,7 @@ export default {
   "budget.complete": "All {n} items are there, and nothing is missing.",
   "budget.complete.one": "The one item is there, and nothing is missing.",
   "budget.account": "Of {items} items: {whole} whole, {shortened} shortened, {dropped} left out.",
-  "budget.refused": "Too small for this reply: it needs at least {needed} tokens.",
+  "budget.refused": "Too small for this reply: {needed} tokens are enough.",
   "budget.enough": "Use {n} tokens",
   "level.full": "complete",
   "level.partial": "partial",

@@ -82,7 +82,7 @@ export default {
   "budget.complete": "{n} 件すべてが揃っており、欠けているものはありません。",
   "budget.complete.one": "その 1 件があり、欠けているものはありません。",
   "budget.account": "{items} 件のうち、完全 {whole}、短縮 {shortened}、省略 {dropped}。",
-  "budget.refused": "この返信には小さすぎます。少なくとも {needed} トークンが必要です。",
+  "budget.refused": "この返信には小さすぎます。{needed} トークンあれば足ります。",
   "budget.enough": "{n} トークンにする",
   "level.full": "完全",
   "level.partial": "一部",
