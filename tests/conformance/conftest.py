@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,17 +12,14 @@ from pathlib import Path
 
 import pytest
 
-CACHE = Path(__file__).parents[2] / ".cache" / "conformance"
+from node_packages import node_and_package
+
+FOLDER = "conformance"
 """Its own folder: npm removes from a folder what it was not just asked for."""
 PACKAGE = "@modelcontextprotocol/conformance"
 VERSION = "0.2.0-alpha.12"
 SERVER = Path(__file__).with_name("server.py")
 STAMP = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
-
-
-def _program(name: str) -> str | None:
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else shutil.which(name)
 
 
 @dataclass
@@ -76,16 +71,5 @@ def _scenario(path: Path) -> tuple[str, dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def suite() -> Suite:
-    node, npm = _program("node"), _program("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not installed")
-    script = CACHE / "node_modules" / PACKAGE / "dist" / "index.js"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not script.exists():
-            fetch = [npm, "install", "--no-save", "--no-package-lock", "--prefix", str(CACHE), f"{PACKAGE}@{VERSION}"]
-            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
-            if fetched.returncode:
-                pytest.skip(f"the conformance suite cannot be fetched: {fetched.stderr.strip()[-200:]}")
-    return Suite([node, str(script)])
+    node, modules = node_and_package(FOLDER, PACKAGE, VERSION)
+    return Suite([node, str(modules / PACKAGE / "dist" / "index.js")])

@@ -1,21 +1,19 @@
 """The official TypeScript client, and the official conformance suite, against this server."""
 
-import fcntl
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from conformance.conftest import Suite, _scenario, suite
+from node_packages import node_and_package
 from serving import clean_environment, command
 
 __all__ = ["suite"]
 
-CACHE = Path(__file__).parents[2] / ".cache" / "mcp-sdk"
-PACKAGE, VERSION = "@modelcontextprotocol/client", "2.4.0"
+CLIENT = "mcp-sdk", "@modelcontextprotocol/client", "2.4.0"
 SCRIPT = Path(__file__).with_name("converse.mjs")
 
 WITHOUT_FIXTURES = {
@@ -43,27 +41,12 @@ WITHOUT_FIXTURES = {
 """The scenarios that call nothing which only the suite's own test server has."""
 
 
-def program(name):
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else shutil.which(name)
-
-
 @pytest.fixture(scope="session")
 def converse(tmp_path_factory):
     """Runs the conversation with a client in an era, over HTTP or stdio; gives what it found."""
-    node, npm = program("node"), program("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not installed")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (CACHE / "node_modules" / PACKAGE / "package.json").exists():
-            fetch = [npm, "install", "--no-save", "--no-package-lock", "--prefix", str(CACHE), f"{PACKAGE}@{VERSION}"]
-            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
-            if fetched.returncode:
-                pytest.skip(f"the TypeScript client cannot be fetched: {fetched.stderr.strip()[-200:]}")
+    node, modules = node_and_package(*CLIENT)
     folder = tmp_path_factory.mktemp("typescript")
-    (folder / "node_modules").symlink_to(CACHE / "node_modules")
+    (folder / "node_modules").symlink_to(modules)
     script = shutil.copy(SCRIPT, folder)
 
     def run(mode, target, environment=None):

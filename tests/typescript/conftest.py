@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-CACHE = Path(__file__).parents[2] / ".cache" / "node"
+from node_packages import node_and_package
+
 Compile = Callable[[dict[str, str]], str]
-
-
-def _program(name: str) -> str | None:
-    """A program of the environment the tests run in, or of the system."""
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else shutil.which(name)
 
 
 @pytest.fixture(scope="session")
 def compiler() -> list[str]:
     """The command that runs `tsc`."""
-    node, npm = _program("node"), _program("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not installed")
-    script = CACHE / "node_modules" / "typescript" / "bin" / "tsc"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not script.exists():
-            fetch = [npm, "install", "--no-save", "--no-package-lock", "--prefix", str(CACHE), "typescript"]
-            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
-            if fetched.returncode:
-                pytest.skip(f"the TypeScript compiler cannot be fetched: {fetched.stderr.strip()[-200:]}")
-    return [node, str(script)]
+    node, modules = node_and_package("node", "typescript")
+    return [node, str(modules / "typescript" / "bin" / "tsc")]
 
 
 @pytest.fixture
