@@ -17,6 +17,15 @@ export function button(label, onClick, given = {}) {
   return el("button", { type: "button", ...given, on: { click: onClick, ...given.on } }, label);
 }
 
+/** A form that does something and never leaves the page. */
+export function form(onSubmit, given = {}, ...children) {
+  const submit = (event) => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return el("form", { ...given, on: { submit } }, ...children);
+}
+
 /** The children of a node, all replaced. */
 export function fill(node, ...children) {
   node.replaceChildren(...nodesOf(children));

@@ -1,6 +1,6 @@
 /** Question: what is asked, with its filters; it speaks up when it changes, once the typing has paused. */
 
-import { button, el } from "./element.js";
+import { button, el, form } from "./element.js";
 import { filtersOf } from "./source.js";
 import { t } from "./texts.js";
 
@@ -53,13 +53,9 @@ export class Question {
       dir: "auto",
       on: { input: () => this._soon() },
     });
-    const submit = (event) => {
-      event.preventDefault();
-      this._now();
-    };
-    return el(
-      "form",
-      { class: "question", role: "search", "aria-label": t("view.search"), on: { submit } },
+    return form(
+      () => this._now(),
+      { class: "question", role: "search", "aria-label": t("view.search") },
       el("label", { for: "question", class: "unseen" }, t("search.ask")),
       el("div", { class: "question-row" }, this._input, el("button", { class: "primary" }, t("search.go"))),
       this._filters(),

@@ -1,7 +1,7 @@
 /** Digest: a document condensed for a question, with every quotation shown where it stands and checked. */
 
 import { copyButton } from "../copying.js";
-import { button, el, fill } from "../element.js";
+import { button, el, fill, form } from "../element.js";
 import { failure } from "../failure.js";
 import { count, score } from "../numbers.js";
 import { ask } from "../server.js";
@@ -46,13 +46,9 @@ class DigestView {
   }
 
   _form() {
-    const submit = (event) => {
-      event.preventDefault();
-      this.update();
-    };
-    return el(
-      "form",
-      { class: "card controls", on: { submit } },
+    return form(
+      () => this.update(),
+      { class: "card controls" },
       el("div", { class: "control" }, el("label", { for: "digest-file" }, t("digest.file")), this._file),
       el("div", { class: "control grow" }, el("label", { for: "digest-question" }, t("digest.question")), this._query),
       el("button", { class: "primary" }, t("digest.make")),

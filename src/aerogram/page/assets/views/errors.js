@@ -6,6 +6,7 @@ import { button, el, fill } from "../element.js";
 import { failure } from "../failure.js";
 import { count } from "../numbers.js";
 import { ask } from "../server.js";
+import { table } from "../table.js";
 import { language, t } from "../texts.js";
 import { tree } from "../tree.js";
 
@@ -247,38 +248,10 @@ function warnings(rows) {
     "section",
     { class: "card warnings", "aria-labelledby": "warnings-title" },
     el("h2", { id: "warnings-title" }, t("errors.warnings")),
-    el(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": t("errors.warnings") },
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["errors.code", "errors.severity", "errors.meaning", "errors.todo"].map((key) =>
-              el("th", { scope: "col" }, t(key)),
-            ),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          rows.map((row) =>
-            el(
-              "tr",
-              {},
-              el("td", {}, el("code", {}, row.code)),
-              el("td", {}, row.severity),
-              el("td", {}, row.description),
-              el("td", {}, row.suggestion),
-            ),
-          ),
-        ),
-      ),
+    table(
+      t("errors.warnings"),
+      ["errors.code", "errors.severity", "errors.meaning", "errors.todo"].map((key) => t(key)),
+      rows.map((row) => [el("code", {}, row.code), row.severity, row.description, row.suggestion]),
     ),
   );
 }

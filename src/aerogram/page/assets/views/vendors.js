@@ -3,13 +3,14 @@
 import { announce } from "../announcer.js";
 import { Choice } from "../choice.js";
 import { copyButton } from "../copying.js";
-import { button, el, fill } from "../element.js";
+import { button, el, fill, form } from "../element.js";
 import { failure } from "../failure.js";
 import { dataOf } from "../fitting.js";
 import { Graph } from "../graph.js";
 import { count } from "../numbers.js";
 import { addressOf } from "../route.js";
 import { ask } from "../server.js";
+import { table } from "../table.js";
 import { t } from "../texts.js";
 import { tree } from "../tree.js";
 
@@ -47,13 +48,9 @@ class VendorsView {
   }
 
   _form() {
-    const submit = (event) => {
-      event.preventDefault();
-      this.update();
-    };
-    return el(
-      "form",
-      { class: "card controls", on: { submit } },
+    return form(
+      () => this.update(),
+      { class: "card controls" },
       el(
         "div",
         { class: "control grow" },
@@ -272,48 +269,15 @@ class VendorsView {
 
   /** The same as a table, for those who would rather read than look. */
   _list() {
-    const name = (id) => this._entities.get(id)?.name ?? id;
+    const link = (id) => button(this._entities.get(id)?.name ?? id, () => this._graph.goTo(id), { class: "link" });
     return el(
       "details",
       { class: "card graph-list" },
       el("summary", {}, t("graph.list")),
-      el(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": t("graph.list") },
-        el(
-          "table",
-          {},
-          el(
-            "thead",
-            {},
-            el(
-              "tr",
-              {},
-              ["graph.from", "graph.tie", "graph.to"].map((key) => el("th", { scope: "col" }, t(key))),
-            ),
-          ),
-          el(
-            "tbody",
-            {},
-            this._edges.map((edge) =>
-              el(
-                "tr",
-                {},
-                el(
-                  "td",
-                  {},
-                  button(name(edge.source), () => this._graph.goTo(edge.source), { class: "link" }),
-                ),
-                el("td", {}, edge.type),
-                el(
-                  "td",
-                  {},
-                  button(name(edge.target), () => this._graph.goTo(edge.target), { class: "link" }),
-                ),
-              ),
-            ),
-          ),
-        ),
+      table(
+        t("graph.list"),
+        ["graph.from", "graph.tie", "graph.to"].map((key) => t(key)),
+        this._edges.map((edge) => [link(edge.source), edge.type, link(edge.target)]),
       ),
     );
   }
