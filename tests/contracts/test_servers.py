@@ -116,12 +116,12 @@ async def test_the_old_shape_is_for_those_who_ask_for_it_or_whose_flag_says_so(f
 @frameworks
 async def test_the_hash_and_the_dropped_ids_bring_back_what_was_left_out(framework: str) -> None:
     """Both are taken from the meta as they stand and given to the retrieval tool."""
-    names = [{"id": f"item-{place}", "place": place} for place in range(300)]
+    names = [{"id": f"item-{place}", "place": place} for place in range(3_000)]
 
     def listed() -> list[dict[str, Any]]:
         return names
 
-    async with asking(framework, listed, budget=2_000) as server:
+    async with asking(framework, listed, budget=4_000) as server:
         meta = (await server.call("listed")).structured_content["meta"]
         dropped = meta["dropped_content_ids"][:3]
         by_hash = await server.call("retrieve", {"hash": meta["content_archive_hashes"]["data"], "page_size": 5})
