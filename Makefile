@@ -7,7 +7,7 @@ SOURCES := src tests bench
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve check programs test bench docs goldens format clean
+.PHONY: help setup serve check programs test search bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,10 @@ programs: ## the browser, the Redis and the balancer that the tests use, from De
 test: check programs ## everything that must be green
 	@echo "== tests"
 	@$(BIN)/python -m pytest -n $(WORKERS) -rs
+
+search: $(READY) ## the property tests with examples that nobody has tried yet
+	@PROPERTIES=search $(BIN)/python -m pytest -n $(WORKERS) -q \
+		$$(grep -rlE "^(from|import) hypothesis" tests --include='test_*.py')
 
 bench: $(READY) ## measure: every figure in the docs comes from here
 	@$(BIN)/python bench

@@ -36,7 +36,14 @@ WORDS, CHUNKS, TOPIC, BATCH = 90, 25, 300, 80
 QUESTIONS = 200
 KEPT = ROOT / "bench" / "data" / "scale.json"
 PLOT = ROOT / "docs" / "images" / "scale.svg"
-SERVER = ("fsync=on", "full_page_writes=on", "shared_buffers=1GB", "max_wal_size=8GB", "autovacuum=on")
+SERVER = (
+    "fsync=on",
+    "full_page_writes=on",
+    "shared_buffers=1GB",
+    "max_wal_size=8GB",
+    "maintenance_work_mem=2GB",
+    "autovacuum=on",
+)
 
 
 class Corpus:
@@ -112,12 +119,13 @@ def opened(name):
 
 def grown(index, texts, filled, size):
     """Fill the store up to a size: chunks per second of the store alone, and how much room it takes."""
-    spent = 0.0
+    spent, told = 0.0, filled
     for first in range(filled // CHUNKS, size // CHUNKS, BATCH):
         some = list(texts.documents(first, min(BATCH, size // CHUNKS - first)))
         start = time.perf_counter()
         index.store.put([state for state, _ in some], [entry for _, entry in some], {})
         spent += time.perf_counter() - start
+        told = progress(told, (first + len(some)) * CHUNKS, filled, spent)
     start = time.perf_counter()
     index.store.settle()
     settled = time.perf_counter() - start
@@ -125,6 +133,14 @@ def grown(index, texts, filled, size):
     assert facts["chunks"] == size
     rate = (size - filled) / spent
     return {"per_second": round(rate), "settled": round(settled, 1), "megabytes": round(facts["bytes"] / 1e6)}
+
+
+def progress(told, reached, filled, spent):
+    """Say on stderr how far the filling has come, once for every hundred thousand chunks."""
+    if reached - told < 100_000:
+        return told
+    print(f"  {reached:,} chunks, {(reached - filled) / spent:,.0f} per second so far", file=sys.stderr, flush=True)
+    return reached
 
 
 def busy(engine):

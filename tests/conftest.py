@@ -1,6 +1,13 @@
-"""What all tests share: a state directory of their own."""
+"""What all tests share: a state directory of their own, and property tests that come out the same every time."""
+
+import os
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("search", print_blob=True)
+settings.load_profile(os.environ.get("PROPERTIES", "steady"))
 
 
 @pytest.fixture(scope="session", autouse=True)

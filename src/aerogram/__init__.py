@@ -7,6 +7,7 @@ from aerogram.codes import TABLE, WARNINGS, register_code
 from aerogram.dialects import dialect, read, translate, validate
 from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of, register_exception
+from aerogram.mint import new_request_id
 from aerogram.reply import (
     Action,
     Citation,
@@ -18,7 +19,6 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
-    new_request_id,
 )
 
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ from aerogram.errors import ContractError, ReplyError
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps
 from aerogram.limits import Allowance, Limits
+from aerogram.mint import new_request_id
 from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
@@ -49,7 +50,7 @@ from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import HERE, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Reply, new_request_id, plain
+from aerogram.reply import Notice, Reply, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import counted, without_archive

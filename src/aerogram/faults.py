@@ -17,7 +17,8 @@ from typing import Any
 from aerogram.codes import TABLE
 from aerogram.errors import ReplyError
 from aerogram.jsontext import pointer_of
-from aerogram.reply import Problem, new_request_id
+from aerogram.mint import new_request_id
+from aerogram.reply import Problem
 from aerogram.secrecy import may_be_secret
 
 log = logging.getLogger("aerogram")

@@ -9,18 +9,15 @@ Payloads are never copied.
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
-import threading
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
+from aerogram.mint import new_request_id
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -337,8 +334,9 @@ class Reply(Generic[T]):
 
         Only what is in `needs` is filled in; what is already said stays.
         """
+        # a reply of data alone, which most are, says nothing that is needed
+        missing = needs if len(self.__dict__) == 1 else self.missing(needs)
         said: dict[str, Any] = {}
-        missing = self.missing(needs)
         if "request_id" in missing or (request_id is not None and self.request_id is None):
             said["request_id"] = request_id or new_request_id()
         if "operation" in missing:
@@ -346,16 +344,22 @@ class Reply(Generic[T]):
         if "timestamp" in missing:
             said["timestamp"] = utc_timestamp(now)
         if not missing.isdisjoint(_METERS):
-            readings: dict[str, Any] = {
+            read: dict[str, Any] = {}
+            if "duration_ms" in missing:
                 # a contract wants a positive time; a clock that did not advance is not zero work
-                "duration_ms": max(duration_ms or 0, 0.001),
-                "cache_hit": False,
-                "tokens_estimated": tokens_estimated,
-                "billable_units": 0 if self.problem else 1,
-            }
-            metered = {name: value for name, value in readings.items() if name in missing}
-            said["telemetry"] = replace(self.telemetry, **metered) if self.telemetry else Telemetry(**metered)
-        return self.replace(**said) if said else self
+                read["duration_ms"] = max(duration_ms or 0, 0.001)
+            if "cache_hit" in missing:
+                read["cache_hit"] = False
+            if "tokens_estimated" in missing:
+                read["tokens_estimated"] = tokens_estimated
+            if "billable_units" in missing:
+                read["billable_units"] = 0 if self.problem else 1
+            said["telemetry"] = replace(self.telemetry, **read) if self.telemetry else Telemetry(**read)
+        if not said:
+            return self
+        completed: Reply[T] = object.__new__(Reply)
+        completed.__dict__.update(self.__dict__, **said)  # nothing in it needs another look
+        return completed
 
 
 def _said_why(status: str, given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
@@ -429,32 +433,7 @@ _STATUS_WORDS = frozenset({"status", "problem", "empty_reason"})
 Reply.__init__ = _hold  # type: ignore[method-assign]
 _PROBLEM_WORDS = frozenset(f.name for f in fields(Problem)) - {"code", "message"}
 
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
-_LETTERS = (_CROCKFORD * 8).encode()
-_DIGITS = str.maketrans(_CROCKFORD, "0123456789abcdefghijklmnopqrstuv")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?")
-
-
-def new_request_id() -> str:
-    """A new request id: `req_` and a ULID, so that ids sort by the time they were minted."""
-    global _last_id  # noqa: PLW0603 - the order is the process's
-    now = time.time_ns() // 1_000_000
-    drawn = _written(now >> 10, 4) + _PAIRS[now & 1023] + os.urandom(16).translate(_LETTERS).decode()
-    with _minting:
-        # ids of a process only rise, also when the clock stands still or goes back
-        _last_id = drawn if drawn > _last_id else _written(int(_last_id.translate(_DIGITS), 32) + 1, 13)
-        return "req_" + _last_id
-
-
-@lru_cache(maxsize=2)
-def _written(number: int, pairs: int) -> str:
-    """A number in so many pairs of letters."""
-    return "".join([_PAIRS[number >> shift & 1023] for shift in range(10 * pairs - 10, -1, -10)])
-
-
-_minting = threading.Lock()
-_last_id = ""
 
 
 def accept_request_id(candidate: object) -> str | None:

@@ -32,11 +32,12 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, MissingExtra, ReplyError
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
+from aerogram.mint import new_request_id
 from aerogram.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negotiate
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, normalize_tool_result
-from aerogram.reply import Notice, Reply, accept_request_id, new_request_id
+from aerogram.reply import Notice, Reply, accept_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode

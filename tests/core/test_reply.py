@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from aerogram import Action, Fidelity, Notice, Page, Problem, Reply, Telemetry, new_request_id
+from aerogram import Action, Fidelity, Notice, Page, Problem, Reply, Telemetry
 from aerogram.errors import InvalidReply, UnknownCode
 from aerogram.reply import accept_request_id, utc_timestamp
 
@@ -92,11 +92,6 @@ def test_plain_texts_are_notices():
     assert Reply.ok(1, notices=["careful"]).notices == (Notice("careful"),)
 
 
-def test_ids_minted_in_the_same_moment_sort_in_their_order():
-    ids = [new_request_id() for _ in range(5000)]
-    assert ids == sorted(ids)
-
-
 def test_a_word_that_no_field_has_is_refused():
     with pytest.raises(TypeError, match="no field 'notice'"):
         Reply.ok(1, notice="typo")
@@ -121,17 +116,6 @@ def test_failed_with_a_code_that_nobody_registered_says_which_was_meant():
 def test_a_problem_is_a_kind_of_its_parents():
     problem = Problem("TASK_NOT_FOUND", "x")
     assert problem.is_a("TASK_NOT_FOUND") and problem.is_a("NOT_FOUND") and not problem.is_a("CONFLICT")
-
-
-def test_request_ids_sort_by_time_and_have_one_form(monkeypatch):
-    import aerogram.reply
-
-    ids = []
-    for nanoseconds in range(10**18, 10**18 + 10**9, 10**8):
-        monkeypatch.setattr(aerogram.reply.time, "time_ns", lambda moment=nanoseconds: moment)
-        ids.append(new_request_id())
-    assert ids == sorted(ids)
-    assert all(accept_request_id(one) == one and len(one) == 30 for one in ids)
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "line\nbreak", "ünï", "-edge", None, 5, "a\x00b", "<script>"])

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 
 LADDER = (
-    ("errors", "identity", "secrecy", "state", "typescript"),
+    ("errors", "identity", "mint", "secrecy", "state", "typescript"),
     ("bucket", "codes", "content", "cursor", "jsontext", "ledger", "redis_store", "tokens"),
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize", "telemetry"),

@@ -17,7 +17,8 @@ from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
 from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
-from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id, plain
+from aerogram.mint import new_request_id
+from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, plain
 
 T = TypeVar("T")
 Status = Literal["rich", "sparse", "empty", "partial", "error"]

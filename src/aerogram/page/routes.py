@@ -44,11 +44,12 @@ from aerogram.errors import (
 )
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps, loads
+from aerogram.mint import new_request_id
 from aerogram.page import asks, files
 from aerogram.page.desk import Desk
 from aerogram.page.host import Host
 from aerogram.page.paths import API, ASSETS
-from aerogram.reply import Problem, Reply, accept_request_id, new_request_id
+from aerogram.reply import Problem, Reply, accept_request_id
 from aerogram.wire.exchange import Receive, Send
 from aerogram.wire.http import render
 from aerogram.wire.request import Scope

@@ -23,10 +23,11 @@ from aerogram.content import canonical_json, sha256_of
 from aerogram.contract import Call, Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import NotFound, UnknownCode
+from aerogram.mint import new_request_id
 from aerogram.page import asks
 from aerogram.page.host import Host
 from aerogram.page.opening import Opened
-from aerogram.reply import Reply, new_request_id
+from aerogram.reply import Reply
 from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter

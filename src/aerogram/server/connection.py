@@ -14,7 +14,8 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aerogram.dialects import dialect
-from aerogram.reply import Reply, new_request_id
+from aerogram.mint import new_request_id
+from aerogram.reply import Reply
 from aerogram.wire.http import render
 
 __all__ = ["connection_within"]

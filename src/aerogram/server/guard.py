@@ -19,9 +19,10 @@ from typing import Any, Final
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
 from aerogram.faults import problem_of
+from aerogram.mint import new_request_id
 from aerogram.page.paths import API, LARGE_BODIES
 from aerogram.page.paths import is_open as is_page
-from aerogram.reply import Reply, accept_request_id, new_request_id
+from aerogram.reply import Reply, accept_request_id
 from aerogram.server.gate import Caller, Gate
 from aerogram.server.keys import Keys
 from aerogram.server.settings import Settings

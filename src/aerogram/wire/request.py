@@ -9,7 +9,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 from urllib.parse import parse_qsl, quote
 
 from aerogram.errors import ValidationFailed
-from aerogram.reply import accept_request_id, new_request_id
+from aerogram.mint import new_request_id
+from aerogram.reply import accept_request_id
 from aerogram.wire import headers as fields
 from aerogram.wire.accept import parse
 from aerogram.wire.negotiation import PARAMETER, Choice, Refused, Versions

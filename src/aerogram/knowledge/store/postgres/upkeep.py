@@ -14,7 +14,11 @@ SAMPLE: Final = 20
 PAGE: Final = 2_000
 LOCK: Final = 0x61_65_72_6F_6E_65_61_72
 """The name of the lock: "aeronear" in ASCII."""
-MEMORY: Final = "512MB"
+# a graph that does not fit into this memory is made many times more slowly, so a larger setting of the role holds
+_MEMORY: Final = (
+    "SELECT set_config('maintenance_work_mem', GREATEST(pg_size_bytes('512MB'), "
+    "pg_size_bytes(current_setting('maintenance_work_mem'))) / 1024 || 'kB', false)"
+)
 _COUNTS: Final = """
 SELECT (SELECT count(*) FROM aerogram_files), (SELECT count(*) FROM aerogram_documents),
   (SELECT count(*) FROM aerogram_chunks), s.generation, s.chunks, s.dimensions,
@@ -82,7 +86,7 @@ async def settle(connection: Any, more_than: int) -> None:
     if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
         return
     try:
-        await connection.execute(f"SET maintenance_work_mem = '{MEMORY}'")
+        await connection.execute(_MEMORY)
         await connection.execute("DROP INDEX IF EXISTS aerogram_vectors_near")  # what a build that was cut off left
         await connection.execute(_NEAR)
         await connection.execute("ANALYZE aerogram_vectors")
@@ -93,7 +97,7 @@ async def settle(connection: Any, more_than: int) -> None:
 async def rebuild_near(connection: Any) -> None:
     """Make the index over vectors again, while it is read."""
     if await connection.fetchval(_IS_NEAR_READY):
-        await connection.execute(f"SET maintenance_work_mem = '{MEMORY}'")
+        await connection.execute(_MEMORY)
         await connection.execute("REINDEX INDEX CONCURRENTLY aerogram_vectors_near")
 
 
