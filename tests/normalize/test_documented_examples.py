@@ -6,13 +6,18 @@ import asyncio
 import json
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import fastmcp
+import mcp
 import mcp.types
 import orjson
 import pytest
+from mcp.server.mcpserver import MCPServer
 
+import aerogram.fastmcp
+import aerogram.mcp
 from aerogram.normalize import Output, normalize_resource_payload, normalize_tool_result
 from contracts.document_examples import Example, example, examples
 
@@ -76,6 +81,29 @@ def _text(text: str) -> Any:
         return text
 
 
+def _normalising(handler: Any, arguments: list[Any]) -> Callable[[], Any]:
+    async def normalised() -> Any:
+        return normalize_tool_result(await handler(*arguments))
+
+    return normalised
+
+
+def fastmcp_client(tools: Mapping[str, Any]) -> Any:
+    server = fastmcp.FastMCP("document")
+    for name, handler in tools.items():
+        server.tool(handler, name=name)
+    aerogram.fastmcp.install(server, dialect="bare")
+    return fastmcp.Client(server)
+
+
+def sdk_client(tools: Mapping[str, Any]) -> Any:
+    server = MCPServer("document")
+    for name, handler in tools.items():
+        server.add_tool(handler, name=name)
+    aerogram.mcp.install(server, dialect="bare")
+    return mcp.Client(server)
+
+
 @pytest.mark.parametrize("annotated", [False, True], ids=["plain", "annotated"])
 @pytest.mark.parametrize("shown", [one for one in SHOWN if one.form == "tool-result"], ids=lambda one: one.id)
 def test_tool_example_gives_its_result(shown: Example, annotated: bool, handlers: Handlers):
@@ -90,6 +118,19 @@ def test_tool_example_gives_its_result(shown: Example, annotated: bool, handlers
     else:
         wire = orjson.loads(result.to_bytes(1, "2025-06-18"))["result"]
     assert comparable(wire) == comparable(shown.value())
+
+
+@pytest.mark.parametrize("make", [fastmcp_client, sdk_client])
+async def test_tool_examples_give_their_results_through_a_server(make: Any, handlers: Handlers):
+    """A handler that returns the normalised value is sent as the document shows it, by either framework."""
+    shown = [one for one in SHOWN if one.form == "tool-result"]
+    tools = {one.id: _normalising(handler_of(one, handlers), arguments_of(one)) for one in shown}
+    async with make(tools) as client:
+        call = client.call_tool_mcp if isinstance(client, fastmcp.Client) else client.call_tool
+        for one in shown:
+            found = await call(one.id, {})
+            wire = found.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"})
+            assert comparable(wire) == comparable({"isError": False, **one.value()})
 
 
 @pytest.mark.parametrize("shown", [one for one in SHOWN if one.form == "resource-result"], ids=lambda one: one.id)

@@ -97,6 +97,15 @@ def test_several_contents_keep_their_own_uris_and_meta():
     assert normalize_resource_payload(URI, None, {"contents": contents}).contents == sent
 
 
+def test_contents_without_a_mime_type_get_the_declared_one():
+    """One object, a list of them, or dictionaries; what says its own type keeps it."""
+    silent, other = TextResourceContents(uri="a://1", text="a"), {"uri": "a://2", "mimeType": "x/y", "text": "b"}
+    first = {"uri": "a://1", "mimeType": "text/csv", "text": "a"}
+    assert read(silent, "text/csv") == first
+    assert normalize_resource_payload(URI, "text/csv", [silent, other]).contents == [first, other]
+    assert normalize_resource_payload(URI, "text/csv", {"contents": [other, silent]}).contents == [other, first]
+
+
 def test_media_become_blobs_of_their_own_type():
     assert read(Image.new("RGB", (1, 1)))["mimeType"] == "image/png"
     assert read(Block.audio(b"x", "audio/wav")) == {"uri": URI, "mimeType": "audio/wav", "blob": "eA=="}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -38,6 +39,15 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def test_dictionary_that_only_looks_like_a_result_is_data(value: dict[str, Any]):
     """It is taken as a result only when it is one and nothing would be lost."""
     assert normalize_tool_result(value).structuredContent == value
+
+
+@pytest.mark.parametrize("block", [TextContent(type="text", text="a"), Block.text("a")], ids=["sdk", "ours"])
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_dictionary_of_a_result_may_hold_blocks_as_objects(block: Any, kind: type[dict[str, Any]]):
+    """A failure that is said this way is one; taken as data it would be a success."""
+    result = normalize_tool_result(kind(content=[block, {"type": "text", "text": "b"}], isError=True))
+    texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert result.to_wire() == {"content": texts, "isError": True}
 
 
 def test_dictionary_may_say_meta_with_or_without_underscore():

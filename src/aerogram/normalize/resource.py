@@ -159,11 +159,11 @@ class _Reading:
     def _several(self, value: Any) -> list[Any] | None:
         """Contents that are made already: one, a list of them, or a dictionary but for its URI."""
         if _is_sdk_contents(value):
-            return [value]
+            return [self._declared_of(value)]
         if isinstance(value, Mapping):
             return self._made(value)
         if isinstance(value, (list, tuple)) and value and all(map(_is_whole, value)):
-            return list(value)
+            return [self._declared_of(item) for item in value]
         return None
 
     def _made(self, value: Mapping[Any, Any]) -> list[Any] | None:
@@ -172,11 +172,18 @@ class _Reading:
             and isinstance(value["contents"], list)
             and all(map(_is_whole, value["contents"]))
         ):
-            return list(value["contents"])
+            return [self._declared_of(item) for item in value["contents"]]
         wire = {"uri": self.uri, **value}
         if not (wire.keys() <= _MEMBERS and is_contents(wire)):
             return None
         return [{"uri": wire.pop("uri"), "mimeType": self._mime("text/plain" if "text" in wire else None), **wire}]
+
+    def _declared_of(self, contents: Any) -> Any:
+        """Contents that were made already, with the declared MIME type where they say none."""
+        wire: dict[str, Any] = _wire(contents)
+        if self.declared is None or "mimeType" in wire:
+            return wire
+        return {"uri": wire["uri"], "mimeType": self.declared, **wire}
 
     def _mime(self, default: str | None, data: bytes | None = None) -> str:
         """The MIME type: the declared one, the one inferred on request, or the documented default."""

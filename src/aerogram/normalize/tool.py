@@ -30,7 +30,7 @@ from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_
 from aerogram.normalize.walk import ASK_THE_OPERATOR
 from aerogram.reply import Notice, Problem
 
-__all__ = ["is_finished", "normalize_tool_result"]
+__all__ = ["is_finished", "is_written_result", "normalize_tool_result"]
 
 _DEFAULT = Policy()
 _NO_PROMISE = Output(None)
@@ -71,7 +71,7 @@ _remembered_promise = lru_cache(maxsize=1024)(Output.of)
 
 def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
     kind = type(value)
-    if kind is dict and "content" in value and _is_result(value):
+    if issubclass(kind, dict) and "content" in value and is_written_result(value, policy):
         return ToolResult.of_wire(value, policy=policy)
     if kind in _DATA or kind in policy.registry.data:
         return _data(value, policy, promise)
@@ -209,14 +209,19 @@ def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> Too
 # Finished results
 
 
-def _is_result(value: Mapping[str, Any]) -> bool:
-    """Whether a dictionary is a result as the protocol writes it, with nothing that would be lost."""
-    if not (value.keys() <= _RESULT_MEMBERS) or ("_meta" in value and "meta" in value):
+def is_written_result(value: Any, policy: Policy = _DEFAULT) -> bool:
+    """Whether a value is a dictionary of a whole result, with nothing in it that would be lost.
+
+    Its members are those of the protocol; its blocks may be objects, for those would be accepted in a result too.
+    """
+    if not isinstance(value, dict) or "content" not in value or not (value.keys() <= _RESULT_MEMBERS):
+        return False
+    if "_meta" in value and "meta" in value:
         return False
     content, meta = value["content"], value.get("_meta", value.get("meta"))
     return (
         isinstance(content, (list, tuple))
-        and all(map(is_block, content))
+        and all(is_block(item) or policy.registry.forms[type(item)].kind == "block" for item in content)
         and isinstance(value.get("isError", False), bool)
         and (meta is None or isinstance(meta, Mapping))
         and value.get("resultType", "complete") == "complete"
