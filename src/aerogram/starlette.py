@@ -19,7 +19,7 @@ from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyErro
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
-from aerogram.wire.headers import Fields, is_json
+from aerogram.wire.headers import Fields, find, is_json
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
 from aerogram.wire.openapi import document
@@ -210,13 +210,13 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
 
 def _holds_json(response: Response) -> bool:
     """Whether a response is a success with a JSON body that is already there."""
-    given = dict(response.raw_headers)
+    given = response.raw_headers
     return (
-        is_json(given.get(b"content-type", b""))
+        is_json(find(given, b"content-type"))
         and response.status_code < _REDIRECTS
         and response.status_code not in _WITHOUT_BODY
         and bool(getattr(response, "body", b""))
-        and b"content-encoding" not in given
+        and not find(given, b"content-encoding")
     )
 
 

@@ -85,6 +85,8 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
 
 def spoken(value: Any) -> Reply[Any] | None:
     """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body."""
+    if type(value) is list:
+        return None
     body = _body_of(value) if type(value).__module__.startswith(__name__) else value
     if not isinstance(body, dict) or _SIGNS.isdisjoint(body):
         return None

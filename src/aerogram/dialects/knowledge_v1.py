@@ -313,6 +313,7 @@ class KnowledgeV1Dialect(Dialect):
             and cost is not None
             and (cost.billable_units is None and cost.tokens_used is None and cost.extra is None)
             and (cost.duration_ms or 0) > 0.001  # noqa: PLR2004 - the least that is written
+            and not reply.missing(self.needs)
         )
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:

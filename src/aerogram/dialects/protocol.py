@@ -49,9 +49,9 @@ class Dialect(ABC):
         """Whether a body speaks this dialect, by its distinctive members alone."""
 
     def says_all(self, reply: Reply[Any]) -> bool:
-        """Whether the contract has a word for all of a reply; in doubt it has not, and what came back is compared.
+        """Whether a reply is complete and the contract has a word for all of it; in doubt it has not.
 
-        It only saves time: the common reply is known to come back whole.
+        It only saves time: the common reply is known to come back whole, and need not be compared.
         """
         return False
 
@@ -65,11 +65,11 @@ class Dialect(ABC):
 
     def encode(self, reply: Reply[Any]) -> dict[str, Any]:
         """The JSON body of a reply."""
+        if self.says_all(reply):
+            return self.write(reply)
         if self.needs:
             self._require(reply)
         body = self.write(reply)
-        if self.says_all(reply):
-            return body
         left = leftover(reply.said(), self.hear(body))
         if left:
             self.place(body)[KEY] = left

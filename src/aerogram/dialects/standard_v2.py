@@ -331,8 +331,9 @@ class StandardV2Dialect(Dialect):
         return (
             type(reply.data) is list
             and len(reply.data) > 0
-            and reply.said().keys() <= _PLAIN_WORDS
+            and _PLAIN_WORDS.issuperset(reply.said())
             and cost is not None
+            and (reply.request_id is not None and cost.duration_ms is not None and cost.billable_units is not None)
             and (cost.cache_hit is None and cost.tokens_estimated is None)
             and (cost.tokens_used is None and cost.extra is None)
         )

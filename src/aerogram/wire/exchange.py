@@ -140,32 +140,31 @@ class Layer:
         self.legacy_is_bare = self.speakers[LEGACY].name == "bare"
         """Whether legacy callers get what the framework makes of a value or an error."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Let the application answer a request, and see to it that it does."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+            return self.app(scope, receive, send)
         exchange = scope[EXCHANGE] = Exchange(self, scope, send)
-        try:
-            if not self.clerk.is_observed:
-                await self._see_through(exchange, receive)
-            else:
-                with self.clerk.observed(exchange) as exchange.observation:
-                    await self._see_through(exchange, receive)
-        finally:
-            scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
+        return (self._observe if self.clerk.is_observed else self._see_through)(exchange, receive)
+
+    async def _observe(self, exchange: Exchange, receive: Receive) -> None:
+        with self.clerk.observed(exchange) as exchange.observation:
+            await self._see_through(exchange, receive)
 
     async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
+        scope = exchange.scope
         try:
-            await self.app(exchange.scope, receive, exchange.send)
+            await self.app(scope, receive, exchange.send)
         except self.gone:
-            log.debug("the client of %s has left", exchange.scope["path"])
+            log.debug("the client of %s has left", scope["path"])
         except Exception as error:
             if not await exchange.crash(error):
                 raise
         else:
             if exchange.holds:
                 await exchange.finish()
+        finally:
+            scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
 
 
 class Exchange(Request):
@@ -216,20 +215,16 @@ class Exchange(Request):
 
     # what the application sends
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Awaitable[None]:
         """Pass a message of the application on, or keep it until the answer is known."""
         if self._is_open:
-            await self._send(message)
-        elif message["type"] == START:
+            return self._send(message)
+        if message["type"] == START:
             terms = self.terms
-            if terms is None or terms.migrated:
-                await self._begin(message)
-            else:
-                await self._pass(message, terms)
-        elif self._held is not None and message["type"] == BODY:
-            await self._collect(message)
-        else:
-            await self._send(message)
+            return self._begin(message) if terms is None or terms.migrated else self._pass(message, terms)
+        if self._held is not None and message["type"] == BODY:
+            return self._collect(message)
+        return self._send(message)
 
     async def _pass(self, start: Message, terms: Terms) -> None:
         """Let the answer of a route that is not migrated go its way; what it failed to do costs nothing."""
@@ -244,7 +239,7 @@ class Exchange(Request):
 
     def _limit_fields(self, given: Fields) -> Fields:
         """What is left of the caller's limits, unless the answer says it itself."""
-        if _find(given, b"ratelimit"):
+        if fields.find(given, b"ratelimit"):
             return []
         return fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
 
@@ -287,7 +282,7 @@ class Exchange(Request):
         """A whole legacy answer with a tag of its own, or the news that the client has it already."""
         assert self._held is not None
         given: Fields = list(self._held["headers"])
-        tag = _find(given, b"etag")
+        tag = fields.find(given, b"etag")
         if not tag:
             tag = fields.tag_of(self._content)
             given.append((b"etag", tag))
@@ -361,7 +356,7 @@ class Exchange(Request):
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
             found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
         if b"access-control-allow-origin" in names:
-            exposed = fields.joined(_find(given, b"access-control-expose-headers"), _EXPOSED)
+            exposed = fields.joined(fields.find(given, b"access-control-expose-headers"), _EXPOSED)
             found.append((b"access-control-expose-headers", exposed))
         return found
 
@@ -383,7 +378,7 @@ class Exchange(Request):
         body = self._rendered(reply, status if has_failed or reply.problem is None else None, json)
         found = [pair for pair in given if pair[0] not in _OF_A_BODY] if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
-            own = _find(given, b"etag") if given else b""
+            own = fields.find(given, b"etag") if given else b""
             tag = fields.own_entity_tag(own, self.version) if own else self._tag_of(reply, body, json)
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
@@ -458,17 +453,10 @@ class Exchange(Request):
 
 
 def _is_json(start: Message) -> bool:
-    return fields.is_json(_find(start["headers"], b"content-type"))
+    return fields.is_json(fields.find(start["headers"], b"content-type"))
 
 
 def _is_whole(start: Message) -> bool:
     """Whether the body is known in full, which it is not while it streams."""
     given = start["headers"]
-    return bool(_find(given, b"content-length")) and not _find(given, b"content-encoding")
-
-
-def _find(given: Fields, wanted: bytes) -> bytes:
-    for name, value in given:
-        if name == wanted:
-            return value
-    return b""
+    return bool(fields.find(given, b"content-length")) and not fields.find(given, b"content-encoding")

@@ -7,6 +7,7 @@ import hashlib
 import math
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -19,6 +20,7 @@ __all__ = [
     "Fields",
     "client_tag",
     "entity_tag",
+    "find",
     "is_json",
     "joined",
     "link_to",
@@ -33,6 +35,14 @@ Fields: TypeAlias = list[tuple[bytes, bytes]]
 LONGEST_CLIENT_TAG: Final = 128
 _SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
 """Parts of a reply that say nothing lasting besides its data."""
+
+
+def find(given: Fields, wanted: bytes) -> bytes:
+    """The first value of a field by its lower-case name; empty when there is none."""
+    for name, value in given:
+        if name == wanted:
+            return value
+    return b""
 
 
 def of_reply(reply: Reply[Any], target: str, clock: Callable[[], dt.datetime], *, older: bool = False) -> Fields:
@@ -71,6 +81,7 @@ def joined(present: bytes | None, words: Iterable[bytes]) -> bytes:
     return b", ".join(found.values())
 
 
+@lru_cache(maxsize=256)
 def is_json(content_type: bytes) -> bool:
     """Whether a content type is JSON of some kind."""
     kind = content_type.partition(b";")[0].strip().lower()

@@ -45,7 +45,8 @@ class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
     def __get__(self, one: object | None, kind: type) -> lazy[Fact] | Fact:
         if one is None:
             return self
-        found = one.__dict__[self._name] = self._find(one)
+        found = self._find(one)
+        setattr(one, self._name, found)  # unlike `one.__dict__[…] = …`, this leaves the attributes where they are fast
         return found
 
 
@@ -154,7 +155,7 @@ class Request:
         choice = self.choice
         if choice.refusal is not None:
             raise choice.refusal
-        if self._has_too_many_parameters:
+        if self.scope["query_string"] and self._has_too_many_parameters:
             raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
         if not choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
             raise self.not_acceptable(terms)
