@@ -12,7 +12,7 @@ try:
 except ImportError:  # Windows has no flock; there a lock holds within one process only
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["locked", "private_directory", "state_directory"]
+__all__ = ["can_write", "locked", "private_directory", "state_directory"]
 
 
 def private_directory(path: Path) -> Path:
@@ -26,6 +26,11 @@ def state_directory() -> Path:
     chosen = os.environ.get("AEROGRAM_STATE")
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return private_directory(Path(chosen) if chosen else Path(home) / "aerogram")
+
+
+def can_write(folder: Path) -> bool:
+    """Whether something can be written into a folder, or into the nearest one in which it could be made."""
+    return os.access(next(one for one in (folder, *folder.absolute().parents) if one.exists()), os.W_OK | os.X_OK)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from aerogram.knowledge.folder import read_bytes, resolve
 from aerogram.knowledge.fusion import Ranked
 from aerogram.knowledge.ingest import PATIENCE, Hands, Ingested, Ingester, Progress
 from aerogram.knowledge.licences import Gate, filtered_out
+from aerogram.knowledge.mirror import Mirror
 from aerogram.knowledge.parcels import Recipe
 from aerogram.knowledge.prepare import Preparer
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
@@ -74,6 +75,9 @@ class Knowledge:
         replicas: Sequence[str] = (),
     ) -> None:
         self.folder = None if is_url(where) else private_directory(Path(where))
+        self._mirror = Mirror.if_needed(self.folder) if self.folder is not None and store is None else None
+        if self._mirror is not None:
+            where = self.folder = self._mirror.folder
         self.embedder = embedder_of(embedder)
         self._where, self._setting = where, embedder
         self.limits = limits or Limits()
@@ -93,6 +97,8 @@ class Knowledge:
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
+        if self._mirror is not None:
+            self._mirror.close()
 
     # -- the documents
 

@@ -1,13 +1,15 @@
 """A connection: HTTP as uvicorn speaks it, with a client that has only so long to say what it wants.
 
 Uvicorn waits for ever for the head of a request. A client that sends it byte by byte, or nothing at all, would hold
-its place as long as it likes; here it gets a 408, or a closed line. And answers are sent at once (TCP_NODELAY).
+its place as long as it likes; here it gets a 408, or a closed line. Who finds no place, and who does not speak HTTP, is
+answered in shape. And answers are sent at once (TCP_NODELAY).
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 import h11
@@ -16,25 +18,26 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from aerogram.dialects import dialect
 from aerogram.mint import new_request_id
 from aerogram.reply import Reply
+from aerogram.server.room import TURNED_AWAY, Room
 from aerogram.wire.http import render
 
 __all__ = ["connection_within"]
 
 SLOWEST_HEAD: Final = 10.0
 """Seconds in which the head of a request has to arrive."""
-_TOO_SLOW: Final = 408
 
 
-def connection_within(timeout: float) -> type[H11Protocol]:
-    """Connections for a server whose requests have so many seconds, 0 for any number."""
+def connection_within(timeout: float, room: Room) -> type[H11Protocol]:
+    """Connections for a server whose requests have so many seconds, 0 for any number, and that has so much room."""
     seconds = min(timeout or SLOWEST_HEAD, SLOWEST_HEAD)
-    return type("Connection", (_Connection,), {"seconds": seconds})
+    return type("Connection", (_Connection,), {"seconds": seconds, "room": room})
 
 
 class _Connection(H11Protocol):
     """One client's line to the server."""
 
     seconds: ClassVar[float]
+    room: ClassVar[Room]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -48,6 +51,8 @@ class _Connection(H11Protocol):
             # asyncio does so only for sockets that were made with the protocol's number
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
+        if not self.room.enter(self):
+            self.app_state = {**self.app_state, TURNED_AWAY: True}
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -61,7 +66,8 @@ class _Connection(H11Protocol):
         self._wait_for_the_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Wait no longer, and make room."""
+        self.room.leave(self)
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -85,22 +91,28 @@ class _Connection(H11Protocol):
         if self.transport.is_closing():
             return
         if self._has_begun and self.conn.our_state is h11.IDLE:
-            self._answer()
+            message = f"The request did not arrive within {self.seconds:g} seconds"
+            self._answer(HTTPStatus.REQUEST_TIMEOUT, "UNAVAILABLE", message)
         self.transport.close()
 
-    def _answer(self) -> None:
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; uvicorn would do so in plain text."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._answer(HTTPStatus.BAD_REQUEST, "VALIDATION_ERROR", msg)
+        self.transport.close()
+
+    def _answer(self, status: HTTPStatus, code: str, message: str) -> None:
+        """Say what is wrong before there is a request that could be passed on."""
         problem = dialect("problem")
-        failed = Reply.failed(
-            "UNAVAILABLE", f"The request did not arrive within {self.seconds:g} seconds", request_id=new_request_id()
-        )
-        body = render(problem.complete(failed, operation="request"), problem, problem.media_type, _TOO_SLOW)
+        failed = Reply.failed(code, message, request_id=new_request_id())
+        body = render(problem.complete(failed, operation="request"), problem, problem.media_type, status)
         head = [
             ("content-type", body.media_type),
             ("content-length", str(len(body.content))),
             ("connection", "close"),
         ]
         for event in (
-            h11.Response(status_code=body.status, headers=head, reason=b"Request Timeout"),
+            h11.Response(status_code=body.status, headers=head, reason=status.phrase.encode()),
             h11.Data(data=body.content),
             h11.EndOfMessage(),
         ):

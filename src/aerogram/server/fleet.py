@@ -23,6 +23,7 @@ from aerogram.server.addresses import scheme_of
 from aerogram.server.drain import Drain
 from aerogram.server.metrics import Metrics
 from aerogram.server.settings import BadSetting, Settings
+from aerogram.state import can_write, state_directory
 
 __all__ = ["CACHED", "Fleet", "FleetClock"]
 
@@ -66,7 +67,7 @@ class Fleet:
             await client.aclose()
 
     def _open_archive(self) -> Archive:
-        place = self._settings.archive or self.redis or self._settings.folder / "archive"
+        place = self._settings.archive or self.redis or _archive_beside(self._settings.folder)
         if isinstance(place, Path):
             return Archive.at(place, clock=self.clock)
         if scheme_of(place) != "s3":
@@ -82,6 +83,15 @@ class Fleet:
             return None
         kept: dict[str, Any] = {"fresh_for": seconds, "clock": self.clock}
         return Cache.in_memory(**kept) if self.redis is None else Cache.in_redis(self.redis, **kept)
+
+
+def _archive_beside(index: Path) -> Path:
+    """Where left-out content is kept if nobody says: with the index, or where other state is if that is read-only."""
+    if can_write(index):
+        return index / "archive"
+    place = state_directory() / "archive"
+    log.warning("%s cannot be written, so left-out content is kept in %s", index, place)
+    return place
 
 
 class FleetClock:

@@ -1,6 +1,7 @@
 """The guard: what stands between the network and an application. Plain ASGI.
 
-    request ─▶ gate        Host, Origin, key         403, 401
+    request ─▶ room        for its connection        503, may be tried again
+            ─▶ gate        Host, Origin, key         403, 401
             ─▶ size        of the body               413
             ─▶ time        until the answer begins   503, may be tried again
             ─▶ application                           with the caller in scope["user"]
@@ -25,6 +26,7 @@ from aerogram.page.paths import is_open as is_page
 from aerogram.reply import Reply, accept_request_id
 from aerogram.server.gate import Caller, Gate
 from aerogram.server.keys import Keys
+from aerogram.server.room import is_turned_away, refuse_crowd
 from aerogram.server.settings import Settings
 from aerogram.terminal import one_line
 from aerogram.wire.exchange import BODY, EXCHANGE, START, App, Message, Receive, Send
@@ -41,6 +43,7 @@ OPEN_PATHS: Final = frozenset({"/v1/health"})
 """What may be asked without a key: whether the server lives."""
 
 _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="aerogram"')
+_CLOSE: Final = (b"connection", b"close")
 _POLICY_VIOLATION: Final = 1008
 
 
@@ -144,6 +147,7 @@ class _Passage:
         """Pass, and be entered into the log."""
         try:
             try:
+                refuse_crowd(self._scope)
                 self._guard.admit(self._scope)
                 self._check_declared_size()
             except ReplyError as refusal:
@@ -206,6 +210,8 @@ class _Passage:
         problem = problem_of(refusal)
         status = getattr(refusal, "status", None) or problem.status
         given: Fields = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
+        if is_turned_away(self._scope):
+            given.append(_CLOSE)
         self._status = status
         exchange = self._scope.get(EXCHANGE)
         if exchange is not None and not self._scope["path"].startswith(API):  # the page knows problem details alone

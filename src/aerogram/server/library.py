@@ -25,6 +25,7 @@ from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.knowledge.knowledge import Knowledge
 from aerogram.reply import Reply
 from aerogram.server.addresses import is_url
+from aerogram.state import can_write
 
 __all__ = ["Library"]
 
@@ -86,6 +87,11 @@ class Library:
                 self._known.append(self._open())
                 self._file = there
             return self._known[-1]
+
+    @property
+    def can_be_written(self) -> bool:
+        """Whether changes of documents can be brought into the index."""
+        return self.folder is None or can_write(self.folder)
 
     @property
     def embedder(self) -> Embedder:

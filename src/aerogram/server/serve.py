@@ -33,6 +33,7 @@ from aerogram.server.keys import Keys
 from aerogram.server.library import Library
 from aerogram.server.logs import configure_logs
 from aerogram.server.opening import has_shared_keys, open_keys, open_library
+from aerogram.server.room import Room
 from aerogram.server.settings import Settings
 from aerogram.server.upkeep import upkeep
 
@@ -89,6 +90,9 @@ def serve(
 def _update(library: Library, documents: tuple[Path, ...], told: Told | None, progress: Progress | None = None) -> None:
     """Read what has changed; an index behind an address is read into by whoever is told to, not by every server."""
     if library.folder is None and not documents:
+        return
+    if not library.can_be_written:
+        log.warning("%s cannot be written, so it is served as it is: no change of a document is read", library.folder)
         return
     done = library.update(*documents, progress=progress)
     if told is not None:
@@ -164,7 +168,7 @@ def _serve_http(
     address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
     if ready is not None:
         ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
-    with fleet.metrics.told(), _following(library, settings.watch):
+    with fleet.metrics.told(), _following(library, settings.watch and library.can_be_written):
         asyncio.run(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys))
     log.info("the server has ended")
 
@@ -183,14 +187,13 @@ def _server(app: Any, settings: Settings) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=connection_within(settings.timeout),
+            http=connection_within(settings.timeout, Room(settings.max_connections)),
             ws="none",
             log_config=None,
             log_level="warning",
             access_log=False,
             server_header=False,
             lifespan="on",
-            limit_concurrency=settings.max_connections,
             timeout_keep_alive=KEPT_OPEN,
             timeout_graceful_shutdown=max(1, round(settings.grace)),
         )
@@ -252,7 +255,7 @@ def _serve_stdio(library: Library, settings: Settings, fleet: Fleet, told: Told 
     reading = threading.Thread(target=_read, args=(library, settings.documents, told), daemon=True)
     reading.start()
     reading.join(PATIENCE)
-    with _following(library, settings.watch):
+    with _following(library, settings.watch and library.can_be_written):
         asyncio.run(_talk(tools))
 
 
