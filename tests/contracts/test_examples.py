@@ -273,18 +273,6 @@ def test_the_warning_check_of_the_guide_works() -> None:
         assert seen == warnings
 
 
-def test_the_paging_loop_of_the_guide_walks_every_page() -> None:
-    """The guide's loop, over pages written by the dialect, collects every task once and stops."""
-    tasks = [f"task-{number}" for number in range(5)]
-
-    def call(action: str, spec_id: str, cursor: str | None) -> dict[str, Any]:
-        start = int(cursor or 0)
-        page = aerogram.Page(cursor=str(start + 2), has_more=start + 2 < len(tasks))
-        return encoded(aerogram.Reply.ok({"tasks": tasks[start : start + 2]}, page=page))
-
-    assert run(example("guide-code-pagination"), call=call)["all_tasks"] == tasks
-
-
 # --- code of the knowledge document ------------------------------------------------------------------------------
 
 TYPING = {"BaseModel": BaseModel, "List": List, "Literal": Literal, "Optional": Optional}  # noqa: UP006

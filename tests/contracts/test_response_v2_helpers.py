@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import asdict, is_dataclass
+from typing import Any
 
 import pytest
 
 import aerogram
 from aerogram import Notice, Reply
-from aerogram.codes import TABLE
+from aerogram.codes import KIND_RULES, TABLE, Kind
 from aerogram.dialects.response_v2 import ToolResponse, error_response, success_response
-from aerogram.errors import ContractError
+from aerogram.errors import ContractError, InvalidReply
 from contracts.requirement_rows import Requirement, rows
 
 DIALECT = aerogram.dialect("response-v2")
@@ -137,3 +138,43 @@ def test_error_response_fills_what_the_code_implies(code: str) -> None:
     """Given a code alone, the helper adds its category and what to do."""
     data = error_response("It failed", error_code=code).to_dict()["data"]
     assert (data["error_type"], data["remediation"]) == (TABLE[code].kind, TABLE[code].remediation)
+
+
+@pytest.mark.parametrize("kind", sorted(KIND_RULES))
+def test_error_response_fills_what_the_category_implies(kind: Kind) -> None:
+    """Without a code the category gives it, and a code of the caller's own takes what to do from its category."""
+    general = TABLE[KIND_RULES[kind].code]
+    for code in (None, "HARBOUR_FROZEN"):
+        data = error_response("It failed", error_code=code, error_type=kind).to_dict()["data"]
+        assert data == {"error_code": code or general.name, "error_type": kind, "remediation": general.remediation}
+
+
+def test_error_response_without_code_and_category_is_internal() -> None:
+    """Nothing but the message is required, and the three fields that should be there are."""
+    data = error_response("It failed", error_code=None).to_dict()["data"]
+    assert (data["error_code"], data["error_type"]) == ("INTERNAL_ERROR", "internal")
+    assert data["remediation"] == TABLE["INTERNAL_ERROR"].remediation
+
+
+@pytest.mark.parametrize("code", ["not_found", "NotFound", "NOT-FOUND", ""])
+def test_error_response_refuses_a_code_that_is_written_otherwise(code: str) -> None:
+    """Codes are in SCREAMING_SNAKE_CASE."""
+    with pytest.raises(InvalidReply, match="SCREAMING_SNAKE_CASE"):
+        error_response("It failed", error_code=code)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"content_fidelity": "summary"},
+        {"dropped_content_ids": ["finding-003"]},
+        {"content_archive_hashes": {"archive-001": "sha256:" + "a" * 64}},
+        {"meta": {"content_fidelity": "reference_only"}},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_success_response_states_level_and_version_of_a_reply_below_full(said: dict[str, Any]) -> None:
+    """Whatever says that something is missing brings the level and the version of the fidelity keys along."""
+    meta = success_response({}, **said).to_dict()["meta"]
+    level = said.get("content_fidelity") or said.get("meta", {}).get("content_fidelity") or "partial"
+    assert (meta["content_fidelity"], meta["content_fidelity_schema_version"]) == (level, "1.0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,10 +12,13 @@ import pytest
 import aerogram
 from aerogram import Notice, Page, RateLimit, Reply, Telemetry
 from aerogram.archive import Archive
+from aerogram.cursor import Cursors
 from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.negotiation import EXTENSION
+from aerogram.shape.pages import Pager, take
 from aerogram.testing import assert_success
+from contracts.document_examples import example
 from tool_servers import ROWS, Talk, build, talk
 
 FERRY = "The ferry to Holm leaves at noon. A ticket costs three crowns. Bicycles travel free. " * 4
@@ -67,6 +71,37 @@ async def test_every_tool_answers_in_one_shape(framework: str) -> None:
             assert aerogram.validate(body).name == "response-v2", (name, arguments)
             assert list(body) == ["success", "data", "error", "meta"], (name, arguments)
             assert (body["success"], result.is_error) == (not fails, fails), (name, arguments)
+
+
+TASKS = [{"task_id": f"task-{number:03}"} for number in range(45)]
+CURSORS = Cursors()
+
+
+def query_tasks(action: str, spec_id: str, cursor: str | None = None) -> Reply[dict[str, Any]]:
+    """The tool of the guide: twenty tasks at a time, under a name of their own."""
+    pager = Pager(CURSORS, action, {"spec_id": spec_id})
+    window = pager.window(cursor, 20)
+    page = pager.page(take(TASKS, window), window, total=len(TASKS)).reply
+    return page.replace(data={"tasks": page.data})
+
+
+@frameworks
+async def test_the_paging_loop_of_the_guide_walks_every_page_of_a_tool(framework: str) -> None:
+    """The guide's loop, as it stands, gets every task once; its first call has no cursor, and says null."""
+    loop, pages = asyncio.get_running_loop(), []
+    async with asking(framework, query_tasks) as server:
+
+        def call(**asked: Any) -> dict[str, Any]:
+            answer = asyncio.run_coroutine_threadsafe(server.call("query_tasks", asked), loop)
+            pages.append(answer.result(20).structured_content)
+            return dict(pages[-1])
+
+        space: dict[str, Any] = {"call": call}
+        code = compile(example("guide-code-pagination").completed_text(), "loop", "exec", dont_inherit=True)
+        await asyncio.to_thread(exec, code, space)
+    assert space["all_tasks"] == TASKS
+    assert [page["meta"]["pagination"]["total_count"] for page in pages] == [45, 45, 45]
+    assert [page["meta"]["pagination"]["page_size"] for page in pages] == [20, 20, 20]
 
 
 def everything() -> Reply[list[dict[str, Any]]]:

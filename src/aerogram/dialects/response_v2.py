@@ -14,12 +14,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from aerogram.codes import TABLE, Kind
+from aerogram.codes import KIND_RULES, TABLE, Kind, is_code
 from aerogram.dialects.extension import KEY, Extension
 from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
+from aerogram.errors import InvalidReply
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
 VERSION = "response-v2"
+FIDELITY_VERSION = "1.0"
 
 
 class WarningDetail(BaseModel):
@@ -346,7 +348,6 @@ def success_response(
         rate_limit=rate_limit,
         telemetry=telemetry,
         content_fidelity=content_fidelity,
-        content_fidelity_schema_version="1.0" if content_fidelity else None,
         dropped_content_ids=list(dropped_content_ids or ()),
         content_archive_hashes=content_archive_hashes,
     )
@@ -357,7 +358,7 @@ def success_response(
 def error_response(
     message: str,
     *,
-    error_code: str = "INTERNAL_ERROR",
+    error_code: str | None = None,
     error_type: Kind | None = None,
     remediation: str | None = None,
     data: Mapping[str, Any] | None = None,
@@ -367,12 +368,19 @@ def error_response(
     telemetry: Mapping[str, Any] | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> ToolResponse:
-    """The response of a failed operation; what is not given comes from the table of codes."""
-    row = TABLE.get(error_code)
+    """The response of a failed operation; what is not given comes from the table of codes.
+
+    A code that is not in the table takes after its category, and so does a failure without one.
+    """
+    if error_code is not None and not is_code(error_code):
+        raise InvalidReply(f"{error_code!r} is not in SCREAMING_SNAKE_CASE")
+    row = TABLE.get(error_code or "")
+    kind = error_type or (row.kind if row else "internal")
+    general = TABLE[KIND_RULES[kind].code if kind in KIND_RULES else "INTERNAL_ERROR"]
     context = without_nothing(
-        error_code=error_code,
-        error_type=error_type or (row.kind if row else "internal"),
-        remediation=remediation or (row.remediation if row else None),
+        error_code=error_code or general.name,
+        error_type=kind,
+        remediation=remediation or (row or general).remediation,
         details=details,
     )
     members = without_nothing(request_id=request_id, rate_limit=rate_limit, telemetry=telemetry)
@@ -381,7 +389,11 @@ def error_response(
 
 
 def _with_version(members: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {**(meta or {}), "version": VERSION, **members}
+    """The members of meta and the versions they need: of the envelope, and of the fidelity keys if there are any."""
+    said = {**(meta or {}), "version": VERSION, **members}
+    if not any(said.get(name) for name in _FIDELITY):
+        return said
+    return {"content_fidelity": "partial", "content_fidelity_schema_version": FIDELITY_VERSION, **said}
 
 
 def _tool_response(body: dict[str, Any]) -> ToolResponse:
