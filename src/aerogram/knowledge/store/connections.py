@@ -22,6 +22,8 @@ PATIENCE: Final = 30.0
 """Seconds to wait for another process that writes."""
 KEPT: Final = 8
 """How many idle connections stay open."""
+PAGES_IN_LOG: Final = 16_000
+"""So many changed pages (64 MB) are gathered before they go into the file: many of them change again until then."""
 NO_FILE: Final = -1
 """The file of a connection that is good for once."""
 
@@ -105,6 +107,7 @@ def _prepared(uri: str, *, journal: bool = True) -> sqlite3.Connection:
         if journal:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_LOG}")
         connection.execute("PRAGMA cache_size = -32000")
         migrate(connection)
     except BaseException:

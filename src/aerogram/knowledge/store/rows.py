@@ -16,15 +16,13 @@ from typing import Any, Final, NamedTuple
 from aerogram.errors import AerogramError, IntegrityError, Unavailable
 from aerogram.jsontext import dumps, loads
 from aerogram.knowledge.filters import Filters, key_of
-from aerogram.knowledge.lexicon import index_terms
-from aerogram.knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
 from aerogram.knowledge.store import Entry, FileState, Found, Graph, Identity
 from aerogram.knowledge.store.connections import Connections
+from aerogram.knowledge.store.likenesses import compare
 from aerogram.reply import utc_timestamp
 
 __all__ = ["Changes", "Rows", "Stored"]
 
-MOST_ALIKE: Final = 40
 MOST_NAMES: Final = 900
 """SQLite takes about a thousand parameters in one statement."""
 REBUILD: Final = "Run `aerogram index rebuild`; it reads the documents again"
@@ -140,6 +138,7 @@ class Rows:
                 [(one.path, one.size, one.changed_ns, one.checksum, one.problem) for one in states],
             )
             found = [_insert(connection, entry, checksums, generation) for entry in entries]
+            compare(connection, _bodies(found, entries))
             for path, graph in graphs.items():
                 _insert_graph(connection, path, graph)
             now = {one for ids in found for one in ids}
@@ -382,9 +381,16 @@ def _insert(connection: sqlite3.Connection, entry: Entry, checksums: Mapping[str
         "INSERT INTO vectors VALUES (?, ?, ?)",
         [(one, number, vector) for one, vector in zip(ids, entry.vectors, strict=True)],
     )
-    for one, terms in zip(ids, entry.terms, strict=True):
-        _compare(connection, one, terms)
     return ids
+
+
+def _bodies(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> dict[int, Sequence[str]]:
+    """The terms of each chunk by its id."""
+    return {
+        one: terms
+        for numbers, entry in zip(ids, entries, strict=True)
+        for one, terms in zip(numbers, entry.terms, strict=True)
+    }
 
 
 def _identities(connection: sqlite3.Connection, path: str, digests: Sequence[str]) -> list[int]:
@@ -401,23 +407,6 @@ def _identities(connection: sqlite3.Connection, path: str, digests: Sequence[str
     rows = connection.execute("SELECT digest, occurrence, id FROM identities WHERE path = ?", (path,))
     known = {(digest, occurrence): one for digest, occurrence, one in rows}
     return [known[key] for key in keys]
-
-
-def _compare(connection: sqlite3.Connection, one: int, terms: Sequence[str]) -> None:
-    """Find the chunks that a new one is nearly the same as."""
-    shingles = shingles_of(terms)
-    buckets = buckets_of(shingles)
-    near = connection.execute(
-        "SELECT DISTINCT b.id, c.text, d.language FROM buckets b JOIN chunks c ON c.id = b.id "
-        f"JOIN documents d ON d.id = c.document WHERE b.bucket IN ({_marks(buckets)}) LIMIT {MOST_ALIKE}",
-        buckets,
-    ).fetchall()
-    connection.executemany("INSERT OR IGNORE INTO buckets VALUES (?, ?)", [(bucket, one) for bucket in buckets])
-    for other, text, language in near:
-        alike = likeness(shingles, shingles_of(index_terms(text, language)))
-        if other != one and alike > THRESHOLD:
-            both = [(one, other, round(alike, 4)), (other, one, round(alike, 4))]
-            connection.executemany("INSERT OR REPLACE INTO likenesses VALUES (?, ?, ?)", both)
 
 
 def _insert_graph(connection: sqlite3.Connection, path: str, graph: Graph) -> None:
