@@ -128,3 +128,5 @@ def test_a_citation_says_when_the_source_has_changed_or_gone(small, write):
     assert status() == "changed"
     (folder / "guides/token.md").unlink()
     assert status() == "missing"
+    folder.rename(folder.with_name("elsewhere"))
+    assert status() == "unverified"  # this machine does not have the folder at all

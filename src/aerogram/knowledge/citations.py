@@ -1,7 +1,8 @@
 """Citations: where results come from, and whether the source still says so.
 
 A source is verified when the file has the bytes that were read, or, if it has changed, when the cited words still
-stand in it. What was found is remembered for as long as the file is not touched.
+stand in it. What was found is remembered for as long as the file is not touched. On a machine that does not have the
+folder of a source, nothing is known about it: it is unverified.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from aerogram.digest.limits import UnreadableSource
 from aerogram.knowledge.documents import File, read_file
@@ -19,7 +20,7 @@ from aerogram.reply import Citation
 
 __all__ = ["Status", "citations_of", "verify"]
 
-Status: TypeAlias = Literal["verified", "changed", "missing"]
+Status: TypeAlias = Literal["missing", "changed", "unverified", "verified"]
 LARGEST: Final = 64 * 1024 * 1024
 
 
@@ -57,7 +58,7 @@ def _citation(chunks: Sequence[Found], statuses: Sequence[Status], places: Seque
         checksum=chunk.text_hash,
         license=chunk.license,
         field_paths=tuple(f"/results/{place}" for place in places),
-        verification_status="verified" if said == {"verified"} else "missing" if "missing" in said else "changed",
+        verification_status=next(status for status in get_args(Status) if status in said),
         extra={"locators": [f"char:{chunks[place].start}-{chunks[place].end}" for place in places]},
     )
 

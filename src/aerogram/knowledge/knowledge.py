@@ -144,8 +144,12 @@ class Knowledge:
 
     def locate(self, *files: str) -> list[Path | None]:
         """Where files of the index are, or were when they were read."""
-        roots = sorted(self.roots().items(), reverse=True)
+        roots = self._sorted_roots()
         return [_below(roots, file) for file in files]
+
+    def _sorted_roots(self) -> list[tuple[str, Path]]:
+        """The roots by their labels, so that the one without a label, which has every file, is last."""
+        return sorted(self.roots().items(), reverse=True)
 
     # -- the four questions
 
@@ -323,9 +327,11 @@ class Knowledge:
 
     def _verified(self, chunks: Sequence[Found]) -> list[Status]:
         """Whether the sources of some chunks still say so; each file is looked for once."""
-        files = list({chunk.file for chunk in chunks})
-        paths = dict(zip(files, self.locate(*files), strict=True))
-        return [verify(chunk, paths[chunk.file]) for chunk in chunks]
+        roots = self._sorted_roots()
+        here = {root for _, root in roots if root.exists()}
+        paths = {file: _below(roots, file) for file in {chunk.file for chunk in chunks}}
+        known = {file for file, path in paths.items() if path and not here.isdisjoint(path.parents)}
+        return [verify(chunk, paths[chunk.file]) if chunk.file in known else "unverified" for chunk in chunks]
 
     def _first_of(self, source_file: str) -> Found:
         """The first chunk of a document that may be shown."""
@@ -346,8 +352,11 @@ class Knowledge:
         if kept is not None:
             return kept
         (path,) = self.locate(chunk.file)
-        if path is None or not any(path.resolve().is_relative_to(root) for root in self.roots().values()):
-            raise NotFound(f"The file of {chunk.path!r} is no longer in its folder")
+        if path is None or not path.is_file() or not any(map(path.resolve().is_relative_to, self.roots().values())):
+            raise NotFound(
+                f"The file of {chunk.path!r} is not where it was read",
+                remediation="Ask a server that runs where the documents are, or bring them back and ingest them again",
+            )
         file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
         texts = {one.path: one.source for one in read_file(file, self.limits)}
         if chunk.path not in texts:

@@ -24,6 +24,7 @@ from aerogram.server.drain import Drain
 from aerogram.server.metrics import Metrics
 from aerogram.server.settings import BadSetting, Settings
 from aerogram.state import can_write, state_directory
+from aerogram.terminal import one_line
 
 __all__ = ["CACHED", "Fleet", "FleetClock"]
 
@@ -55,14 +56,15 @@ class Fleet:
         return Limits.in_memory(plan, **told) if self.redis is None else Limits.in_redis(self.redis, plan, **told)
 
     async def ping(self) -> dict[str, Any]:
-        """What Redis says of itself."""
+        """What Redis, or Valkey, says of itself."""
         from aerogram.redis_store import connect
 
         assert self.redis is not None
         client = connect(self.redis)
         try:
             said = await client.info("server")
-            return {"engine": f"Redis {said['redis_version']}"}
+            valkey = said.get("valkey_version")
+            return {"engine": f"Valkey {valkey}" if valkey else f"Redis {said['redis_version']}"}
         finally:
             await client.aclose()
 
@@ -121,7 +123,7 @@ class FleetClock:
         try:
             seconds, microseconds = self._client.time()
         except Exception as error:  # noqa: BLE001 - the time goes on without it
-            log.warning("the shared clock cannot be read: %s", type(error).__name__)
+            log.warning("the shared clock cannot be read: %s", one_line(str(error)))
             return
         answered = time.monotonic()
         self._ahead = seconds + microseconds / 1e6 - (asked + answered) / 2

@@ -94,10 +94,22 @@ def _update(library: Library, documents: tuple[Path, ...], told: Told | None, pr
     if not library.can_be_written:
         log.warning("%s cannot be written, so it is served as it is: no change of a document is read", library.folder)
         return
-    done = library.update(*documents, progress=progress)
+    paths = documents or _roots_here(library)
+    if not paths and library.knowledge.roots():
+        return
+    done = library.update(*paths, progress=progress)
     if told is not None:
         told(done)
     _warn(library, documents, done)
+
+
+def _roots_here(library: Library) -> tuple[Path, ...]:
+    """The folders that the index has read, those that are on this machine."""
+    roots = library.knowledge.roots().values()
+    for one in roots:
+        if not one.exists():
+            log.warning("%s is not on this machine, so no change of its documents is read, and none is digested", one)
+    return tuple(one for one in roots if one.exists())
 
 
 def _warn(library: Library, documents: tuple[Path, ...], done: Ingested) -> None:

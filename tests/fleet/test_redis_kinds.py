@@ -1,0 +1,102 @@
+"""The kinds of Redis that servers can share: over TLS with a password, and Valkey instead of it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+
+import httpx
+import pytest
+
+from aerogram import read
+from balancer import wait_for
+from servers import find_free_port, wait_until_listening
+
+SEARCH = {"q": "token", "envelope": "v2", "page_size": 3}
+CUT = {**SEARCH, "response_mode": "full", "max_tokens": 400}
+PASSWORD = "not-to-be-shown"
+
+
+def installed(program, package):
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed (Debian: apt-get install {package})")
+    return found
+
+
+@contextlib.contextmanager
+def running(program, folder, port, *settings):
+    """A server that keeps nothing, on a port."""
+    command = [program, *settings, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_until_listening(port, server)
+        yield
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for this machine that nobody else has signed, and its key."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=redis")
+    names = ("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate)
+    subprocess.run([installed("openssl", "openssl"), *made, *names], check=True, capture_output=True)
+    return certificate, key
+
+
+@pytest.fixture
+def encrypted(certificate, tmp_path):
+    """The address of a Redis that speaks TLS alone and wants a password, without saying whom to trust."""
+    port = find_free_port()
+    chain = ("--tls-cert-file", certificate[0], "--tls-key-file", certificate[1], "--tls-ca-cert-file", certificate[0])
+    tls = ("--port", "0", "--tls-port", str(port), "--tls-auth-clients", "no", "--requirepass", PASSWORD)
+    with running(installed("redis-server", "redis-server"), tmp_path, port, *tls, *map(str, chain)):
+        yield f"rediss://:{PASSWORD}@127.0.0.1:{port}/0"
+
+
+@pytest.fixture
+def valkey(tmp_path):
+    """The address of a Valkey."""
+    port = find_free_port()
+    with running(installed("valkey-server", "valkey-server"), tmp_path, port, "--port", str(port)):
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+def everything_is_shared(fleet, index, url):
+    """Archive, cache and limits of two servers over one Redis; what the health of one says of it."""
+    one, two = fleet.add("--index", str(index), "--redis", url, "--cache", "60", "--limits", "6/day", count=2)
+    cut = httpx.get(f"{one.address}/v1/search", params=CUT, timeout=30)
+    piece = httpx.get(two.address + cut.links["alternate"]["url"], params={"envelope": "v2"}, timeout=30)
+    assert len(read(piece.json()).data) == SEARCH["page_size"]
+    found = [httpx.get(f"{(one, two)[number % 2].address}/v1/search", params=SEARCH, timeout=30) for number in range(6)]
+    assert [answer.status_code for answer in found] == [200] * 4 + [429] * 2
+    assert [read(answer.json()).telemetry.cache_hit for answer in found[:4]] == [False, True, True, True]
+    one.end()
+    (other,) = fleet.add("--index", str(index), "--redis", url)
+    return httpx.get(f"{other.address}/v1/health/deep", timeout=30).json()["checks"]["redis"]
+
+
+def test_servers_share_everything_over_tls_with_a_password_that_is_not_shown(fleet, index, encrypted, certificate):
+    found = everything_is_shared(fleet, index, f"{encrypted}?ssl_ca_certs={certificate[0]}")
+    assert found["status"] == "ok"
+    assert PASSWORD not in fleet.logs
+    assert "the shared clock cannot be read" not in fleet.logs
+
+
+def test_a_redis_that_nobody_vouches_for_is_not_used_and_the_log_says_why(fleet, index, encrypted):
+    (server,) = fleet.add("--index", str(index), "--redis", encrypted, "--limits", "6/day")
+    answer = httpx.get(f"{server.address}/v1/search", params=SEARCH, timeout=30)
+    told = read(answer.json()).problem
+    assert (answer.status_code, told.code, told.retryable) == (503, "UNAVAILABLE", True)
+    wait_for(lambda: "certificate verify failed" in server.log.read_text().lower())
+    assert PASSWORD not in fleet.logs
+
+
+def test_servers_share_everything_over_valkey(fleet, index, valkey):
+    found = everything_is_shared(fleet, index, valkey)
+    assert found["status"] == "ok"
+    assert found["engine"].startswith("Valkey ")
