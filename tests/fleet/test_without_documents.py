@@ -1,4 +1,4 @@
-"""Servers on machines that do not have the documents: what they answer from the store, and what they say they cannot."""
+"""Servers on machines without the documents: what they answer from the store, and what they say they cannot."""
 
 from __future__ import annotations
 
