@@ -132,8 +132,16 @@ def test_sizes_and_hash_are_those_of_the_canonical_text() -> None:
     payload, text = digested(), story()
     assert payload.original_chars == len(text.text)
     assert 0 < payload.digest_chars < payload.original_chars
-    assert payload.compression_ratio == pytest.approx(payload.digest_chars / payload.original_chars, abs=0.01)
+    assert payload.compression_ratio == pytest.approx(payload.digest_chars / payload.original_chars, abs=0.0001)
     assert payload.source_text_hash == "sha256:" + hashlib.sha256(text.text.encode()).hexdigest()
+
+
+def test_the_ratio_of_a_source_that_is_all_evidence_is_one() -> None:
+    """A digest that quotes the whole of its source and sums it up is longer than it, and still keeps its limits."""
+    payload = digest_text(read("The lighthouse got electricity in 1931.", kind="plain"), QUERY)
+    assert payload.digest_chars > payload.original_chars
+    assert payload.compression_ratio == 1
+    assert validate_payload_dict(payload.model_dump()) == payload
 
 
 def test_summary_and_key_points_come_from_the_document() -> None:

@@ -12,6 +12,7 @@ import fastmcp
 import pytest
 
 import aerogram
+from aerogram.dialects.knowledge_v1 import SearchRequest
 from aerogram.negotiation import EXTENSION
 from aerogram.tokens import counter_named
 from contracts.document_examples import Example, example
@@ -47,12 +48,24 @@ GRAPH = {
 }
 """A vendor of the size that the document shows: 85 entities and 25 relationships."""
 
+GIANT = {
+    "entities": [
+        {"id": "g_0", "name": "Giant Holding", "type": "COMPANY"},
+        *({"id": f"g_{n}", "name": f"Machine {n}", "type": "PRODUCT", "vendor_id": "g_0"} for n in range(1, 121)),
+    ],
+    "relationships": [
+        {"id": f"gr_{n}", "source": f"g_{n % 121}", "target": f"g_{n * 7 % 121}", "type": "PART_OF"} for n in range(600)
+    ],
+}
+"""A vendor beyond the caps of the document."""
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over guides, notes and a vendor."""
     folder: Path = tmp_path_factory.mktemp("documents")
-    texts = {"security/jwt.md": JWT, "security/oauth.md": OAUTH, "vendors.json": json.dumps(GRAPH)}
+    texts = {"security/jwt.md": JWT, "security/oauth.md": OAUTH}
+    texts |= {"vendors.json": json.dumps(GRAPH), "giants.json": json.dumps(GIANT)}
     notes = {f"notes/{n}.md": f"# Note {n}\n\nThe authentication of door {n} was tested.\n" for n in range(25)}
     for name, text in {**texts, **notes}.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -88,6 +101,16 @@ def test_the_two_pages_of_the_second_usage_example_follow_each_other(served: Ser
     assert (len(first["results"]), first["pagination"]["has_more"]) == (20, True)
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > 20
     assert len({row["chunk_id"] for page in (first, second) for row in page["results"]}) == len(ranks)
+
+
+def test_null_stands_for_what_is_not_given(served: Served) -> None:
+    """A loop that begins without a cursor sends null for it, and gets the first page."""
+    asked = {"query": "authentication", "page_size": 3}
+    first, again = (
+        call(served, "semantic_search", one)["results"] for one in (asked, {**asked, "cursor": None, "fields": None})
+    )
+    assert first == again and len(first) == 3
+    assert SearchRequest(query="authentication", cursor=None, fields=None) == SearchRequest(query="authentication")
 
 
 def test_the_filtered_search_of_the_third_usage_example_shows_only_its_fields(served: Served) -> None:
@@ -128,14 +151,33 @@ def test_the_suggested_actions_of_a_search_give_their_follow_ups_as_they_stand(s
     assert "JWT" in json.dumps(digest)
 
 
-def test_a_search_says_what_it_cost_in_counted_tokens(served: Served) -> None:
-    """The first usage example: a search in metadata mode, with its cost in tokens and time."""
-    body = call(
-        served, "semantic_search", {"query": "JWT authentication", "response_mode": "metadata", "page_size": 10}
+def test_the_search_of_the_first_usage_example_answers_as_it_shows(served: Served) -> None:
+    """Its code, run as it stands, gets a reply with the members of the example, and its cost in tokens and time."""
+    body, shown = (
+        run(example("knowledge-code-search"), served)["response"],
+        example("knowledge-search-response").value(),
     )
-    cost = body["execution_context"]
-    assert body["_metadata"]["status"] == "success" and body["_metadata"]["operation"] == "semantic_search"
-    shown = {"chunk_id", "source_file", "source_category", "hybrid_score", "rank", "chunk_index", "total_chunks"}
-    assert set(body["results"][0]) >= shown
+    assert set(body) - {"aerogram"} == set(shown)
+    for member in ("_metadata", "execution_context"):
+        assert set(body[member]) == set(shown[member])
+    assert {frozenset(row) for row in body["results"]} == {frozenset(shown["results"][0])}
+    assert [row["rank"] for row in body["results"]] == list(range(1, 11))
+    metadata, cost = body["_metadata"], body["execution_context"]
+    said = {name: shown["_metadata"][name] for name in ("operation", "version", "status")}
+    assert {**metadata, **said} == metadata
+    assert (body["warnings"], cost["request_id"]) == ([], metadata["request_id"])
     assert cost["tokens_estimated"] > 0 and cost["tokens_used"] * 10 <= cost["tokens_estimated"] * 11
     assert cost["execution_time_ms"] > 0 and isinstance(cost["cache_hit"], bool)
+
+
+@pytest.mark.parametrize(("mode", "most"), [("preview", (5, 5)), ("full", (100, 500))])
+def test_a_vendor_beyond_the_caps_is_cut_to_them(mode: str, most: tuple[int, int], served: Served) -> None:
+    """What is shown and what the budget left out of it are together as many as the mode allows, and all are counted."""
+    body = call(served, "find_vendor_info", {"vendor_name": "Giant Holding", "response_mode": mode})
+    vendor = body["results"]
+    counts = len(vendor["entities"]), len(vendor["relationships"])
+    dropped = sum((warning.get("context") or {}).get("dropped_count", 0) for warning in body["warnings"])
+    assert all(count <= cap for count, cap in zip(counts, most, strict=True))
+    assert sum(counts) + dropped == sum(most)
+    assert (vendor["statistics"]["entity_count"], vendor["statistics"]["relationship_count"]) == (121, 600)
+    assert "PARTIAL_RESULTS" in {warning["code"] for warning in body["warnings"]}

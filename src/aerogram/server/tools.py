@@ -30,8 +30,6 @@ OFFERS: Final = ("knowledge-1.0", "response-v2", "standard-v2")
 CONTROLLED: Final = ("semantic_search", "find_vendor_info", "get_chunks", "digest_document")
 _IDLE: Final = (("default", None), ("default", ""), ("default", False), ("additionalProperties", True))
 """Members of a schema that say nothing."""
-_ABSENT: Final[Any] = None
-"""The default of an optional input; its schema has the one type, so that listings stay short."""
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -47,7 +45,7 @@ class Where(TypedDict, total=False):
 
 Query = Annotated[str, Field(min_length=1, max_length=500, description="A question or words")]
 Detail = Annotated[Mode, Field(description="How much to show")]
-Fields = Annotated[list[str], Field(description="Only these fields")]
+Fields = Annotated[list[str] | None, Field(description="Only these fields")]
 
 
 def build_tools(
@@ -83,9 +81,9 @@ class Desk:
         query: Query,
         response_mode: Detail = "metadata",
         page_size: Annotated[int, Field(ge=1, le=50)] = 10,
-        cursor: Annotated[str, Field(description="From the last page")] = _ABSENT,
-        fields: Fields = _ABSENT,
-        filters: Where = _ABSENT,
+        cursor: Annotated[str | None, Field(description="From the last page")] = None,
+        fields: Fields = None,
+        filters: Where | None = None,
     ) -> Reply[Any]:
         """Find passages that answer a question."""
         return await self._library.search(
@@ -102,7 +100,7 @@ class Desk:
         self,
         vendor_name: Annotated[str, Field(min_length=1, max_length=200)],
         response_mode: Detail = "metadata",
-        fields: Fields = _ABSENT,
+        fields: Fields = None,
     ) -> Reply[Any]:
         """Say who a vendor is, and whom it has to do with."""
         return await self._library.vendor(vendor_name, response_mode=response_mode, fields=fields)
@@ -111,7 +109,7 @@ class Desk:
         self,
         chunk_ids: Annotated[list[int], Field(min_length=1, max_length=50)],
         response_mode: Detail = "full",
-        fields: Fields = _ABSENT,
+        fields: Fields = None,
     ) -> Reply[Any]:
         """Read passages by the ids from a search."""
         return await self._library.chunks(chunk_ids, response_mode=response_mode, fields=fields)
