@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import subprocess
@@ -13,16 +14,30 @@ from pathlib import Path
 import pytest
 
 
+PORTS = range(15_000, 32_000)
+"""Below those that the system gives to connections: a server that is away for a while finds its port again."""
+_claims: list[socket.socket] = []
+
+
 def find_free_port() -> int:
-    """A port where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port where nobody listens, and that no other process which runs tests finds as long as this one lives."""
+    while True:
+        port = random.choice(PORTS)
+        claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # the number is taken, the port for TCP is not
+        try:
+            claim.bind(("127.0.0.1", port))
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+        else:
+            _claims.append(claim)
+            return port
 
 
 def wait_until_listening(port: int, server: subprocess.Popen) -> None:
     """Return as soon as the server takes connections."""
-    for _ in range(200):
+    for _ in range(1_200):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
