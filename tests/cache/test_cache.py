@@ -221,14 +221,17 @@ async def test_those_who_ask_at_the_same_time_share_one_answer():
 
 async def test_those_who_ask_at_the_same_time_share_a_failure_too():
     """A server that is down is not asked ten times more."""
-    cache, key, calls = Cache.in_memory(), fresh_key(), []
+    cache, key, calls, gate = Cache.in_memory(), fresh_key(), [], asyncio.Event()
 
     async def produce():
         calls.append(1)
-        await asyncio.sleep(0.02)
+        await gate.wait()
         raise ConnectionError("down")
 
-    outcomes = await asyncio.gather(*(cache.fetch(key, produce) for _ in range(10)), return_exceptions=True)
+    asking = [asyncio.create_task(cache.fetch(key, produce)) for _ in range(10)]
+    await asyncio.sleep(0)
+    gate.set()
+    outcomes = await asyncio.gather(*asking, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {ConnectionError} and len(calls) == 1
     with pytest.raises(ConnectionError):
         await cache.fetch(key, produce)
@@ -236,16 +239,18 @@ async def test_those_who_ask_at_the_same_time_share_a_failure_too():
 
 
 async def test_one_who_goes_away_leaves_the_others_their_answer():
-    cache, key, calls = Cache.in_memory(), fresh_key(), []
+    cache, key, calls, begun, gate = Cache.in_memory(), fresh_key(), [], asyncio.Event(), asyncio.Event()
 
     async def produce():
         calls.append(1)
-        await asyncio.sleep(0.02)
+        begun.set()
+        await gate.wait()
         return Reply.ok("rows")
 
     first, second = (asyncio.create_task(cache.fetch(key, produce)) for _ in range(2))
-    await asyncio.sleep(0.005)
+    await begun.wait()
     first.cancel()
+    gate.set()
     assert (await second).data == "rows"
     with pytest.raises(asyncio.CancelledError):
         await first
