@@ -321,6 +321,7 @@ async def test_sweeping_frees_expired_entries_and_stray_drafts(tmp_path: Path) -
     stale.touch()
     fresh.touch()
     os.utime(stale, (0, 0))
+    await asyncio.sleep(0.01)
     await archive.sweep()
     assert not list(tmp_path.rglob(f"*{stored.hash[7:]}*"))
     assert (stale.exists(), fresh.exists()) == (False, True)
