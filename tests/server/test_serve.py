@@ -6,7 +6,8 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 import fastmcp
@@ -60,11 +61,15 @@ def half_a_request(server):
     body = b'{"source_file": "harbour.md", "query": "When does the gate close?"}'
     head = (
         f"POST /v1/digests HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
     ).encode()
     with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
-        connection.sendall(head + body[:10])
-        time.sleep(0.3)  # until the server has begun with it
+        connection.sendall(head)
+        begun = b""
+        while not begun.endswith(b"\r\n\r\n"):
+            begun += connection.recv(1)
+        assert begun.startswith(b"HTTP/1.1 100 ")
+        connection.sendall(body[:10])
         yield connection, body[10:]
 
 
@@ -204,25 +209,20 @@ async def test_one_server_follows_changes_speaks_another_dialect_and_survives_ba
         assert search(server, "anchor").data[0]["source_file"] == "anchor.md"
 
 
-@pytest.fixture
-def hasty(documents, tmp_path):
-    """A server on this machine whose clients have half a second to say what they want."""
-    arguments = ("--timeout", "0.5", "--keys", str(tmp_path / "keys.json"))
-    with serving(tmp_path / "index", *arguments, documents=documents) as server:
-        yield server
-
-
-def test_who_does_not_say_what_they_want_loses_their_place(hasty):
+def test_who_does_not_say_what_they_want_loses_their_place(documents, tmp_path):
     """Before the first request and before the next one; the answer to a whole one comes first."""
-    whole = f"GET /v1/health HTTP/1.1\r\nHost: {urlsplit(hasty.address).netloc}\r\n\r\n".encode()
-    for sent, statuses in ((b"", []), (whole[:20], [b"408"]), (whole + whole[:20], [b"200", b"408"])):
-        with dawdling(hasty) as slow:
-            slow.settimeout(30)
-            slow.sendall(sent)
-            answer = b"".join(iter(lambda: slow.recv(65536), b""))
-        assert [part.split(b" ")[0] for part in answer.split(b"HTTP/1.1 ")[1:]] == statuses
-    assert b'"retryable":true' in answer
-    assert search(hasty, "harbour").data
+    with serving(tmp_path / "index", "--timeout", "2", documents=documents) as hasty, ExitStack() as lines:
+        whole = f"GET /v1/health HTTP/1.1\r\nHost: {urlsplit(hasty.address).netloc}\r\n\r\n".encode()
+        told = {b"": [], whole[:20]: [b"408"], whole + whole[:20]: [b"200", b"408"]}
+        slow = {sent: lines.enter_context(dawdling(hasty)) for sent in told}  # all at once
+        for sent, line in slow.items():
+            line.settimeout(30)
+            line.sendall(sent)
+        for sent, line in slow.items():
+            answer = b"".join(iter(partial(line.recv, 65536), b""))
+            assert [part.split(b" ")[0] for part in answer.split(b"HTTP/1.1 ")[1:]] == told[sent]
+        assert b'"retryable":true' in answer
+        assert search(hasty, "harbour").data
 
 
 def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served):
@@ -236,11 +236,13 @@ def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served):
     assert lines[0] == lines[1]
 
 
-def test_a_key_has_its_limits_where_none_is_needed(hasty, tmp_path):
-    key = Keys(tmp_path / "keys.json").create("ada", plan="2/minute").secret
-    problems = [search(hasty, "harbour", key).problem for _ in range(3)]
-    assert [problem and problem.code for problem in problems] == [None, None, "RATE_LIMIT_EXCEEDED"]
-    assert search(hasty, "harbour").problem is None
+def test_a_key_has_its_limits_where_none_is_needed(documents, tmp_path):
+    keys = Keys(tmp_path / "keys.json")
+    key = keys.create("ada", plan="2/hour").secret
+    with serving(tmp_path / "index", "--keys", str(keys.path), documents=documents) as server:
+        problems = [search(server, "harbour", key).problem for _ in range(3)]
+        assert [problem and problem.code for problem in problems] == [None, None, "RATE_LIMIT_EXCEEDED"]
+        assert search(server, "harbour").problem is None
 
 
 def over_stdio(index, documents, said=b""):
