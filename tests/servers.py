@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-
 PORTS = range(15_000, 32_000)
 """Below those that the system gives to connections: a server that is away for a while finds its port again."""
 _claims: list[socket.socket] = []
