@@ -195,6 +195,9 @@ def test_near_duplicates_are_found_by_their_text(write, index):
     assert [other for other, _ in similar[b]] == [a]
     assert 0.8 < similar[a][0][1] < 1
     assert similar[c] == []
+    index.ingest(write({"later.md": text + "Dogs ride on deck."}))
+    later = index.store.chunks_of("later.md")[0].id
+    assert {other for other, _ in index.store.similar([later])[later]} == {a, b}
 
 
 def test_watching_follows_changes(write, index):

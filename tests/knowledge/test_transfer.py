@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -117,6 +118,69 @@ def test_an_index_that_is_not_there_cannot_be_copied(database, tmp_path):
         copy(tmp_path / "nowhere", database)
     with pytest.raises(NotFound):
         copy(database, tmp_path / "somewhere")
+
+
+def aerogram(*words, **settings):
+    """What a command prints, in JSON."""
+    command = [sys.executable, "-m", "aerogram", *map(str, words), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **settings})
+    return json.loads(done.stdout)
+
+
+def test_api_keys_in_the_store_come_along(database, postgres, write):
+    """A server on the copy lets in whoever the one on the original does."""
+    with Knowledge(database) as index:
+        index.ingest(write({"a.md": GUIDE}))
+    aerogram("keys", "create", "reader", AEROGRAM_STORE=database)
+    target = postgres.new_database()
+    aerogram("copy", "--from", database, "--to", target)
+    known = aerogram("keys", "list", AEROGRAM_STORE=database)
+    assert "reader" in str(known)
+    assert aerogram("keys", "list", AEROGRAM_STORE=target) == known
+
+
+def test_what_servers_share_goes_through_a_folder_and_back(database, tmp_path, postgres, write):
+    with Knowledge(database) as index:
+        index.ingest(write({"a.md": GUIDE}))
+        index.store.set_shared("keys/api", b"of the original", 0)
+    copy(database, tmp_path / "backup")
+    target = postgres.new_database()
+    copy(tmp_path / "backup", target)
+    with Knowledge(target) as index:
+        assert index.store.shared("keys/api") == (b"of the original", 1)
+
+
+def test_what_the_servers_of_a_target_share_stays(database, tmp_path, write):
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(write({"a.md": GUIDE}))
+        index.store.set_shared("keys/api", b"of the original", 0)
+        index.store.set_shared("notes", b"of the original", 0)
+    with Knowledge(database) as other:
+        other.store.set_shared("keys/api", b"of the target", 0)
+    copy(tmp_path / "index", database)
+    with Knowledge(database) as other:
+        assert other.store.shared("keys/api") == (b"of the target", 1)
+        assert other.store.shared("notes") == (b"of the original", 1)
+
+
+def test_a_document_without_chunks_comes_along(places, write):
+    """A file that says who may use it and nothing else is a document all the same."""
+    source, target = places
+    with Knowledge(source) as index:
+        index.ingest(write({"a.md": GUIDE, "head.md": "---\ntitle: Only a head\nlicense: MIT\n---\n", "none.md": ""}))
+        before = index.check().facts["documents"], index.store.values("license"), index.store.values("kind")
+        entry = index.store.entries(["head.md"])[0][0]
+    copy(source, target)
+    with Knowledge(target) as index:
+        assert (index.check().facts["documents"], index.store.values("license"), index.store.values("kind")) == before
+        copied = index.store.entries(["head.md"])[0][0]
+    assert (before[0], before[1]["MIT"]) == (3, 1)
+    assert (copied.document.title, copied.fetched_at, copied.document.source.hash) == (
+        "Only a head",
+        entry.fetched_at,
+        entry.document.source.hash,
+    )
+    assert copied.chunks == []
 
 
 def test_the_verb_copies_and_says_so(database, tmp_path, write):

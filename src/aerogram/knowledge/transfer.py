@@ -1,7 +1,8 @@
 """Transfer: an index copied from one store to another, with every id, so that cursors and citations stay good.
 
 The register of ids goes first, so that whatever is put afterwards has the ids that it had. Files go in batches, each
-wholly or not at all; a copy that was cut off goes on where it ended. At the end both sides are read again and compared.
+wholly or not at all; a copy that was cut off goes on where it ended. Then what servers share: the keys of cursors, and
+API keys that are kept in a store. At the end both sides are read again and compared.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str], *, prog
         new.set_mentions(old.mentions())
         new.settle()
         _copy_keys((source, old), (target, new))
+        _copy_shared(old, new)
         _verify(old, new, before)
         return Copied(len(pending), new.count(Filters()), len(known) - len(pending))
 
@@ -117,6 +119,14 @@ def _copy_keys(source: tuple[Any, Store], target: tuple[Any, Store]) -> None:
     path.write_bytes(dumps({"keys": keys}))
 
 
+def _copy_shared(old: Store, new: Store) -> None:
+    """Bring over what servers share, such as their API keys, unless the target has its own under the same name."""
+    for name in old.shared_names():
+        held = old.shared(name) if name != KEYS else None  # cursor keys are joined, wherever they are kept
+        if held is not None:
+            new.set_shared(name, held[0], 0)
+
+
 def _keys(where: str | os.PathLike[str], store: Store) -> list[Mapping[str, Any]]:
     """The cursor keys of an index, where its kind keeps them."""
     if is_url(where):
@@ -135,6 +145,10 @@ def _verify(old: Store, new: Store, before: int) -> None:
         raise Conflict("The source has changed while it was copied", remediation="Run the copy again; it goes on")
     if old.files() != new.files():
         raise IntegrityError("The copy does not have the same files", remediation="Run the copy again")
+    if old.values("kind") != new.values("kind"):
+        raise IntegrityError(
+            "The copy does not have the same documents", remediation="Copy into an empty folder or database"
+        )
     for one, other in itertools.zip_longest(old.texts(), new.texts(), fillvalue=MISSING):
         if one != other:
             raise IntegrityError(f"The copy differs at {one} and {other}"[:200], remediation="Run the copy again")

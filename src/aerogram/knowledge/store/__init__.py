@@ -146,6 +146,10 @@ class Store(Protocol):
         """Write a shared document if it still has this version (0: there is none yet); whether it was written."""
         ...
 
+    def shared_names(self) -> Sequence[str]:
+        """The names of the shared documents there are."""
+        ...
+
     def files(self) -> Mapping[str, FileState]: ...
     def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
         """Replace everything that these files held, in one step that happens wholly or not at all."""

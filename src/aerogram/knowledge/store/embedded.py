@@ -95,6 +95,10 @@ class EmbeddedStore:
         """Write a shared document if it still has this version."""
         return self._rows.set_shared(name, value, version)
 
+    def shared_names(self) -> Sequence[str]:
+        """The names of the shared documents there are."""
+        return self._rows.shared_names()
+
     def files(self) -> Mapping[str, FileState]:
         """Every file that was read."""
         return self._rows.files()
@@ -121,9 +125,7 @@ class EmbeddedStore:
     def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
         """What some files hold."""
         found, vectors = self._rows.held(files)
-        return [entry_of(chunks, [vectors[one.id] for one in chunks], None) for chunks in found], self._rows.graphs(
-            files
-        )
+        return [entry_of(rows, vectors, None) for rows in found], self._rows.graphs(files)
 
     def identities(self, after: int, limit: int) -> list[Identity]:
         """The ids that were ever given."""

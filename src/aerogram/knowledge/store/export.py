@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aerogram.digest.text import CanonicalText
 from aerogram.knowledge.chunks import Chunk
@@ -13,9 +13,14 @@ from aerogram.knowledge.store import Entry, Found
 __all__ = ["entry_of"]
 
 
-def entry_of(chunks: Sequence[Found], vectors: Sequence[bytes], text: tuple[str, bool] | None) -> Entry:
-    """The entry of a document from its chunks; `text` is its whole text and whether that has pages, if it is kept."""
-    first = chunks[0]
+def entry_of(rows: Sequence[Found], vectors: Mapping[int, bytes] | None, text: tuple[str, bool] | None) -> Entry:
+    """The entry of a document from its chunks; `text` is its whole text and whether that has pages, if it is kept.
+
+    A document without chunks has one row, which says nothing but what the document says. An index of words alone has no
+    vectors.
+    """
+    first = rows[0]
+    chunks = rows if first.total else ()
     pieces = [Chunk(one.index, one.header, one.text, one.start, one.end, one.tokens) for one in chunks]
     return Entry(
         Document(
@@ -35,7 +40,7 @@ def entry_of(chunks: Sequence[Found], vectors: Sequence[bytes], text: tuple[str,
         pieces,
         [index_terms(one.text, first.language) for one in chunks],
         [index_terms(one.header, first.language) for one in chunks],
-        vectors,
+        [b"" if vectors is None else vectors[one.id] for one in chunks],
         first.fetched_at,
     )
 

@@ -32,12 +32,13 @@ _DOCUMENT: Final = (
     "text_hash, extractor, checksum, fetched_at"
 )
 _KEYS: Final = "category_key, license_key, path_key, file_key"
-_FOUND: Final = (
+_ROW: Final = (
     # ruff: noqa: S608  # what is put into statements here are names of columns and question marks
     'SELECT c.id, c.idx, d.total, c.header, c.text, c.start, c."end", c.tokens, '
     + ", ".join(f"d.{name}" for name in _DOCUMENT.split(", "))
-    + " FROM chunks c JOIN documents d ON d.id = c.document "
 )
+_FOUND: Final = f"{_ROW} FROM chunks c JOIN documents d ON d.id = c.document "
+_HELD: Final = f"{_ROW} FROM documents d LEFT JOIN chunks c ON c.document = d.id "
 
 
 class Changes(NamedTuple):
@@ -122,6 +123,11 @@ class Rows:
                 done = connection.execute("INSERT OR IGNORE INTO shared VALUES (?, ?, 1)", (name, value))
             return done.rowcount > 0
 
+    def shared_names(self) -> list[str]:
+        """The names of the shared documents there are."""
+        with self.connection() as connection:
+            return [row[0] for row in connection.execute("SELECT name FROM shared ORDER BY name")]
+
     def files(self) -> dict[str, FileState]:
         """Every file that was read, by its path."""
         with self.connection() as connection:
@@ -161,12 +167,12 @@ class Rows:
             connection.executemany("INSERT INTO removals VALUES (?, ?)", gone)
 
     def held(self, files: Sequence[str]) -> tuple[list[list[Found]], dict[int, bytes]]:
-        """The chunks of each document of some files, and their vectors."""
+        """The chunks of each document of some files, and their vectors; one without chunks is a row of its own."""
         found: dict[str, list[Found]] = {}
         vectors: dict[int, bytes] = {}
         with self.connection() as connection:
             for file in files:
-                for row in connection.execute(f"{_FOUND} WHERE d.file = ? ORDER BY d.id, c.idx", (file,)):
+                for row in connection.execute(f"{_HELD} WHERE d.file = ? ORDER BY d.id, c.idx", (file,)):
                     found.setdefault(row[8], []).append(Found(*row))
                 vectors |= connection.execute(
                     "SELECT v.id, v.vector FROM vectors v JOIN documents d ON d.id = v.document WHERE d.file = ?",

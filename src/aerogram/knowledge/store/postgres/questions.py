@@ -31,11 +31,11 @@ SLICE: Final = 4
 
 # ruff: noqa: S608  # what is put into statements here are names of columns and numbers of parameters
 _PLACED: Final = "aerogram_chunks c JOIN aerogram_documents d ON d.id = c.document"
-_FOUND: Final = (
-    'SELECT c.id, c.idx, d.total, c.header, c.text, c.start, c."end", c.tokens, '
-    + ", ".join(f"d.{name}" for name in DOCUMENT.split(", "))
-    + f" FROM {_PLACED}"
+_ROW: Final = 'SELECT c.id, c.idx, d.total, c.header, c.text, c.start, c."end", c.tokens, ' + ", ".join(
+    f"d.{name}" for name in DOCUMENT.split(", ")
 )
+_FOUND: Final = f"{_ROW} FROM {_PLACED}"
+_HELD: Final = f"{_ROW} FROM aerogram_documents d LEFT JOIN aerogram_chunks c ON c.document = d.id"
 # as a question of its own, because the planner would read the vector from its text again for each row
 _ASKED: Final = "(SELECT $1::text::halfvec)"
 _CLOSE: Final = f"(1 - (v.vector <=> {_ASKED}))::float4 AS close"
@@ -59,19 +59,18 @@ def chunks_of(ask: Ask, path: str) -> list[Found]:
 def held(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Entry], dict[str, Graph]]:
     """What some files hold: their documents with texts and vectors, and what they say about who is who."""
     documents: dict[str, list[Found]] = {}
-    for row in ask(f"{_FOUND} WHERE d.file = ANY($1) ORDER BY d.id, c.idx", files):
+    for row in ask(f"{_HELD} WHERE d.file = ANY($1) ORDER BY d.id, c.idx", files):
         documents.setdefault(row[8], []).append(Found(*row))
     kept = "JOIN aerogram_documents d ON d.id = x.document WHERE d.file = ANY($1)"
     texts = {
         row[0]: row[1:]
         for row in map(tuple, ask(f"SELECT d.path, x.text, x.paged FROM aerogram_sources x {kept}", files))
     }
-    rows = ask(f"SELECT x.id, x.vector::text FROM aerogram_vectors x {kept}", files) if dimensions else []
-    vectors = {row[0]: _bytes(row[1]) for row in rows}
-    entries = [
-        entry_of(chunks, [vectors.get(one.id, b"") for one in chunks], texts.get(path))
-        for path, chunks in documents.items()
-    ]
+    vectors = None
+    if dimensions:
+        rows = ask(f"SELECT x.id, x.vector::text FROM aerogram_vectors x {kept}", files)
+        vectors = {row[0]: _bytes(row[1]) for row in rows}
+    entries = [entry_of(chunks, vectors, texts.get(path)) for path, chunks in documents.items()]
     records: dict[str, dict[str, list[Any]]] = {}
     for file, kind, record in ask(
         "SELECT file, kind, record FROM aerogram_graph WHERE file = ANY($1) ORDER BY file, place", files

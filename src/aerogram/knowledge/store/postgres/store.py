@@ -100,6 +100,10 @@ class PostgresStore:
         statement = "INSERT INTO aerogram_shared VALUES ($1, $2, 1) ON CONFLICT (name) DO NOTHING RETURNING version"
         return bool(self._primary.fetch(statement, name, value))
 
+    def shared_names(self) -> Sequence[str]:
+        """The names of the shared documents there are."""
+        return [row[0] for row in self._primary.fetch("SELECT name FROM aerogram_shared ORDER BY name")]
+
     def files(self) -> Mapping[str, FileState]:
         """Every file that was read."""
         rows = self._primary.fetch("SELECT path, size, changed_ns, checksum, problem FROM aerogram_files")
