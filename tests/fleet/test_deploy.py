@@ -15,6 +15,7 @@ import httpx
 import pytest
 import yaml
 
+from aerogram.server.gate import needs_keys
 from aerogram.server.settings import Settings
 from balancer import wait_for
 from servers import find_free_port, wait_until_listening
@@ -58,8 +59,10 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path):
     said = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
     assert (said.returncode, said.stderr) == (0, "")
     line = next(line for line in Path(unit).read_text().splitlines() if line.startswith("ExecStart="))
-    flags = dict(re.findall(r"--(\w+) ([\d.]+)", line))
-    assert Settings.load({**flags, "port": "8001"}, environ={}).drain > 0
+    flags = dict(re.findall(r"--(\w+) (\w+)", line))
+    settings = Settings.load({**flags, "port": "8001"}, environ={})
+    assert settings.drain > 0
+    assert needs_keys(settings)  # it listens locally, and whoever the balancer lets through is not local
 
 
 @pytest.fixture
@@ -86,6 +89,8 @@ def test_servers_are_replaced_behind_the_configured_balancer_and_no_request_fail
 
     try:
         wait_until_listening(port, balancer)
+        context = httpx.get(f"http://127.0.0.1:{port}/page/api/context", timeout=60).json()
+        assert context["owner"] is False, "whoever comes through the balancer is not at the server's machine"
         callers = [threading.Thread(target=keep_asking) for _ in range(3)]
         for one in callers:
             one.start()

@@ -168,6 +168,7 @@ def test_a_listed_page_may_ask_for_leave_without_a_key_and_then_needs_one(serve,
     assert client.get("/v1/who", headers=page).status_code == 401
     found = client.get("/v1/who", headers={**page, "x-api-key": keys.create("page").secret})
     assert (found.status_code, found.headers["access-control-allow-origin"]) == (200, "https://app.example")
+    assert "X-Fidelity" in found.headers["access-control-expose-headers"]
 
 
 def test_two_hosts_in_one_request_are_none(serve, keys):
