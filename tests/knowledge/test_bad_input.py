@@ -257,7 +257,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(write, index, tmp_path):
     folder = write({"a.md": GUIDE})
     index.ingest(folder)
     before = index.search("access token", page_size=50).data
-    write({f"big{n}.txt": f"Line {n} of a long tale. " * 20_000 for n in range(4)})
+    write({f"big{n}.txt": f"Line {n} of a long tale. " * 4_000 for n in range(4)})
 
     def limited():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
