@@ -122,7 +122,7 @@ def test_the_page_can_be_followed_from_nothing(haproxy):
     """Every command of the page, in its order, with a real PostgreSQL, a real Redis and a real balancer."""
     if not shutil.which("redis-server") or not shutil.which("curl"):
         pytest.skip("redis-server or curl is not installed")
-    ports = {old: find_free_port() for old in (6379, 8001, 8002, 8080, 9401, 9402)}
+    ports = {old: find_free_port() for old in (6380, 8001, 8002, 8080, 9401, 9402)}
     folder = Path(tempfile.mkdtemp(prefix="page-"))
     try:
         (folder / "documents").symlink_to(SAMPLES)
