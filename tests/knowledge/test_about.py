@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+import time_machine
 
 from aerogram.dialects.knowledge_v1 import ConfidenceScore, DeduplicationInfo, RankingContext
 from knowledge.documents import GUIDE
@@ -56,6 +57,7 @@ def test_a_source_that_no_longer_says_so_has_less_quality(small, write):
     assert best(small)["confidence"]["source_quality"] < before
 
 
+@time_machine.travel("2026-06-15T12:00:00Z")  # far from midnight
 def test_newer_is_more_recent_and_undated_is_neither(small, write):
     def recency(day):
         reread(small, write, GUIDE.replace("date: 2026-05-01\n", f"date: {day}\n" if day else ""))
