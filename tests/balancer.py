@@ -115,7 +115,7 @@ def balancing(servers: Sequence[str], **options: float) -> Iterator[Balancer]:
         balancer.stop()
 
 
-def wait_for(condition, seconds: float = 30.0, pause: float = 0.05):
+def wait_for(condition, seconds: float = 120.0, pause: float = 0.05):
     """What a condition gives as soon as it gives something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -217,7 +217,7 @@ def test_servers_are_killed_fifty_times_and_nothing_acknowledged_is_lost(fleet, 
 
 def test_a_server_that_is_paused_for_longer_than_anybody_waits_is_passed_over(fleet, index, redis):
     first, second = fleet.add("--index", str(index), "--redis", redis.url, count=2)
-    with balancing(fleet.addresses, patience=1.0) as balancer:
+    with balancing(fleet.addresses, patience=3.0) as balancer:
         with Callers(balancer.address) as callers:
             callers.wait_for(200)
             first.send(signal.SIGSTOP)
