@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import fastmcp
@@ -88,18 +88,22 @@ def _normalising(handler: Any, arguments: list[Any]) -> Callable[[], Any]:
     return normalised
 
 
-def fastmcp_client(tools: Mapping[str, Any]) -> Any:
+def fastmcp_client(tools: Mapping[str, Any], resources: Iterable[tuple[Any, str, str | None]] = ()) -> Any:
     server = fastmcp.FastMCP("document")
     for name, handler in tools.items():
         server.tool(handler, name=name)
+    for handler, uri, mime_type in resources:
+        server.resource(uri, mime_type=mime_type)(handler)
     aerogram.fastmcp.install(server, dialect="bare")
     return fastmcp.Client(server)
 
 
-def sdk_client(tools: Mapping[str, Any]) -> Any:
+def sdk_client(tools: Mapping[str, Any], resources: Iterable[tuple[Any, str, str | None]] = ()) -> Any:
     server = MCPServer("document")
     for name, handler in tools.items():
         server.add_tool(handler, name=name)
+    for handler, uri, mime_type in resources:
+        server.resource(uri, mime_type=mime_type)(handler)
     aerogram.mcp.install(server, dialect="bare")
     return mcp.Client(server)
 
@@ -140,6 +144,19 @@ def test_resource_example_gives_its_result(shown: Example, handlers: Handlers):
     uri, mime_type = handlers[shown.result_of[1]]
     result = normalize_resource_payload(uri, mime_type, asyncio.run(handler()))
     assert comparable(orjson.loads(result.to_bytes(1, "2025-06-18"))["result"]) == comparable(shown.value())
+
+
+@pytest.mark.parametrize("make", [fastmcp_client, sdk_client])
+async def test_resource_examples_give_their_contents_through_a_server(make: Any, handlers: Handlers):
+    """Handlers that are registered as they stand are read as the document shows it, from either framework."""
+    shown = [one for one in SHOWN if one.form == "resource-result"]
+    found = {one.id: (handler_of(one, handlers), *handlers[one.result_of[1]]) for one in shown}
+    async with make({}, found.values()) as client:
+        read = client.read_resource_mcp if isinstance(client, fastmcp.Client) else client.read_resource
+        for one in shown:
+            result = await read(found[one.id][1])
+            wire = result.model_dump(mode="json", by_alias=True, exclude_none=True, include={"contents"})
+            assert comparable(wire) == comparable(one.value())
 
 
 def test_result_of_reading_passes_as_the_same_object(handlers: Handlers):
