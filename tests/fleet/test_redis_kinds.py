@@ -11,6 +11,7 @@ import pytest
 
 from aerogram import read
 from balancer import wait_for
+from certificates import make_certificate
 from servers import find_free_port, wait_until_listening
 
 SEARCH = {"q": "token", "envelope": "v2", "page_size": 3}
@@ -40,12 +41,7 @@ def running(program, folder, port, *settings):
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate for this machine that nobody else has signed, and its key."""
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=redis")
-    names = ("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate)
-    subprocess.run([installed("openssl", "openssl"), *made, *names], check=True, capture_output=True)
-    return certificate, key
+    return make_certificate(tmp_path)
 
 
 @pytest.fixture
