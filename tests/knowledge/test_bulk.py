@@ -84,11 +84,12 @@ def workers_of(process):
 
 @pytest.mark.parametrize(("where", "kills"), [("folder", 10), ("postgresql", 50)], indirect=["where"])
 def test_workers_killed_at_random_points_lose_and_repeat_nothing(write, where, kills):
-    chance, killed, ran, added = random.Random(kills), 0, 0, 0
+    """A file that was in the hands of five of them is blamed for it, which is rare; it is read when it has changed."""
+    chance, killed, ran, added, blamed, innocent = random.Random(kills), 0, 0, 0, {}, set()
     folder = write(notes(120))
     command = [sys.executable, "-m", "aerogram", "ingest", str(folder), "--workers", "2", "--json"]
     place = ["--store", where] if isinstance(where, str) else ["--index", str(where)]
-    while killed < kills:
+    while killed < kills or blamed:
         process = subprocess.Popen([*command, *place], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while process.poll() is None:
             time.sleep(chance.uniform(0.01, 0.15))
@@ -100,16 +101,17 @@ def test_workers_killed_at_random_points_lose_and_repeat_nothing(write, where, k
         out, err = process.communicate()
         assert process.returncode == 0, out + err
         told = json.loads(out)
-        assert told["problems"] == {}
-        added, ran = added + told["added"], ran + 1
-        for path in list(folder.rglob("*.md"))[:: 2 if killed < kills else 1]:  # something to do for the next run
-            if killed < kills:
-                path.write_text(path.read_text() + f"\nRun {ran}.\n")
+        blamed = told["problems"]
+        assert all(reason.startswith("reading it ended 5 worker processes") for reason in blamed.values())
+        added, ran, innocent = added + told["added"], ran + 1, innocent | blamed.keys()
+        unread = list(folder.rglob("*.md"))[::2] if killed < kills else [folder / name for name in blamed]
+        for path in unread:  # something to do for the next run
+            path.write_text(path.read_text() + f"\nRun {ran}.\n")
     with Knowledge(where) as index:
         assert index.check().problems == ()
         assert index.check().facts["documents"] == 120
         assert found(index, 120) == [1] * 120
-    assert added == 120
+    assert 120 - len(innocent) <= added <= 120
 
 
 @contextlib.contextmanager
