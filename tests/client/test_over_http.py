@@ -71,7 +71,7 @@ async def test_replies_problems_and_pages_are_read_while_awaiting(serve, library
 @pytest.mark.parametrize("budget", [900, 2_000])
 def test_everything_that_was_dropped_comes_back(serve, dialect, budget):
     app = application(dialect, budget=budget, archive=Archive.in_memory())
-    with httpx.Client(base_url=serve(app)) as connection:
+    with httpx.Client(base_url=serve(app), timeout=60) as connection:
         client = Client(connection)
         reply = client.call("/rows")
         assert reply.data != ROWS
@@ -95,7 +95,7 @@ def foreign() -> Starlette:
 
 
 def test_pages_behind_links_are_followed(serve):
-    with httpx.Client(base_url=serve(foreign())) as connection:
+    with httpx.Client(base_url=serve(foreign()), timeout=60) as connection:
         client = Client(connection)
         assert list(client.items("/rows")) == ROWS
         failed = client.call("/broken").problem

@@ -64,7 +64,7 @@ async def test_an_mcp_client_gets_an_error_it_can_act_on(example):
 
 
 def test_an_http_client_gets_the_same_page_in_standard_v2(address, example):
-    response = httpx.get(f"{address}/tasks", params={"offset": 3})
+    response = httpx.get(f"{address}/tasks", params={"offset": 3}, timeout=60)
     reply = read(response.content)
     assert response.json()["status"] == "sparse"
     assert reply.data == example.TASKS[3:6]
@@ -72,7 +72,7 @@ def test_an_http_client_gets_the_same_page_in_standard_v2(address, example):
 
 
 def test_an_http_client_gets_the_same_error_in_standard_v2(address):
-    response = httpx.get(f"{address}/tasks", params={"offset": -1})
+    response = httpx.get(f"{address}/tasks", params={"offset": -1}, timeout=60)
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "VALIDATION_ERROR"
     assert read(response.content).problem.details == {"field": "offset", "received": -1}

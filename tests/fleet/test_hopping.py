@@ -191,7 +191,7 @@ def test_what_is_asked_of_a_fleet_with_a_cache_comes_as_a_table_too(fleet, index
     """A cache keeps replies; a table is made anew, and is whole."""
     (server,) = fleet.add("--index", str(index), "--redis", redis.url, "--cache", "60")
     for _ in range(2):
-        table = httpx.get(f"{server.address}/v1/search", params={"q": "token", "format": "csv"})
+        table = httpx.get(f"{server.address}/v1/search", params={"q": "token", "format": "csv"}, timeout=60)
         assert table.status_code == 200, table.text
         assert table.headers["content-type"].startswith("text/csv")
         assert len(table.text.splitlines()) > 20

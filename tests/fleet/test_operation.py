@@ -44,7 +44,7 @@ def test_servers_are_replaced_one_by_one_and_no_request_fails(fleet, index, redi
 
 def test_a_server_that_is_about_to_end_says_so_and_still_answers(fleet, index):
     (server,) = fleet.add("--index", str(index), "--drain", "30")
-    with httpx.Client(base_url=server.address) as client:
+    with httpx.Client(base_url=server.address, timeout=60) as client:
         assert client.get("/v1/health").status_code == 200
         server.send(signal.SIGTERM)
         wait_for(lambda: client.get("/v1/health").status_code == 503)
@@ -80,16 +80,16 @@ def test_prometheus_finds_what_was_answered(fleet, index):
     port = find_free_port()
     (server,) = fleet.add("--index", str(index), "--metrics", f"127.0.0.1:{port}")
     for _ in range(3):
-        httpx.get(f"{server.address}/v1/search", params=SEARCH)
-    httpx.get(f"{server.address}/v1/chunks/999999")
-    told = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        httpx.get(f"{server.address}/v1/search", params=SEARCH, timeout=60)
+    httpx.get(f"{server.address}/v1/chunks/999999", timeout=60)
+    told = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
     searches = re.findall(r'aerogram_replies_total\{[^}]*operation="semantic_search"[^}]*\} (\d+)', told)
     assert sum(map(int, searches)) == 3
     assert re.search(r'aerogram_requests_total\{[^}]*status="404"[^}]*\} 1', told)
     assert re.search(r'aerogram_replies_total\{[^}]*error_type="NOT_FOUND"', told)
     assert "aerogram_reply_duration_seconds_bucket{" in told
     assert re.search(r"aerogram_server_draining\S* 0", told)
-    assert httpx.get(f"{server.address}/metrics").status_code == 404
+    assert httpx.get(f"{server.address}/metrics", timeout=60).status_code == 404
 
 
 def test_metrics_are_sent_to_a_collector(fleet, index):
@@ -112,7 +112,7 @@ def test_metrics_are_sent_to_a_collector(fleet, index):
     fleet.environment["OTEL_EXPORTER_OTLP_COMPRESSION"] = "none"
     try:
         (server,) = fleet.add("--index", str(index))
-        httpx.get(f"{server.address}/v1/search", params=SEARCH)
+        httpx.get(f"{server.address}/v1/search", params=SEARCH, timeout=60)
         wait_for(lambda: any(b"aerogram.replies" in body for _, body in received))
         assert {path for path, _ in received} == {"/v1/metrics"}
         server.end()

@@ -56,7 +56,7 @@ def test_it_is_searched_paged_digested_and_its_archive_is_in_the_state_directory
         assert "Traceback" not in server.log.read_text()
         (again,) = fleet.add("--index", str(place))
         onward = {**SEARCH, "cursor": rest["aerogram"]["page"]["cursor"]}
-        assert httpx.get(f"{again.address}/v1/search", params=onward).status_code == 200
+        assert httpx.get(f"{again.address}/v1/search", params=onward, timeout=60).status_code == 200
         again.end()
     assert {one.relative_to(index) for one in index.rglob("*")} == before
 

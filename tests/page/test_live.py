@@ -79,10 +79,10 @@ def test_the_owner_sees_each_reply_as_it_is_sent_and_nothing_of_what_it_says(wat
         first = after(found, marked)  # what was sent before is told again
         call_tool(address, "semantic_search", {"query": SECRET, "response_mode": "full"})
         over_mcp = next(found)
-        httpx.get(f"{address}/v1/chunks/999999999", params={"envelope": "v2"})
+        httpx.get(f"{address}/v1/chunks/999999999", params={"envelope": "v2"}, timeout=60)
         failed = next(found)
         tight = {"q": "token", "response_mode": "full", "max_tokens": 900, "page_size": 20, "envelope": "v2"}
-        httpx.get(f"{address}/v1/search", params=tight)
+        httpx.get(f"{address}/v1/search", params=tight, timeout=60)
         fitted = next(found)
     assert (over_mcp["via"], over_mcp["dialect"], over_mcp["problem"]) == ("mcp", "knowledge-1.0", None)
     assert over_mcp["tokens"] == over_mcp["tokens_before"] > 0
@@ -125,9 +125,9 @@ def test_the_page_itself_does_not_appear_in_its_live_view(client):
 
 def test_a_request_that_was_passed_on_is_not_the_owners(watched):
     for header in ({"x-forwarded-for": "203.0.113.9"}, {"forwarded": "for=203.0.113.9"}, {"via": "1.1 proxy"}):
-        answer = httpx.get(f"{watched.address}/page/api/live", headers=header)
+        answer = httpx.get(f"{watched.address}/page/api/live", headers=header, timeout=60)
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-        assert httpx.get(f"{watched.address}/page/api/context", headers=header).json()["owner"] is False
+        assert httpx.get(f"{watched.address}/page/api/context", headers=header, timeout=60).json()["owner"] is False
 
 
 def test_a_server_ends_although_somebody_watches(tmp_path):

@@ -92,7 +92,10 @@ def test_cursors_archives_limits_and_ids_outlive_a_clock_that_goes_back(document
         assert len(kept.data) == 10
         assert ada.ask("/v1/search", q="rye").problem.code == "RATE_LIMIT_EXCEEDED"
         assert ada.ids == sorted(ada.ids)
-        assert httpx.get(f"{server.address}/v1/health/deep", headers={"X-API-Key": secret}).json()["status"] == "ok"
+        assert (
+            httpx.get(f"{server.address}/v1/health/deep", headers={"X-API-Key": secret}, timeout=60).json()["status"]
+            == "ok"
+        )
 
     (documents / "new.md").write_text("# New\n\nA lighthouse keeper's diary.\n", encoding="utf-8")
     with (

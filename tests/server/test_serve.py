@@ -165,7 +165,7 @@ def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp
         for query in ("harbour", "mill"):
             gone = search(server, query).problem
             assert (gone.code, gone.retryable, gone.retry_after) == ("UNAVAILABLE", True, 5)
-        assert httpx.get(f"{server.address}/v1/health").json()["status"] == "unhealthy"
+        assert httpx.get(f"{server.address}/v1/health", timeout=60).json()["status"] == "unhealthy"
         ill = get(server, "/v1/health/deep").data
         assert (ill["status"], ill["checks"]["store"]["status"]) == ("unhealthy", "failing")
         assert ill["checks"]["embedder"]["status"] == "ok"  # it is judged by itself
@@ -301,6 +301,6 @@ async def test_callers_with_keys_have_limits_and_archives_of_their_own(documents
         mine, theirs = (get(server, f"/v1/content/{digest.source_text_hash}", one) for one in (bob, ada))
         assert verify(digest, mine.data)
         assert theirs.problem.code == "NOT_FOUND"
-        async with httpx.AsyncClient(base_url=server.address) as stranger:
+        async with httpx.AsyncClient(base_url=server.address, timeout=60) as stranger:
             refused = await stranger.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         assert (refused.status_code, refused.headers["Content-Type"]) == (401, "application/problem+json")

@@ -212,7 +212,7 @@ def test_malformed_requests_get_an_error_of_one_line_and_no_crash(served, http, 
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == code
     assert "\n" not in answer.json()["error"]["message"]
-    assert httpx.get(f"{served.address}/v1/health").json()["status"] == "ok"
+    assert httpx.get(f"{served.address}/v1/health", timeout=60).json()["status"] == "ok"
 
 
 async def test_documents_are_resources(served):

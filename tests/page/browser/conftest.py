@@ -83,7 +83,7 @@ async def browser(chromium: str) -> AsyncIterator:
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        launched = await playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=120_000)
         yield launched
         await launched.close()
 
@@ -100,7 +100,7 @@ async def open_page(browser) -> AsyncIterator:
         page = await context.new_page()
         watched = _watch(page)
         opened.append((context, watched if is_innocent else Watched()))
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         await page.goto(address)
         return page
 
