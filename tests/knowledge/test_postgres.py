@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -140,6 +141,36 @@ def test_the_near_index_finds_what_comparing_with_all_finds(write, database):
         index.store.settle()
         assert [index.search(query, filters=filters, page_size=5).data for query, filters in asked] == exact
         assert index.search("Marker7", filters={"path": "farm"}, method="bm25").empty_reason == "filters_too_narrow"
+
+
+def test_the_near_index_is_made_where_shared_memory_is_short(write):
+    """As in a container that gives 64 MB: here a limit on the size of the server's files stands for it."""
+    with contextlib.ExitStack() as stack:
+        with files_up_to(40_000_000):
+            own = stack.enter_context(running_postgres("min_parallel_table_scan_size=0"))
+        url = own.new_database()
+        with opened(url, exact=0) as index:
+            index.ingest(write({**notes(80), "guide.md": GUIDE}))
+            index.store.rebuild()
+            assert index.search("How long is an access token valid?").data[0]["source_file"] == "guide.md"
+        near = (
+            "SELECT indexrelid::regclass::text, indisvalid FROM pg_index WHERE indrelid::regclass::text LIKE '%vectors'"
+        )
+        rows = own.execute(near, database=url.rpartition("/")[2])
+        assert ["aerogram_vectors_near", True] in list(map(list, rows))
+        assert all(row[1] for row in rows)
+        assert (own.folder / "log").read_text().count("could not resize shared memory segment") == 2
+
+
+@contextlib.contextmanager
+def files_up_to(size):
+    """Whoever is started in this block can write no larger files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 # -- shared documents

@@ -48,10 +48,16 @@ _LOOP: Final = _Loop()
 
 
 class Pool:
-    """Up to `most` connections; `patience` seconds to wait for one, `seconds` for an answer."""
+    """Up to `most` connections; `patience` seconds to wait for one, `seconds` for an answer.
 
-    def __init__(self, url: str, *, most: int = 10, patience: float = 5.0, seconds: float = 10.0) -> None:
+    `nearest` is how many near vectors pgvector looks for at once.
+    """
+
+    def __init__(
+        self, url: str, *, most: int = 10, patience: float = 5.0, seconds: float = 10.0, nearest: int = NEAREST
+    ) -> None:
         self.url = url
+        self.nearest = nearest
         self.most = most
         self.patience = patience
         self.seconds = seconds
@@ -164,7 +170,7 @@ class Pool:
             "idle_in_transaction_session_timeout": 60_000,
             "jit": "off",
             # as many near ones as a question asks for at once, and more of them until enough pass its filters
-            "hnsw.ef_search": NEAREST,
+            "hnsw.ef_search": self.nearest,
             "hnsw.iterative_scan": "relaxed_order",
         }
         await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))

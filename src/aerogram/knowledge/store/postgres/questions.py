@@ -15,7 +15,6 @@ from aerogram.knowledge.lexicon import Term
 from aerogram.knowledge.store import Candidates, Entry, Found, Graph
 from aerogram.knowledge.store.export import entry_of
 from aerogram.knowledge.store.postgres.changes import DOCUMENT
-from aerogram.knowledge.store.postgres.pool import NEAREST
 from aerogram.knowledge.store.postgres.postings import Earned, earned
 
 if TYPE_CHECKING:
@@ -92,7 +91,9 @@ def candidates(
     filters: Filters,
     by_words: int,
     by_meaning: int,
-    exact: int = EXACT,
+    *,
+    exact: int,
+    nearest: int,
 ) -> Candidates:
     """The best chunks by words and the best by meaning, each with both numbers."""
     import numpy as np
@@ -107,7 +108,8 @@ def candidates(
         there = _numbers(ask("SELECT id FROM aerogram_chunks WHERE id = ANY($1)", worded.tolist()), 0, np.int64)
         ids, meaning = there, np.zeros(len(there), np.float32)
     else:
-        near = _near(ask, vector, filters, allowed, by_meaning, exact=room <= exact)
+        wanted = by_meaning if room <= exact else min(by_meaning, nearest)
+        near = _near(ask, vector, filters, allowed, wanted, exact=room <= exact)
         named = _gathered(
             ask, f"SELECT v.id, {_CLOSE} FROM aerogram_vectors v WHERE v.id = ANY($2)", vector, worded.tolist()
         )
@@ -173,7 +175,7 @@ def _near(
     # an index serves the bare distance only, so adding nothing to it is how to read all that are allowed
     far = f"(v.vector <=> {_ASKED})" + (" + 0" if exact else "")
     select = f"SELECT v.id, {_CLOSE} FROM aerogram_vectors v"
-    order = f"ORDER BY {far} LIMIT {wanted if exact else min(wanted, NEAREST)}"
+    order = f"ORDER BY {far} LIMIT {wanted}"
     if allowed is not None:
         return _gathered(ask, f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
     if filters.is_open:

@@ -17,7 +17,7 @@ from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term
 from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity
 from aerogram.knowledge.store.postgres import changes, questions, schema, upkeep
-from aerogram.knowledge.store.postgres.pool import Pool
+from aerogram.knowledge.store.postgres.pool import NEAREST, Pool
 from aerogram.knowledge.store.postgres.replicas import Readers
 
 __all__ = ["PostgresStore", "dimensions_at"]
@@ -44,7 +44,7 @@ class PostgresStore:
     """A store in the database that a URL names; `replicas` are URLs of copies that may be read.
 
     `patience` is how long to wait for one of `connections`, `seconds` how long for an answer. Up to `exact` chunks, a
-    query is compared with all of them; in more, with those that pgvector finds near.
+    query is compared with all of them; in more, with the `nearest` that pgvector finds.
     """
 
     def __init__(
@@ -57,10 +57,12 @@ class PostgresStore:
         patience: float = 5.0,
         seconds: float = 10.0,
         exact: int = questions.EXACT,
+        nearest: int = NEAREST,
     ) -> None:
         self.dimensions = dimensions
         self.exact = exact
-        limits: dict[str, Any] = {"most": connections, "patience": patience, "seconds": seconds}
+        self.nearest = nearest
+        limits: dict[str, Any] = {"most": connections, "patience": patience, "seconds": seconds, "nearest": nearest}
         self._primary = Pool(url, **limits)
         self._readers = Readers(self._primary, [Pool(one, **limits) for one in replicas])
         self._ask = self._readers.fetch
@@ -139,7 +141,9 @@ class PostgresStore:
     ) -> Candidates:
         """The best chunks by words and the best by meaning, each with both numbers."""
         numbers = changes.numbers_of(vector) if vector else None
-        return questions.candidates(self._ask, terms, numbers, filters, by_words, by_meaning, self.exact)
+        return questions.candidates(
+            self._ask, terms, numbers, filters, by_words, by_meaning, exact=self.exact, nearest=self.nearest
+        )
 
     def chunks(self, ids: Iterable[int]) -> list[Found]:
         """The chunks of these ids that exist."""

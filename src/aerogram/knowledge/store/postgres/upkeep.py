@@ -7,6 +7,7 @@ from typing import Any, Final
 from aerogram.knowledge.lexicon import index_terms
 from aerogram.knowledge.store import Health
 from aerogram.knowledge.store.postgres import postings
+from aerogram.knowledge.store.postgres.faults import driver
 
 __all__ = ["check", "rebuild_near", "rebuild_words", "settle"]
 
@@ -86,9 +87,7 @@ async def settle(connection: Any, more_than: int) -> None:
     if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
         return
     try:
-        await connection.execute(_MEMORY)
-        await connection.execute("DROP INDEX IF EXISTS aerogram_vectors_near")  # what a build that was cut off left
-        await connection.execute(_NEAR)
+        await _build(connection, _NEAR, "aerogram_vectors_near")
         await connection.execute("ANALYZE aerogram_vectors")
     finally:
         await connection.execute("SELECT pg_advisory_unlock($1)", LOCK)
@@ -97,8 +96,23 @@ async def settle(connection: Any, more_than: int) -> None:
 async def rebuild_near(connection: Any) -> None:
     """Make the index over vectors again, while it is read."""
     if await connection.fetchval(_IS_NEAR_READY):
-        await connection.execute(_MEMORY)
-        await connection.execute("REINDEX INDEX CONCURRENTLY aerogram_vectors_near")
+        statement = "REINDEX INDEX CONCURRENTLY aerogram_vectors_near"
+        await _build(connection, statement, "aerogram_vectors_near_ccnew")
+
+
+async def _build(connection: Any, statement: str, unfinished: str) -> None:
+    """Run what makes an index; a build that was cut off has left an unfinished one.
+
+    Several processes make it in memory that they share, and that is short in some containers: then one makes it.
+    """
+    await connection.execute(_MEMORY)
+    try:
+        await connection.execute(f"DROP INDEX IF EXISTS {unfinished}")
+        await connection.execute(statement)
+    except (driver().DiskFullError, driver().OutOfMemoryError):
+        await connection.execute("SET max_parallel_maintenance_workers = 0")
+        await connection.execute(f"DROP INDEX IF EXISTS {unfinished}")
+        await connection.execute(statement)
 
 
 async def _unfound(connection: Any) -> list[int]:
