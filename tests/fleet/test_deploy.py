@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ import httpx
 import pytest
 import yaml
 
+from aerogram import dialects, read
 from aerogram.server.gate import needs_keys
 from aerogram.server.settings import Settings
 from balancer import wait_for
@@ -25,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 PAGE = ROOT / "docs" / "organisation.md"
 SEARCH = {"q": "token", "envelope": "v2"}
+END_WHAT_RUNS = "[ $? = 0 ] || kill $(jobs -p) $(cat *.pid) $(head -1 postgres/postmaster.pid)"
+"""What a shell does that could not follow the page to its end."""
 
 
 def composed():
@@ -73,25 +78,33 @@ def haproxy():
     return program
 
 
-def test_servers_are_replaced_behind_the_configured_balancer_and_no_request_fails(fleet, index, redis, haproxy):
+@pytest.fixture
+def balanced_by_haproxy(fleet, index, redis, haproxy):
+    """The address of the configured balancer, before two servers."""
     fleet.add("--index", str(index), "--redis", redis.url, "--drain", "2", count=2)
     port = find_free_port()
     places = {f"SERVER_{number}": f"127.0.0.1:{one.port}" for number, one in enumerate(fleet.members, 1)}
     command = [haproxy, "-f", str(DEPLOY / "haproxy.cfg"), "-db"]
     environment = {**os.environ, **places, "LISTEN": f"127.0.0.1:{port}"}
     balancer = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until_listening(port, balancer)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        balancer.terminate()
+        balancer.wait(10)
+
+
+def test_servers_are_replaced_behind_the_configured_balancer_and_no_request_fails(fleet, balanced_by_haproxy):
     stop, statuses = threading.Event(), []
 
     def keep_asking():
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with httpx.Client(base_url=balanced_by_haproxy, timeout=60) as client:
             while not stop.is_set():
                 statuses.append(client.get("/v1/search", params=SEARCH).status_code)
 
+    callers = [threading.Thread(target=keep_asking) for _ in range(3)]
     try:
-        wait_until_listening(port, balancer)
-        context = httpx.get(f"http://127.0.0.1:{port}/page/api/context", timeout=60).json()
-        assert context["owner"] is False, "whoever comes through the balancer is not at the server's machine"
-        callers = [threading.Thread(target=keep_asking) for _ in range(3)]
         for one in callers:
             one.start()
         for one in fleet.members:
@@ -100,14 +113,38 @@ def test_servers_are_replaced_behind_the_configured_balancer_and_no_request_fail
             asked = one.log.read_text().count("GET /v1/search")
             one.start()
             wait_for(lambda one=one, asked=asked: one.log.read_text().count("GET /v1/search") > asked)
+    finally:
         stop.set()
         for one in callers:
             one.join()
-    finally:
-        stop.set()
-        balancer.terminate()
-        balancer.wait(10)
     assert set(statuses) == {200}
+
+
+def test_whoever_comes_through_the_configured_balancer_is_not_the_owner(balanced_by_haproxy):
+    """The owner is at the server's machine, and so is the balancer; but it says for whom it asks."""
+    context = httpx.get(f"{balanced_by_haproxy}/page/api/context", timeout=60).json()
+    assert context["owner"] is False
+
+
+def test_what_the_configured_balancer_says_itself_is_in_shape(fleet, balanced_by_haproxy):
+    """Nobody is there who could answer, or the one who was asked is gone."""
+    for one in fleet.members:
+        one.send(signal.SIGSTOP)
+    with httpx.Client(base_url=balanced_by_haproxy, timeout=60) as client:
+        wait_for(lambda: client.get("/v1/search", params=SEARCH).status_code == 503)
+        for answer in (client.get("/v1/search", params=SEARCH), client.post("/v1/digests", json={})):
+            assert answer.headers["content-type"] == "application/problem+json"
+            told = read(answer.json(), dialect="problem").problem
+            assert (told.code, told.retryable, told.retry_after) == ("UNAVAILABLE", True, 1)
+            assert answer.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_each_answer_of_the_balancer_is_problem_details_with_its_own_status(status):
+    (said,) = re.findall(rf"http-error status {status} .* string '(.*)'", (DEPLOY / "haproxy.cfg").read_text())
+    problem = json.loads(said)
+    assert problem["status"] == status
+    assert dialects.validate(problem, dialect="problem")
 
 
 def commands_of_the_page(ports):
@@ -129,7 +166,7 @@ def test_the_page_can_be_followed_from_nothing(haproxy):
         (folder / "deploy").symlink_to(DEPLOY)
         environment = clean_environment(folder / "index")
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
-        script = "set -e\n" + commands_of_the_page(ports)
+        script = f"set -e\ntrap '{END_WHAT_RUNS}' EXIT\n" + commands_of_the_page(ports)
         command = ["timeout", "240", "bash", "-c", script]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
