@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -156,6 +157,23 @@ def test_postgresql_goes_away_in_the_middle_of_requests_and_comes_back(fleet, ow
     assert in_shape(callers.told)
     deep = httpx.get(f"{server.address}/v1/health/deep", timeout=30).json()
     assert deep["checks"]["store"]["status"] == "ok"
+
+
+def test_a_digest_that_waits_for_postgresql_lets_nobody_else_wait(fleet, own_postgres):
+    """Whatever does not need the database is answered while that is silent."""
+    (server,) = fleet.add("--store", own_postgres.samples, "--timeout", "4")
+    digest = {"source_file": "security/jwt-guide.md", "query": "How long is a token valid?"}
+    with httpx.Client(base_url=server.address, timeout=30) as client, ThreadPoolExecutor() as aside:
+        assert client.post("/v1/digests", json=digest).status_code == 200
+        own_postgres.pause()
+        waiting = aside.submit(httpx.post, f"{server.address}/v1/digests?envelope=v2", json=digest, timeout=30)
+        time.sleep(0.5)  # it has arrived, and goes on waiting
+        for _ in range(3):
+            assert client.get("/v1/nothing").status_code == 404
+        assert not waiting.done()
+        assert in_shape([waiting.result()])
+        own_postgres.resume()
+        wait_for(lambda: client.post("/v1/digests", json=digest).status_code == 200)
 
 
 def test_while_postgresql_is_away_known_keys_stay_known_and_no_other_is_called_wrong(fleet, own_postgres):

@@ -10,6 +10,7 @@ of it is in one database, which many servers share.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -260,16 +261,17 @@ class Knowledge:
         principal: str | None = None,
     ) -> Reply[Any]:
         """A document of the index, condensed for a question; its text goes into the principal's part of an archive."""
-        asked, first = checked_query(query), self._first_of(source_file)
+        asked = checked_query(query)
+        first, text = await asyncio.to_thread(self._whole, source_file)  # the store may let its callers wait
         work = digester or Digester(Policy(mode="always"))
-        batch = await digest_many(work, {source_file: self._text(first)}, asked, seconds=seconds, principal=principal)
+        batch = await digest_many(work, {source_file: text}, asked, seconds=seconds, principal=principal)
         about = {"title": first.title, "url": first.url, "fetched_at": first.fetched_at}
         known = {name: value for name, value in about.items() if value}
         return reply_of(batch, {source_file: known}).replace(operation=DIGEST_TOOL)
 
     def text(self, source_file: str) -> str:
         """The whole text of a document of the index, as its locators count it."""
-        return self._text(self._first_of(source_file)).text
+        return self._whole(source_file)[1].text
 
     def directory(self) -> Directory:
         """Everyone the index knows of."""
@@ -345,6 +347,11 @@ class Knowledge:
         if self.gate.holds_back(chunks[0]):
             raise self.gate.refusal(1)
         return chunks[0]
+
+    def _whole(self, source_file: str) -> tuple[Found, CanonicalText]:
+        """The first chunk of a document, and its whole text."""
+        first = self._first_of(source_file)
+        return first, self._text(first)
 
     def _text(self, chunk: Found) -> CanonicalText:
         """The whole text of a chunk's document: from the store if it keeps texts, else from the file."""
