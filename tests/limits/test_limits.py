@@ -93,7 +93,7 @@ async def test_who_is_refused_for_haste_has_paid_nothing_into_quotas_and_longer_
 
 
 async def test_fewer_calls_may_come_at_once_than_in_the_whole_period(open_limits, ada):
-    limits = open_limits(Plan.of(Burst(60, 60, at_once=2)))
+    limits = open_limits(Plan.of(Burst(60, 3600, at_once=2)))
     await limits.take(ada, "search")
     await limits.take(ada, "search")
     with pytest.raises(RateLimited) as refused:

@@ -287,7 +287,7 @@ def what_is_tried(server, **environment):
 
 async def test_callers_with_keys_have_limits_and_archives_of_their_own(documents, tmp_path):
     keys = Keys(tmp_path / "keys.json")
-    ada, bob = keys.create("ada", plan="semantic_search=2/minute").secret, keys.create("bob").secret
+    ada, bob = keys.create("ada", plan="semantic_search=2/hour").secret, keys.create("bob").secret
     settings = ("--auth", "keys", "--keys", str(keys.path))
     with serving(tmp_path / "index", *settings, documents=documents) as server:
         assert what_is_tried(server, AEROGRAM_API_KEY=bob)["status"] in ("rich", "sparse")

@@ -78,7 +78,7 @@ def test_each_promise_has_a_mutant_that_breaks_it():
 
 @pytest.mark.parametrize("framework", [FastMCP, MCPServer])
 def test_a_limit_is_met_where_one_is_promised(framework):
-    limits = Limits.in_memory(Plan.of(per_tool={"row": "4/minute"}))
+    limits = Limits.in_memory(Plan.of(per_tool={"row": "4/hour"}))
     report = sweep(good_tools(framework, limits=limits), examples=EXAMPLES, bursts={"row": 6}).raise_for_failures()
     assert any(one.target == "row" and one.outcome == "RATE_LIMIT_EXCEEDED" for one in report.visited)
 
