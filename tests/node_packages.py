@@ -31,7 +31,10 @@ def node_and_package(folder: str, package: str, version: str | None = None) -> t
         if not (place / "node_modules" / package / "package.json").exists():
             wanted = package if version is None else f"{package}@{version}"
             fetch = [npm, "install", "--no-save", "--no-package-lock", "--prefix", str(place), wanted]
-            fetched = subprocess.run(fetch, capture_output=True, text=True, check=False, timeout=300)
-            if fetched.returncode:
-                pytest.skip(f"{wanted} cannot be fetched: {fetched.stderr.strip()[-200:]}")
+            try:
+                subprocess.run(fetch, capture_output=True, text=True, check=True, timeout=300)
+            except subprocess.TimeoutExpired:
+                pytest.skip(f"{wanted} cannot be fetched within five minutes")
+            except subprocess.CalledProcessError as failed:
+                pytest.skip(f"{wanted} cannot be fetched: {failed.stderr.strip()[-200:]}")
     return node, place / "node_modules"
