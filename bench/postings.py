@@ -91,7 +91,7 @@ async def fill(connection):
 
 async def add_vectors(connection, chunks):
     """A position for each time a term occurs, and how many chunks have it in a table beside."""
-    rows = [(one, len(terms), _vector(Counter(terms))) for one, terms in chunks.items()]
+    rows = [(one, _length(terms), _vector(Counter(terms))) for one, terms in chunks.items()]
     await connection.executemany("INSERT INTO vectors VALUES ($1, $2, $3::text::tsvector)", rows)
     counts = sorted(Counter(term for terms in chunks.values() for term in set(terms)).items())
     await connection.execute(
@@ -102,12 +102,19 @@ async def add_vectors(connection, chunks):
     )
 
 
+def _length(terms):
+    """The length as the posting blocks count it, so that all three have the same scores."""
+    return int(postings.rounded_lengths()[len(terms)])
+
+
 def _vector(counts):
     return " ".join(f"'{term}':{','.join(map(str, range(1, count + 1)))}" for term, count in counts.items())
 
 
 async def add_rows(connection, chunks):
-    rows = [(term, one, count, len(terms)) for one, terms in chunks.items() for term, count in Counter(terms).items()]
+    rows = [
+        (term, one, count, _length(terms)) for one, terms in chunks.items() for term, count in Counter(terms).items()
+    ]
     await connection.copy_records_to_table("rows", records=rows)
 
 

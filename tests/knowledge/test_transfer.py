@@ -70,6 +70,24 @@ def test_a_copy_answers_as_the_original_does(places, folder):
         assert index.check().problems == ()
 
 
+def test_texts_of_any_length_score_in_a_copy_as_in_the_original(places, write):
+    """A length counts in steps, the same in both stores, so that the order of results is the same too."""
+    source, target = places
+    notes = {f"{n:03}.md": f"# Note {n}\n\nA harbour. " + "Water and wind. " * n for n in range(1, 160, 3)}
+
+    def scores(index):
+        rows = index.search("harbour wind", method="bm25", page_size=50, response_mode="full").data
+        return [(row["chunk_id"], row["bm25_score"]) for row in rows]
+
+    with Knowledge(source) as index:
+        index.ingest(write(notes))
+        before = scores(index)
+    copy(source, target)
+    with Knowledge(target) as index:
+        assert scores(index) == before
+    assert len({score for _, score in before}) > 10
+
+
 def test_ids_that_are_not_in_use_are_not_given_to_others(places, folder):
     """A file that comes back has its old ids in the copy too, and a new one has new ones."""
     source, target = places

@@ -1,9 +1,9 @@
 """Postings: which chunks have a term, how often, and how long they are; BM25 from that.
 
 A row holds one term in one block of 16,384 ids, five bytes for each chunk. A query reads the rows of its terms and adds
-them up here: the database ships a few dozen kilobytes and computes nothing, and every score is exact. A text search
-vector with a GIN index has to visit each chunk that has one of the words for how often it has it, and a row for each
-term of each chunk takes several times the room; `python bench postings` compares the three.
+them up here: the database ships a few dozen kilobytes and computes nothing. A text search vector with a GIN index has
+to visit each chunk that has one of the words for how often it has it, and a row for each term of each chunk takes
+several times the room; `python bench postings` compares the three.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.knowledge.lexicon import Term
@@ -20,12 +21,14 @@ from aerogram.knowledge.lexicon import Term
 if TYPE_CHECKING:
     from aerogram.knowledge.store import Ids, Numbers
 
-__all__ = ["BITS", "Earned", "add", "drop", "earned", "names"]
+__all__ = ["BITS", "Earned", "add", "drop", "earned", "names", "rounded_lengths"]
 
 BITS: Final = 14
 BLOCK: Final = 1 << BITS
 POSTING: Final = struct.Struct("<HBH")
 FIELDS: Final = [("place", "<u2"), ("count", "u1"), ("length", "<u2")]
+LONGEST: Final = 65_535
+"""What is longer counts as so many terms."""
 K1: Final = 1.2
 B: Final = 0.75
 """The constants of BM25, the same as in the embedded store."""
@@ -48,7 +51,7 @@ async def add(connection: Any, chunks: Mapping[int, Sequence[str]]) -> None:
     """Remember the terms of new chunks; whoever calls holds the lock of the state."""
     rows: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
     for one, terms in chunks.items():
-        block, place, length = one >> BITS, one & (BLOCK - 1), min(len(terms), 65_535)
+        block, place, length = one >> BITS, one & (BLOCK - 1), min(len(terms), LONGEST)
         for term, count in Counter(terms).items():
             rows[term, block] += POSTING.pack(place, min(count, 255), length)
     keys = sorted(rows)
@@ -135,7 +138,7 @@ def earned(rows: Sequence[tuple[str, int, bytes]], terms: Sequence[Term], total:
     blocks = np.array(sorted({block for _, block, _ in rows}), np.int64)
     if not known:
         return Earned(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
-    scores = np.zeros(len(blocks) << BITS, np.float32)
+    scores, lengths = np.zeros(len(blocks) << BITS, np.float32), rounded_lengths()
     mean = max(length / max(total, 1), 1.0)
     for term in terms:
         for form in term.forms:
@@ -143,9 +146,26 @@ def earned(rows: Sequence[tuple[str, int, bytes]], terms: Sequence[Term], total:
             for block, postings in lists.get(form, ()):
                 start = int(np.searchsorted(blocks, block)) << BITS
                 often = postings["count"].astype(np.float32)
-                norm = K1 * (1 - B + B / mean * postings["length"].astype(np.float32))
+                norm = K1 * (1 - B + B / mean * lengths[postings["length"]])
                 scores[start + postings["place"].astype(np.int64)] += weight * often / (often + norm)
     return Earned(blocks, 1 - np.exp(-scores / np.float32(sum(worth))), unknown, known / sum(worth))
+
+
+@lru_cache(maxsize=1)
+def rounded_lengths() -> Numbers:
+    """What each length counts as. The embedded store's engine keeps it in a byte, from 40 terms on in growing steps.
+
+    With the same steps here, the same question ranks the same chunks in the same order in both stores.
+    """
+    import numpy as np
+
+    kept, start, step = list(range(40)), 40, 2
+    while start <= LONGEST:
+        kept += range(start, start + 8 * step, step)
+        start, step = start + 8 * step, step * 2
+    steps = np.array(kept)
+    rounded: Numbers = steps[np.searchsorted(steps, np.arange(LONGEST + 1), "right") - 1].astype(np.float32)
+    return rounded
 
 
 def _rarity(total: int, count: int) -> float:
