@@ -115,15 +115,11 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
         if isinstance(context.original_route, APIRoute):
             yield _api_entry(context, versions, prefix)
         elif isinstance(route, Route):
-            entry = entry_of(route, versions, prefix)
             # the pages of the documentation are nobody's answer
-            yield entry if route.include_in_schema or versions.migrated != "all" else _unmigrated(entry)
+            is_page = not route.include_in_schema and versions.migrated == "all"
+            yield entry_of(route, replace(versions, migrated=()) if is_page else versions, prefix)
         elif isinstance(route, (Mount, Host)):
             yield from entries_inside(route, versions, prefix, entries_of)
-
-
-def _unmigrated(entry: Entry) -> Entry:
-    return entry._replace(terms=replace(entry.terms, migrated=False))
 
 
 def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:

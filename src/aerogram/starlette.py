@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.clerk import ContractClerk, Principal
-from aerogram.contract import Contract
+from aerogram.contract import Call, Contract
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
@@ -64,9 +64,10 @@ def principal_of(scope: Scope) -> str | None:
 class Installation:
     """What `install` has put around an application: the counts of each envelope's use, and its documentation."""
 
-    def __init__(self, versions: Versions, entries: Callable[[], Iterator[Entry]]) -> None:
+    def __init__(self, contract: Contract, versions: Versions, entries: Callable[[], Iterator[Entry]]) -> None:
         self.versions = versions
         self.usage = Usage()
+        self._contract = contract
         self._entries = entries
 
     def has(self, path: str) -> bool:
@@ -75,7 +76,10 @@ class Installation:
 
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
-        return document(schema, self.versions, self._entries())
+        return document(schema, self.versions, self._entries(), self._has_budget)
+
+    def _has_budget(self, operation: str) -> bool:
+        return self._contract.limit(Call(operation=operation)) is not None
 
 
 def install(
@@ -125,7 +129,7 @@ def surround(
         raise InvalidReply("install once, and before the application has started")
     if content is not None and contract.archive is not None:
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
-    installed = app.state.aerogram = Installation(versions, lambda: entries(app.routes, versions, ""))
+    installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))
     if contract.retrieve == content is not None and not installed.has(content):
         add_content(app, content)
     build = app.build_middleware_stack

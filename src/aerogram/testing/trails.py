@@ -68,9 +68,11 @@ class Trail:
 
     async def follow(self, first: Reply[Any]) -> None:
         """Everything that a successful reply leads to."""
+        known = len(self._seen)
         await self.left_out("example", first)
         await self.pages(first)
-        await self.wrong_cursors()
+        if len(self._seen) > known:  # else there are no pages to go through with these arguments
+            await self.wrong_cursors()
         await self.budgets()
 
     async def _carry(self, target: str, arguments: Mapping[str, Any]) -> Reply[Any]:

@@ -1,14 +1,15 @@
 """OpenAPI: the shapes and the errors of migrated routes, written into an application's own document.
 
 A route's JSON stays as it is described; beside it stand the newer envelope under the vendor's media type, every
-status of the table of codes in each shape, and the parameters and headers that negotiation reads and writes.
+status of the table of codes in each shape, and the parameters and headers that negotiation reads and writes. Where
+answers may be shortened, by a budget or by what a caller asks for, their rows are described as sparse ones.
 """
 
 from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from aerogram.codes import TABLE
@@ -16,6 +17,7 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.wire.negotiation import CURRENT, JSON, PARAMETER, PROBLEM, VERSIONS, Versions
 from aerogram.wire.routes import CONTROLS, Entry, Terms
+from aerogram.wire.sparse import SCHEMAS, Sparse
 
 __all__ = ["document"]
 
@@ -39,12 +41,19 @@ _PARAMETERS: Final = {
     "cursor": ("Where to go on, as the last page said", "string"),
     "page_size": ("How many records a page has", "integer"),
 }
+_LEAVING_OUT: Final = frozenset({"response_mode", "fields"})
+_PAGING: Final = frozenset({"cursor", "page_size"})
 
 
-def document(schema: Document, versions: Versions, entries: Iterable[Entry]) -> Document:
-    """A copy of an OpenAPI document that says everything a migrated route may answer."""
+def document(
+    schema: Document, versions: Versions, entries: Iterable[Entry], has_budget: Callable[[str], bool]
+) -> Document:
+    """A copy of an OpenAPI document that says everything a migrated route may answer.
+
+    `has_budget` says of an operation whether a budget may shorten its replies.
+    """
     found = copy.deepcopy(schema)
-    writer = _Writer(found, versions)
+    writer = _Writer(found, versions, has_budget)
     for entry in entries:
         described = found.get("paths", {}).get(entry.terms.path, {})
         for method, operation in described.items():
@@ -60,21 +69,24 @@ def document(schema: Document, versions: Versions, entries: Iterable[Entry]) -> 
 class _Writer:
     """Writes into one document; what several operations share stands among its components."""
 
-    def __init__(self, schema: Document, versions: Versions) -> None:
+    def __init__(self, schema: Document, versions: Versions, has_budget: Callable[[str], bool]) -> None:
         self.versions = versions
+        self.has_budget = has_budget
         self.components: Document = schema.setdefault("components", {})
+        self.schemas: Document = self.components.setdefault("schemas", {})
+        self.sparse = Sparse(self.schemas)
+        speaker = dialect_named(versions.legacy)
+        self.legacy = None if speaker.name == "bare" else self._component(speaker)
         self.current = self._component(dialect_named(versions.current))
         self.problem = self._component(dialect_named(versions.problem))
-        self.schemas: Document = self.components["schemas"]
 
     def _component(self, speaker: Dialect) -> Document:
         """The schema of a dialect among the components, under names that no model of the application has."""
-        schemas = self.components.setdefault("schemas", {})
-        whole = speaker.body.model_json_schema(ref_template=f"#/components/schemas/{speaker.name}.{{model}}")
+        whole = speaker.body.model_json_schema(ref_template=f"{SCHEMAS}{speaker.name}.{{model}}")
         for name, part in whole.pop("$defs", {}).items():
-            schemas[f"{speaker.name}.{name}"] = part
-        schemas[speaker.name] = whole
-        return {"$ref": f"#/components/schemas/{speaker.name}"}
+            self.schemas[f"{speaker.name}.{name}"] = part
+        self.schemas[speaker.name] = whole
+        return {"$ref": SCHEMAS + speaker.name}
 
     def describe(self, operation: Document, terms: Terms) -> None:
         """Add to an operation what negotiation makes of it."""
@@ -84,15 +96,16 @@ class _Writer:
         responses: Document = operation.setdefault("responses", {})
         for name, response in responses.items():
             if name.startswith("2") and JSON in response.get("content", {}):
-                newer = self._success(response, terms)
+                own = response["content"][JSON].get("schema") or {}
+                newer = self._enveloped(self.current, own, terms)
                 response["content"][self.versions.media_type(CURRENT)] = {"schema": newer}
-                _either(response["content"][JSON], newer)
+                response["content"][JSON]["schema"] = {"anyOf": [self._legacy(own, terms), newer]}
                 response["headers"] = {**self._headers(_FIELDS), **response.get("headers", {})}
         for status, description in _failures().items():
             if str(status) in responses:
                 self._fail(responses[str(status)])
             else:
-                failed = self._fail({"description": description, "content": {JSON: {"schema": _LEGACY_ERROR}}})
+                failed = self._fail({"description": description, "content": {JSON: {"schema": self._legacy_error}}})
                 responses[str(status)] = self._shared("responses", str(status), failed)
 
     def _fail(self, response: Document) -> Document:
@@ -101,7 +114,8 @@ class _Writer:
         content.setdefault(self.versions.media_type(CURRENT), {"schema": self.current})
         content.setdefault(PROBLEM, {"schema": self.problem})
         if JSON in content:
-            _either(content[JSON], self.current)
+            shapes = [content[JSON].get("schema") or {}, *([self.legacy] if self.legacy else ()), self.current]
+            content[JSON]["schema"] = {"anyOf": [one for at, one in enumerate(shapes) if one not in shapes[:at]]}
         response["headers"] = {**self._headers({**_FIELDS, **_ON_FAILURE}), **response.get("headers", {})}
         return response
 
@@ -128,30 +142,63 @@ class _Writer:
             found.append(_parameter(name, "query", description, {"type": kind}))
         return [one for one in found if one["name"] not in known]
 
-    def _success(self, response: Document, terms: Terms) -> Document:
-        """The newer envelope with the rows that the route's own schema describes."""
-        own = self._resolved(response["content"][JSON].get("schema") or {})
-        if self.versions.current != "standard-v2" or terms.shapes.reply or terms.shapes.legacy or not own:
-            return self.current
-        rows = own if own.get("type") == "array" else {"type": "array", "items": response["content"][JSON]["schema"]}
-        return {"allOf": [self.current, {"type": "object", "properties": {"results": rows}}]}
+    @property
+    def _legacy_error(self) -> Document:
+        return self.legacy or _LEGACY_ERROR
+
+    def _legacy(self, own: Document, terms: Terms) -> Document:
+        """What legacy callers get: the route's own shape, of which they can leave out what they do not ask for."""
+        if self.legacy is not None:
+            return self._enveloped(self.legacy, own, terms)
+        if terms.controls & _LEAVING_OUT:
+            found: Document = self.sparse.of(own)
+            return found
+        return self._page_of(own) if terms.controls & _PAGING else own
+
+    def _enveloped(self, envelope: Document, own: Document, terms: Terms) -> Document:
+        """An envelope with the rows that the route's own schema describes, whole or as they may be shortened."""
+        if envelope != _STANDARD or terms.shapes.reply or terms.shapes.legacy or not self._resolved(own):
+            return envelope
+        rows = self._rows(own)
+        if self.has_budget(terms.operation) or terms.controls & {*_LEAVING_OUT, "max_tokens"}:
+            rows = self.sparse.of(rows)
+        return {"allOf": [envelope, {"type": "object", "properties": {"results": rows}}]}
+
+    def _rows(self, own: Document) -> Document:
+        """The rows that an envelope makes of a value: a list is its rows, nothing is none, anything else is one."""
+        schema = self._resolved(own)
+        if "array" in schema.get("type", ()):
+            return self._page_of(own)
+        if schema.get("type") == "null":
+            return {"type": "array", "maxItems": 0}
+        options = schema.get("anyOf") or schema.get("oneOf")
+        if options:
+            return {"anyOf": [self._rows(one) for one in options]}
+        is_list = any("array" in self._resolved(one).get("type", ()) for one in schema.get("allOf", ()))
+        return {"type": "array"} if is_list else {"type": "array", "items": own}
+
+    def _page_of(self, own: Document) -> Document:
+        """A list of which only a part may be there."""
+        schema = self._resolved(own)
+        if "array" not in schema.get("type", ()) or _ABOUT_LENGTH.isdisjoint(schema):
+            return own
+        return {name: part for name, part in schema.items() if name not in _ABOUT_LENGTH}
 
     def _resolved(self, schema: Document) -> Document:
-        name = schema.get("$ref", "").removeprefix("#/components/schemas/")
-        found: Document = self.schemas.get(name, {}) if name else schema
-        return found
+        for _ in range(len(self.schemas)):
+            if "$ref" not in schema:
+                break
+            schema = self.schemas.get(schema["$ref"].removeprefix(SCHEMAS), {})
+        return schema
 
 
+_ABOUT_LENGTH: Final = frozenset({"minItems", "contains", "minContains"})
+_STANDARD: Final[Document] = {"$ref": f"{SCHEMAS}standard-v2"}
 _LEGACY_ERROR: Final[Document] = {
     "type": "object",
     "properties": {"detail": {}, "error": {"type": "string"}},
     "required": ["detail"],
 }
-
-
-def _either(described: Document, newer: Document) -> None:
-    """Plain JSON is the newer envelope for those who ask for it in the query."""
-    described["schema"] = {"anyOf": [described.get("schema") or {}, newer]}
 
 
 def _failures() -> dict[int, str]:
