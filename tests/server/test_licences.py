@@ -11,6 +11,8 @@ from serving import serving
 
 FILES = {
     "open.md": "---\nlicense: CC-BY-4.0\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n",
+    "broken.md": '---\ntitle: "oops\n---\n# Berths\n\nEach berth costs nine crowns.\n',
+    "misspelt.md": '---\nlicense: Trade-Secret\ntitle: "oops\n---\n# Berths\n\nThe berths cost nine crowns.\n',
     "closed.md": "---\nlicense: Trade-Secret\n---\n# Berths\n\nThe ferry company pays nine crowns for each berth.\n",
 }
 
@@ -69,12 +71,15 @@ def test_tools_and_resources_withhold_it_too(gated):
             refused = [
                 await client.call_tool(name, arguments, raise_on_error=False)
                 for name, arguments in (
+                    ("digest_document", {"source_file": "broken.md", "query": "What does a berth cost?"}),
+                    ("digest_document", {"source_file": "misspelt.md", "query": "What does a berth cost?"}),
                     ("digest_document", {"source_file": "closed.md", "query": "What does a berth cost?"}),
                     ("semantic_search", {"query": "ferry", "filters": {"license": ["Trade-Secret"]}}),
                 )
             ]
-            with pytest.raises(Exception, match=r"licence|LICENSE"):
-                await client.read_resource("aerogram://documents/closed.md")
+            for name in ("closed.md", "broken.md", "misspelt.md"):
+                with pytest.raises(Exception, match=r"licence|LICENSE"):
+                    await client.read_resource(f"aerogram://documents/{name}")
         return found, refused
 
     found, refused = anyio.run(talk)

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from aerogram.knowledge.front import UNKNOWN_LICENSE
 from aerogram.knowledge.fusion import Ranked
 from aerogram.knowledge.store import Found
 
@@ -67,7 +68,7 @@ def _quality(chunk: Found, verified: bool) -> float:
     facts: Mapping[str, Any] = {
         "verified": verified,
         "publisher": chunk.publisher,
-        "license": chunk.license,
+        "license": chunk.license != UNKNOWN_LICENSE and chunk.license,
         "dated": chunk.dated,
         "url": chunk.url,
     }

@@ -319,13 +319,17 @@ def _tell(done: Ingested, as_json: bool) -> None:
         names = ("added", "changed", "unchanged", "removed", "chunks")
         write_json({**{name: getattr(done, name) for name in names}, "problems": done.problems, "notes": done.notes})
         return
+    write_text(_summary(done))
+    for path, told in sorted([*done.problems.items(), *done.notes.items()]):
+        note(f"{path}: {told}")
+
+
+def _summary(done: Ingested) -> str:
     rate = f", {done.chunks / done.seconds:,.0f} chunks/s" if done.chunks and done.seconds else ""
-    write_text(
+    return (
         f"{done.added} new, {done.changed} changed, {done.unchanged} unchanged, {done.removed} gone: "
         f"{done.chunks} chunks in {done.seconds:.1f} s{rate}"
     )
-    for path, problem in sorted(done.problems.items()):
-        note(f"{path}: {problem}")
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
-from aerogram.knowledge.front import Front, date_of, front_of_html, split_front, text_of
+from aerogram.knowledge.front import Front, date_of, front_of_html, license_of, split_front, text_of
 from aerogram.knowledge.language import language_of
 from aerogram.knowledge.sections import Section, sections_of
 
@@ -95,10 +95,10 @@ def read_file(file: File, limits: Limits | None = None) -> list[Document]:
 
 
 def _read_text(file: File, kind: str, decoded: str, limits: Limits) -> Document:
+    front = split_front(decoded.replace("\r\n", "\n").replace("\r", "\n"))
     if kind == "html":
-        said = front_of_html(decoded)
-        return _document(file, kind, Front(said, decoded), read(decoded, kind="html", limits=limits), decoded)
-    front = split_front(decoded.replace("\r\n", "\n"))
+        page = front._replace(said=front_of_html(front.body) | dict(front.said))
+        return _document(file, kind, page, read(front.body, kind="html", limits=limits), front.body)
     plain: Kind = "markdown" if kind == "markdown" else "plain"
     return _document(file, kind, front, read(front.body, kind=plain, limits=limits))
 
@@ -127,7 +127,7 @@ def _described(
         language=text_of(said, "language", "lang") or language_of(text.text),
         category=text_of(said, "category", "section", "topic") or _category(file),
         publisher=text_of(said, "publisher", "organization", "author"),
-        license=text_of(said, "license", "licence", "rights"),
+        license=license_of(said),
         dated=date_of(said, "updated", "last_updated", "modified", "date", "published", "created"),
         url=text_of(said, "url", "source_url", "source", "link"),
         said=said,
@@ -168,7 +168,7 @@ def _records(file: File, limits: Limits) -> Iterator[Document]:
         name = _name(record, number, seen)
         text = read(words, kind="markdown", limits=limits)
         sections = tuple(sections_of(text.text, "markdown"))
-        said = record if isinstance(record, dict) else {}
+        said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
         yield _described(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
 
 

@@ -1,7 +1,8 @@
 """Front matter: what a document says about itself before it begins.
 
-YAML between two lines of `---`, TOML between two lines of `+++`, or the `<meta>` elements of an HTML page. Whatever
-cannot be read is left in the text and told in a note, because a broken preamble is no reason to lose a document.
+YAML between two lines of `---`, TOML between two lines of `+++`, or the `<meta>` elements of an HTML page. A broken
+preamble is no reason to lose a document: it is told in a note, and the document goes without. Its licence is read from
+the one line that names it; where there is none to be read, the licence is unknown, which is not the same as free.
 """
 
 from __future__ import annotations
@@ -15,12 +16,24 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.errors import MissingExtra
 
-__all__ = ["Front", "date_of", "front_of_html", "split_front", "text_of"]
+__all__ = ["UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "license_of", "split_front", "text_of"]
 
 LARGEST: Final = 64 * 1024
+UNKNOWN_LICENSE: Final = "NOASSERTION"
+"""The licence of a document that may state one which cannot be read; the name is that of SPDX."""
+_LICENSES: Final = ("license", "licence", "rights")
 _FENCED: Final = re.compile(
-    r"\ufeff?(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)^(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+    r"\ufeff?(?:\s*\n)?(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)(?:^(?P=mark)[ \t]*(?:\n|\Z)|(?P<open>\Z))",
+    re.DOTALL | re.MULTILINE,
 )
+_PAIRS: Final = re.compile(
+    r"""(?:(?:["']?[\w.-]+["']?[ \t]*[:=](?:[ \t][^\n]*)?|[ \t]+\S[^\n]*|-[ \t][^\n]*)(?:\n|\Z))+"""
+)
+_NAMED: Final = re.compile(r"""\s*(?:\#[^\n]*\n\s*)*["']?[\w.-]*["']?[ \t]*[:=](?=\s)""")
+_STATED: Final = re.compile(
+    rf"""^[ \t{{-]*["']?(?:{"|".join(_LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""", re.MULTILINE | re.IGNORECASE
+)
+_PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
 _META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
 _LINK: Final = re.compile(r"<link\b([^>]{0,2000})>", re.IGNORECASE)
 _TITLE: Final = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})", re.IGNORECASE)
@@ -53,16 +66,29 @@ class Front(NamedTuple):
 
 def split_front(text: str) -> Front:
     """A document's front matter and its text."""
-    found = _FENCED.match(text, 0, LARGEST)
+    found = _FENCED.match(text)
     if found is None:
         return Front({}, text)
+    body = found["body"]
+    if found["open"] is not None:
+        return _unclosed(text, found.start("body"))
     try:
-        said = _yaml(found["body"]) if found["mark"] == "---" else tomllib.loads(found["body"])
+        _check_length(body)
+        said = _yaml(body) if found["mark"] == "---" else tomllib.loads(body)
     except (ValueError, RecursionError) as error:
-        return Front({}, text, (f"the front matter cannot be read: {str(error).splitlines()[0][:120]}",))
-    if not isinstance(said, dict):
-        return Front({}, text)  # a rule between two lines, not a preamble
-    return Front({str(name).lower(): value for name, value in said.items()}, text[found.end() :])
+        rest = text[found.end() :] if _is_preamble(body) else text
+        return _unreadable(body, rest, str(error).splitlines()[0][:120])
+    if isinstance(said, dict):
+        return Front({str(name).lower(): value for name, value in said.items()}, text[found.end() :])
+    if _STATED.search(body):
+        return _unreadable(body, text[found.end() :], "it is no list of names and values")
+    return Front({}, text)  # a text between two rules, not a preamble
+
+
+def license_of(said: Mapping[str, Any]) -> str | None:
+    """The licence that is stated; `UNKNOWN_LICENSE` when something is, and it is not a text."""
+    known = text_of(said, *_LICENSES)
+    return known or (UNKNOWN_LICENSE if any(said.get(name) for name in _LICENSES) else None)
 
 
 def front_of_html(markup: str) -> dict[str, Any]:
@@ -106,6 +132,38 @@ def date_of(said: Mapping[str, Any], *names: str) -> str | None:
     return None
 
 
+def _check_length(block: str) -> None:
+    if len(block) > LARGEST:
+        raise ValueError(f"it is longer than {LARGEST:,} characters")
+
+
+def _unclosed(text: str, start: int) -> Front:
+    """A document that begins like a preamble which never ends: a rule, unless names and values follow."""
+    block = _PAIRS.match(text, start)
+    if block is None or not _STATED.search(block[0]):
+        return Front({}, text)
+    return _unreadable(block[0], text[block.end() :], "no line ends it")
+
+
+def _is_preamble(block: str) -> bool:
+    """Whether a block that cannot be read was meant as a preamble, and is not a text between two rules."""
+    return _NAMED.match(block) is not None or _STATED.search(block) is not None
+
+
+def _unreadable(block: str, rest: str, reason: str) -> Front:
+    """A document without what it says of itself, apart from the licence that one line of it names."""
+    stated = {one[1].partition(" #")[0].strip().rstrip(",}") for one in _STATED.finditer(block)}
+    plain = [found[2] for one in stated if (found := _PLAIN.fullmatch(_closed(one)))]
+    known = plain[0] if len(plain) == 1 == len(stated) else UNKNOWN_LICENSE
+    told = "its licence is unknown" if known == UNKNOWN_LICENSE else f"its licence is taken to be {known}"
+    return Front({"license": known}, rest, (f"the front matter cannot be read: {reason}; {told}",))
+
+
+def _closed(value: str) -> str:
+    """A value with the quotation mark that somebody forgot."""
+    return value + value[0] if value[:1] in ("'", '"') and value.count(value[0]) == 1 else value
+
+
 def _written_date(text: str) -> str | None:
     try:
         return dt.date.fromisoformat(text[:10]).isoformat()
@@ -126,5 +184,8 @@ def _yaml(text: str) -> Any:
         raise ValueError("anchors and aliases are not read")  # a few lines of them can stand for gigabytes
     try:
         return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error

@@ -345,7 +345,7 @@ class Knowledge:
                 details={"field": "source_file"},
             )
         if self.gate.holds_back(chunks[0]):
-            raise self.gate.refusal(1)
+            raise self.gate.refusal_of(chunks[0])
         return chunks[0]
 
     def _whole(self, source_file: str) -> tuple[Found, CanonicalText]:

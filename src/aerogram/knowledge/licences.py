@@ -12,6 +12,7 @@ from typing import Final, Self
 
 from aerogram.errors import Forbidden
 from aerogram.knowledge.filters import Filters, key_of
+from aerogram.knowledge.front import UNKNOWN_LICENSE
 from aerogram.knowledge.store import Found
 from aerogram.reply import Notice
 
@@ -19,6 +20,7 @@ __all__ = ["Gate", "LicenseBlocked", "filtered_out"]
 
 CODE: Final = "LICENSE_GATE_BLOCKED"
 OBTAIN: Final = "Ask whoever runs the index for a licence that covers it"
+MEND: Final = "Ask whoever runs the index to mend what the document says of its licence"
 
 
 class LicenseBlocked(Forbidden):
@@ -29,14 +31,18 @@ class LicenseBlocked(Forbidden):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Which licences are withheld, in lower case; nothing is by default."""
+    """Which licences are withheld, in lower case; nothing is by default.
+
+    Where any is, so is an unknown one, because it could be that.
+    """
 
     withheld: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Self:
         """The gate before licences of these names, in whatever case they are written."""
-        return cls(tuple(sorted(set(map(key_of, names)) - {""})))
+        named = set(map(key_of, names)) - {""}
+        return cls(tuple(sorted({*named, key_of(UNKNOWN_LICENSE)} if named else ())))
 
     def narrowed(self, filters: Filters) -> Filters:
         """Filters that let nothing pass which the gate holds back."""
@@ -48,11 +54,12 @@ class Gate:
 
     def refusal(self, count: int) -> LicenseBlocked:
         """What is said when nothing else is left to be shown."""
-        return LicenseBlocked(
-            f"All {count} results are withheld because of their licence" if count > 1 else _ONE,
-            remediation=OBTAIN,
-            details={"withheld": count},
-        )
+        several = f"All {count} results are withheld because of their licence"
+        return LicenseBlocked(several if count > 1 else _ONE, remediation=OBTAIN, details={"withheld": count})
+
+    def refusal_of(self, chunk: Found) -> LicenseBlocked:
+        """What is said of one document that may not be shown."""
+        return LicenseBlocked(_UNREAD, remediation=MEND) if chunk.license == UNKNOWN_LICENSE else self.refusal(1)
 
     def notices(self, count: int) -> tuple[Notice, ...]:
         """What is said beside the results that may be shown."""
@@ -63,6 +70,7 @@ class Gate:
 
 
 _ONE: Final = "It is withheld because of its licence"
+_UNREAD: Final = "It is withheld because its licence cannot be read"
 
 
 def filtered_out() -> Notice:

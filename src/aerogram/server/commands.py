@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from aerogram.errors import MissingExtra
-from aerogram.knowledge.commands import _progress, _tell
+from aerogram.knowledge.commands import _progress, _summary
 from aerogram.server.addresses import without_secrets
 from aerogram.server.operation_commands import register_operation
 from aerogram.server.options import with_settings
@@ -66,7 +66,7 @@ def serve(
 
         def told(done: Any) -> None:
             bar.close()
-            _tell(done, as_json=False)
+            write_text(_summary(done))
 
         def ready(address: str, question: str) -> None:
             write_text(welcome(address, question, owner_token() if needs_keys(settings) else None))

@@ -15,8 +15,9 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -114,12 +115,22 @@ def _roots_here(library: Library) -> tuple[Path, ...]:
 
 def _warn(library: Library, documents: tuple[Path, ...], done: Ingested) -> None:
     """Say what is served less, or more, than somebody may think who has named these documents."""
+    _warn_of_files(done)
     if not (done.files or done.unchanged):
         log.warning("no document was found: Markdown, HTML, text, reStructuredText, PDF and JSONL files are read")
     named = [one.resolve() for one in documents]
     others = [str(root) for root in library.knowledge.roots().values() if not _is_named(root, named)]
     if named and others:
         log.warning("the index has other documents too, from %s; with another --index they stay out", ", ".join(others))
+
+
+def _warn_of_files(done: Ingested, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Say which files could not be read, or not wholly, apart from what was heard before."""
+    told = done.notes | done.problems
+    for path, reason in sorted(told.items()):
+        if heard.get(path) != reason:
+            log.warning("%s: %s", path, reason)
+    return told
 
 
 def _is_named(root: Path, named: list[Path]) -> bool:
@@ -309,13 +320,25 @@ def _follow(library: Library, stop: threading.Event) -> None:
 
     while not stop.is_set():
         try:
-            watch(library.knowledge, lambda done: log.info("the documents have changed: %s", done), stop)
+            watch(library.knowledge, _listener(), stop)
         except MissingExtra as error:
             log.warning("changes are not followed: %s", error)
             return
         except Exception as error:  # noqa: BLE001 - the index may be gone, and may come back
             log.warning("changes cannot be followed at the moment: %s", error)
             stop.wait(PAUSE)
+
+
+def _listener() -> Told:
+    """Who writes down what changes come to, each file that cannot be read once."""
+    heard: dict[str, str] = {}
+
+    def told(done: Ingested) -> None:
+        nonlocal heard
+        log.info("the documents have changed: %d new, %d changed, %d gone", done.added, done.changed, done.removed)
+        heard = _warn_of_files(done, heard)
+
+    return told
 
 
 def welcome(address: str, question: str, owner: str | None = None) -> str:

@@ -1,0 +1,138 @@
+"""Front matter that cannot be read: the document is found, its preamble is not, and no gate opens because of it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aerogram.knowledge import Knowledge
+from aerogram.knowledge.documents import File, read_file
+from aerogram.knowledge.front import UNKNOWN_LICENSE
+from aerogram.knowledge.licences import LicenseBlocked
+
+BODY = "# Ferry contract\n\nThe ferry company pays nine crowns for each berth.\n"
+FREE = "# Ferry weather\n\nThe ferry waits when there is fog.\n"
+OOPS = 'title: "oops'
+
+
+def document(text, name="a.md"):
+    content = text.encode()
+    (found,) = read_file(File(name, len(content), 0, content))
+    return found
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        f"---\nlicense: Secret\n{OOPS}\n---\n",
+        f"---\n{OOPS}\nLicence: 'Secret'\n---\n",
+        f"---\nrights: Secret  # of the house\n{OOPS}\n---\n",
+        '---\nlicense: "Secret\n---\n',
+        "---\n- license: Secret\n---\n",
+        "---\na: &x 1\nb: *x\nlicense: Secret\n---\n",
+        "---\nlicense: Secret\ndate: 2026-13-45\n---\n",
+        '+++\nlicense = "Secret"\nbroken =\n+++\n',
+        "---\nlicense: Secret\n\n",
+        f"---\nlicense: Secret\nlong: {'x' * 70_000}\n---\n",
+    ],
+    ids=lambda front: ascii(front)[:60],
+)
+def test_the_line_that_names_a_licence_is_read_by_itself(front):
+    found = document(front + BODY)
+    assert found.license == "Secret"
+    assert found.source.text.startswith("# Ferry contract")
+    assert "front matter cannot be read" in found.notes[0]
+    assert "its licence is taken to be Secret" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        f"---\n{OOPS}\n---\n",
+        "---\nlicense: [Secret\n---\n",
+        f"---\nlicense:\n  - Secret\n{OOPS}\n---\n",
+        f"---\nlicense: MIT\nlicense: Secret\n{OOPS}\n---\n",
+        "---\nlicense: {name: Secret}\n---\n",
+        "---\nlicense: [Secret, MIT]\n---\n",
+    ],
+)
+def test_a_licence_that_cannot_be_read_is_unknown(front):
+    found = document(front + BODY)
+    assert found.license == UNKNOWN_LICENSE
+    assert found.source.text.startswith("# Ferry contract")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["---\n\nHello there.\n\n---\n\n" + BODY, "---\n\n" + BODY, BODY, "---\nA line *of* prose.\n---\n" + BODY],
+)
+def test_a_text_between_rules_is_no_front_matter(text):
+    found = document(text)
+    assert found.license is None
+    assert found.source.text == text.strip()
+
+
+@pytest.mark.parametrize("text", ["\ufeff---\n", "\n\n---\n", "---\r\n", "---\r"], ids=ascii)
+def test_front_matter_is_seen_after_a_mark_after_blank_lines_and_with_other_line_ends(text):
+    end = text.lstrip("\ufeff\n-") or "\n"
+    found = document(f"{text}license: Secret{end}---{end}{BODY}")
+    assert (found.license, found.notes) == ("Secret", ())
+    assert found.source.text.startswith("# Ferry contract")
+
+
+def test_an_html_page_with_front_matter_is_under_its_licence():
+    found = document(
+        "---\nlicense: Secret\n---\n<html><body><h1>Berths</h1><p>Nine crowns.</p></body></html>", "a.html"
+    )
+    assert (found.license, found.source.text) == ("Secret", "Berths\n\nNine crowns.")
+
+
+def test_a_json_line_names_its_licence_in_any_case():
+    assert document('{"text": "Nine crowns.", "License": "Secret"}', "a.jsonl").license == "Secret"
+    assert document('{"text": "Nine crowns.", "license": ["Secret"]}', "a.jsonl").license == UNKNOWN_LICENSE
+
+
+@given(st.text("abc:-[]{}\"'&*#|>!%@` \n\t=+,\\", max_size=60))
+def test_no_line_beside_it_hides_a_licence(line):
+    """Whatever stands beside the line that names a licence, the document is under that licence, or an unknown one."""
+    found = document(f"---\nlicense: Secret\n{line}\n---\n{BODY}")
+    assert found.license in ("Secret", UNKNOWN_LICENSE)
+
+
+@pytest.fixture(params=[f"license: Secret\n{OOPS}", f"licens: Secret\n{OOPS}", "license: [Secret, MIT]"])
+def gated(request, write, index, where):
+    """An index over a document whose front matter is broken, and a free one, behind a gate."""
+    index.ingest(write({"bad.md": f"---\n{request.param}\n---\n{BODY}", "free.md": FREE}))
+    with Knowledge(where, withheld_licenses=["Secret"]) as gated:
+        yield gated
+
+
+@pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
+def test_a_document_with_broken_front_matter_stays_behind_the_gate(gated, method):
+    reply = gated.search("ferry", response_mode="full", method=method)
+    assert [row["source_file"] for row in reply.data] == ["free.md"]
+    assert (reply.status, reply.notices[-1].code) == ("partial", "LICENSE_GATE_BLOCKED")
+    assert "nine crowns" not in str(reply)
+
+
+def test_it_is_neither_read_nor_digested_nor_fetched_by_its_id(gated, index):
+    (held,) = index.store.chunks_of("bad.md")
+    for ask in (lambda: gated.text("bad.md"), lambda: gated.chunks([held.id])):
+        with pytest.raises(LicenseBlocked):
+            ask()
+    with pytest.raises(LicenseBlocked):
+        anyio.run(gated.digest, "bad.md", "What does a berth cost?")
+
+
+def test_without_a_gate_it_is_found_and_its_preamble_is_not(gated, index):
+    assert [row["source_file"] for row in index.search("berth crowns", method="bm25").data] == ["bad.md"]
+    assert index.search("Secret oops", method="bm25").data == []
+    assert index.text("bad.md") == BODY.strip()
+
+
+def test_an_unknown_licence_is_no_evidence_for_a_source(write, index):
+    index.ingest(write({"bad.md": f"---\n{OOPS}\n---\n{BODY}", "same.md": BODY}))
+    rows = index.search("berth crowns", response_mode="full").data
+    assert len({row["confidence"]["source_quality"] for row in rows}) == 1
