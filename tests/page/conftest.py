@@ -45,10 +45,10 @@ def ask(http):
 
 @pytest.fixture
 def shrink(ask):
-    """Fit the answer to the question into a budget."""
+    """Fit the answer to the question into a budget, as one channel unless another way is named."""
 
     def shrink(budget=None, **said) -> dict:
-        return ask("shrink", **{"source": SEARCH, "budget": budget, **said})
+        return ask("shrink", **{"source": SEARCH, "budget": budget, "way": "http", **said})
 
     return shrink
 

@@ -93,6 +93,13 @@ def test_typescript_gets_the_reply(copied, typescript):
     assert body["_metadata"]["status"] in ("success", "partial")
 
 
+def test_typescript_asks_for_the_dialect_that_is_shown(ask, typescript):
+    call = CALLS["search"]
+    assert "_meta" not in ask("copy", call=call, dialect="knowledge-1.0")["typescript"]
+    snippet = ask("copy", call=call, mode="preview", budget=1500, dialect="response-v2")["typescript"]
+    assert json.loads(typescript(snippet))["meta"]["version"] == "response-v2"
+
+
 def test_configurations_of_clients_reach_the_server(ask, search_page):
     told = ask("copy", call=CALLS["search"])["mcp"]
     assert {row["client"] for row in told} >= {"claude-code", "cursor", "vscode"}

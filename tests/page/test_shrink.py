@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
+import fastmcp
 import pytest
 
 from aerogram import dialects
 from aerogram.jsontext import dumps
+from aerogram.negotiation import EXTENSION
 from aerogram.tokens import best_counter
 from page.conftest import QUESTION, SEARCH
 
@@ -38,7 +41,8 @@ def test_the_reply_is_within_the_budget_valid_and_counted(shrink, dialect, budge
 
 
 def test_a_budget_of_both_channels_counts_both(shrink):
-    told = shrink(2500, mode="full", channels="mirror")
+    told = shrink(2500, mode="full", way="mcp")
+    assert (told["way"], told["channels"]) == ("mcp", "mirror")
     assert told["after"]["size"] == tokens(told["body"]) + best_counter().count(told["text"]) <= 2500
 
 
@@ -67,7 +71,84 @@ def test_the_counts_beside_modes_and_dialects_are_those_of_the_real_replies(shri
     fitted = {row["dialect"]: row["size"] for row in first["dialects"]}
     assert fitted["problem"] is None
     assert fitted["standard-v2"] == first["after"]["size"]
-    assert fitted["bare"] < min(fitted[name] for name in DIALECTS)
+    for name in (*DIALECTS, "bare"):
+        assert fitted[name] == shrink(1500, mode="full", dialect=name)["after"]["size"] <= 1500
+
+
+def test_a_dialect_that_has_no_room_in_the_budget_has_no_size(shrink):
+    told = shrink(60, mode="full")
+    assert {row["size"] for row in told["dialects"] if row["dialect"] != "bare"} == {None}
+
+
+@pytest.fixture
+def over_mcp(search_page):
+    """What a tool call of a real client gives, and how many tokens its two channels take."""
+
+    def call(max_tokens: int, **said) -> tuple[dict, int]:
+        async def asked():
+            async with fastmcp.Client(search_page.mcp) as client:
+                given = {**QUESTION, "response_mode": "full", "max_tokens": max_tokens}
+                return await client.call_tool("semantic_search", given, meta=said or None)
+
+        result = asyncio.run(asked())
+        size = best_counter().count(result.content[0].text) + tokens(result.structured_content)
+        return result.structured_content, size
+
+    return call
+
+
+def over_http(http, max_tokens: int) -> tuple[dict, int]:
+    """The same for a request, whose body is all that there is."""
+    params = {"q": QUESTION["query"], "page_size": 10, "response_mode": "full", "max_tokens": max_tokens}
+    answer = http.get("/v1/search", params={**params, "envelope": "v2"})
+    return answer.json(), best_counter().count(answer.text)
+
+
+def about(size: int):
+    """Request ids, timestamps and durations differ from reply to reply, and a few tokens with them."""
+    return pytest.approx(size, rel=0.04)
+
+
+def shown(body: dict) -> list[int]:
+    """The passages of a reply, whose texts may be a few letters longer or shorter."""
+    return [row["chunk_id"] for row in body["results"]]
+
+
+@pytest.mark.parametrize("budget", [1500, 2000, 4000])
+def test_the_figures_of_the_mcp_way_are_those_of_a_tool_call(shrink, over_mcp, budget):
+    told = shrink(budget, mode="full", dialect="knowledge-1.0", way=None)
+    body, size = over_mcp(budget)
+    assert told["way"] == "mcp"
+    assert told["after"]["size"] == about(size)
+    assert max(told["after"]["size"], size) <= budget
+    assert shown(told["body"]) == shown(body)
+    assert tokens(told["body"]) == about(tokens(body))
+
+
+@pytest.mark.parametrize("budget", [900, 1500, 2000])
+def test_the_figures_of_the_http_way_are_those_of_a_request(shrink, http, budget):
+    told = shrink(budget, mode="full", dialect="standard-v2", way="http")
+    body, size = over_http(http, budget)
+    assert told["after"]["size"] == about(size)
+    assert max(told["after"]["size"], size) <= budget
+    assert shown(told["body"]) == shown(body)
+    assert [row["message"] for row in told["body"]["warnings"]] == [row["message"] for row in body["warnings"]]
+
+
+def test_a_dialect_that_a_client_asks_for_is_counted_as_it_is_sent(shrink, over_mcp):
+    told = shrink(2000, mode="full", dialect="response-v2", way="mcp")
+    body, size = over_mcp(2000, **{EXTENSION: {"dialect": "response-v2"}})
+    assert dialects.validate(body).name == "response-v2"
+    assert told["after"]["size"] == about(size)
+
+
+def test_the_context_names_the_ways_and_begins_with_that_of_the_servers_tools(http):
+    told = http.get("/page/api/context").json()
+    assert told["defaults"]["way"] == "mcp"
+    assert told["ways"] == [
+        {"name": "mcp", "channels": "mirror", "dialect": "knowledge-1.0"},
+        {"name": "http", "channels": "text", "dialect": "standard-v2"},
+    ]
 
 
 def test_the_server_itself_sends_what_the_page_shows(shrink, http):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from aerogram.page.ways import Way
 from aerogram.shape.modes import Mode
 from aerogram.wire.channels import Policy
 
@@ -43,31 +44,32 @@ class Source(_Ask):
 
 
 class _OfSource(_Ask):
+    """`channels` are those of the way, unless others are named."""
+
     source: Source
-    mode: Mode = "full"
     dialect: Name = "knowledge-1.0"
-    channels: Policy = "text"
+    channels: Policy | None = None
 
 
 class Shrink(_OfSource):
-    """A reply within a budget."""
+    """A reply within a budget, as it goes one way; without one, as the host sends it."""
 
+    mode: Mode = "full"
+    way: Way | None = None
     budget: Budget | None = None
 
 
 class Compare(_OfSource):
     """A reply in every dialect; `dialect` and `channels` are those of the MCP wire."""
 
+    mode: Mode = "full"
     budget: Budget | None = None
-    channels: Policy = "mirror"
 
 
-class Curve(_Ask):
+class Curve(_OfSource):
     """What fits into which budget."""
 
-    source: Source
-    dialect: Name = "knowledge-1.0"
-    channels: Policy = "text"
+    way: Way | None = None
     modes: list[Mode] | None = None
 
 
@@ -111,4 +113,4 @@ class Copy(_Ask):
     call: Operation
     mode: Mode = "metadata"
     budget: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    dialect: Name = "knowledge-1.0"
+    dialect: Name | None = None

@@ -15,6 +15,7 @@ from aerogram.page.members import MCP, differences, explained, members_of
 from aerogram.page.pointers import at
 from aerogram.page.shrink import LARGEST_SHOWN, SPOKEN, Shrinker
 from aerogram.page.sources import Shown, Sources
+from aerogram.page.ways import Carriage
 from aerogram.reply import Reply
 from aerogram.tokens import best_counter
 from aerogram.wire.channels import Channels, Policy, channels_of
@@ -26,6 +27,8 @@ TOO_SMALL: Final = 40
 """A budget that no reply with data fits into."""
 LARGEST_WHOLE: Final = 200_000
 """Bytes of a body beyond which it is not refused for show, because that takes too many fittings."""
+_ALONE: Final = Carriage("mcp", "text")
+"""The body of a reply by itself."""
 _ERAS: Final = {
     LEGACY: {"en": "with a handshake", "ja": "ハンドシェイクあり"},
     MODERN: {"en": "each request for itself", "ja": "リクエストごとに独立"},
@@ -52,19 +55,19 @@ class Comparison:
         shown = await self._sources.find(ask.source, ask.mode, principal)
         bodies = {name: await self._said(name, shown, ask, principal) for name in SPOKEN}
         wire = "knowledge-1.0" if ask.dialect == "problem" else ask.dialect
-        reply = (await self._shrinker.fit(shown, wire, ask.channels, ask.budget, principal)).reply
-        return await to_thread.run_sync(_compared, bodies, reply, dialect_named(wire), ask.channels)
+        done = await self._shrinker.fit(shown, wire, self._shrinker.going("mcp", ask.channels), ask.budget, principal)
+        return await to_thread.run_sync(_compared, bodies, done.reply, dialect_named(wire), done.contract.channels)
 
     async def _said(
         self, name: str, shown: Shown, ask: asks.Compare, principal: str | None
     ) -> tuple[Any, dict[str, str] | None]:
         """The body in a dialect, and a note when it is another reply's."""
         if name != "problem" or shown.reply.problem is not None:
-            done = await self._shrinker.fit(shown, name, "text", ask.budget, principal)
+            done = await self._shrinker.fit(shown, name, _ALONE, ask.budget, principal)
             return done.contract.speaker.encode(done.reply), None
         if len(dumps(shown.reply.data)) > LARGEST_WHOLE:
             return None, _NONE
-        refused = (await self._shrinker.fit(shown, "standard-v2", "text", TOO_SMALL, principal)).reply
+        refused = (await self._shrinker.fit(shown, "standard-v2", _ALONE, TOO_SMALL, principal)).reply
         return (dialect_named(name).encode(refused), _INSTEAD) if refused.problem is not None else (None, _NONE)
 
 

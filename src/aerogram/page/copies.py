@@ -10,11 +10,14 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from aerogram.errors import NotFound
+from aerogram.negotiation import EXTENSION
 from aerogram.page import asks
 
 __all__ = ["KEY_VARIABLE", "Copies"]
 
 KEY_VARIABLE: Final = "AEROGRAM_API_KEY"
+_ASKED_FOR: Final = ("response-v2", "standard-v2", "knowledge-1.0")
+"""Dialects that a client may ask a server's tools for."""
 _FILTERS: Final = ("category", "path", "license", "after", "before")
 
 
@@ -44,6 +47,8 @@ class Copies:
     ask: asks.Copy
     base: str
     mcp_url: str
+    own_dialect: str
+    """What the server's tools say to those who ask for nothing else."""
     with_key: bool = False
 
     def curl(self) -> str:
@@ -95,10 +100,17 @@ class Copies:
             "const result = await client.callTool({\n"
             f"  name: {json.dumps(self.ask.call.operation)},\n"
             f"  arguments: {said},\n"
+            f"{self._wish()}"
             "});\n"
             "console.log(JSON.stringify(result.structuredContent, null, 2));\n"
             "await client.close();\n"
         )
+
+    def _wish(self) -> str:
+        """The dialect that is asked for, where it is not the one that the server speaks anyway."""
+        if self.ask.dialect == self.own_dialect or self.ask.dialect not in _ASKED_FOR:
+            return ""
+        return f"  _meta: {json.dumps({EXTENSION: {'dialect': self.ask.dialect}})},\n"
 
     def _shaping(self) -> dict[str, Any]:
         budget = {} if self.ask.budget is None else {"max_tokens": self.ask.budget}

@@ -21,6 +21,7 @@ from aerogram.page.paths import LARGEST_REPLY
 from aerogram.page.provocation import provoke
 from aerogram.page.shrink import LARGEST_SHOWN, SPOKEN, Shrinker
 from aerogram.page.sources import Sources
+from aerogram.page.ways import HTTP_DIALECT, WAYS, carriage, own_way
 from aerogram.shape.modes import MODES
 from aerogram.tokens import PRESETS, Budget, best_counter
 from aerogram.wire.channels import POLICIES
@@ -34,7 +35,7 @@ TITLES: Final = {
     "problem": "Problem Details",
 }
 LANGUAGES: Final = ("en", "ja")
-SMALLEST, LARGEST, USUAL = 50, 32_000, 2_000
+SMALLEST, LARGEST, USUAL = 50, 32_000, 4_000
 _OPENED_SAMPLE: Final = """import aerogram
 
 with open("reply.json", "rb") as file:
@@ -91,9 +92,11 @@ class Desk:
             "defaults": {
                 "mode": "full",
                 "dialect": spoken if spoken in SPOKEN else "knowledge-1.0",
-                "channels": "text",
+                "way": own_way(self._host),
+                "channels": self._host.contract.channels,
                 "budget": USUAL,
             },
+            "ways": self._ways(),
             "budget": {
                 "server": None if own is None else Budget.of(own).limit,
                 "smallest": SMALLEST,
@@ -111,6 +114,19 @@ class Desk:
                 "listed_pieces": pieces.LISTED,
             },
         }
+
+    def _ways(self) -> list[dict[str, Any]]:
+        """How a reply can go, what it carries then, and what a server says that way unless it is asked otherwise."""
+        is_server = self._host.mcp_path is not None
+        dialects = {"mcp": self._host.contract.speaker.name, "http": HTTP_DIALECT}
+        return [
+            {
+                "name": way,
+                "channels": carriage(self._host, way).channels,
+                "dialect": dialects[way] if is_server else None,
+            }
+            for way in WAYS
+        ]
 
     async def _place(self, base: str) -> dict[str, Any]:
         """Where everything is."""
@@ -145,7 +161,7 @@ class Desk:
         if self._host.mcp_path is None:
             return {"curl": None, "python": _OPENED_SAMPLE, "typescript": None, "mcp": []}
         mcp_url = base + self._host.mcp_path
-        copies = Copies(ask, base, mcp_url, with_key=self._host.needs_key)
+        copies = Copies(ask, base, mcp_url, self._host.contract.speaker.name, with_key=self._host.needs_key)
         return {
             "curl": copies.curl(),
             "python": copies.python(),

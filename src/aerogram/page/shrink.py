@@ -18,6 +18,7 @@ from aerogram.jsontext import dumps
 from aerogram.page import asks, pieces
 from aerogram.page.host import Host
 from aerogram.page.sources import Shown, Sources
+from aerogram.page.ways import Carriage, Way, carriage
 from aerogram.reading import items_of
 from aerogram.reply import FidelityLevel, Reply, plain
 from aerogram.shape.account import without_archive
@@ -46,6 +47,7 @@ class _Fitting:
 
     shown: Shown
     contract: Contract
+    going: Carriage
     budget: Budget | None
     fitted: Fitted
     ms: float
@@ -91,19 +93,23 @@ class Shrinker:
         started = time.perf_counter()
         shown = await self._sources.find(ask.source, ask.mode, principal)
         waited = time.perf_counter() - started
-        done = await self.fit(shown, ask.dialect, ask.channels, ask.budget, principal)
+        done = await self.fit(shown, ask.dialect, self.going(ask.way, ask.channels), ask.budget, principal)
         others = await self._in_modes(ask, shown, principal)
         told = await to_thread.run_sync(self._told, ask, done, others)
         return {**told, "ms": {"answer": round(waited * 1000, 1), "fit": round(done.ms, 1)}}
 
+    def going(self, way: Way | None, channels: Policy | None) -> Carriage:
+        """How a reply goes that was asked for in these words."""
+        return carriage(self._host, way, channels)
+
     async def fit(
-        self, shown: Shown, dialect: str, channels: Policy, budget: int | str | None, principal: str | None
+        self, shown: Shown, dialect: str, going: Carriage, budget: int | str | None, principal: str | None
     ) -> _Fitting:
         """The reply fitted, once what it names is in the archive."""
         limit = None if budget is None else Budget.of(budget)
-        contract = shown.contract(self._host.contract, dialect, channels, limit)
+        contract = shown.contract(self._host.contract, dialect, going, limit)
         _require_speech(contract, shown)
-        done = await to_thread.run_sync(_fitted, shown, contract, limit)
+        done = await to_thread.run_sync(_fitted, shown, contract, going, limit)
         if done.fitted.leftovers and shown.archive is not None:
             kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
             if not kept:
@@ -148,7 +154,8 @@ class Shrinker:
             "operation": done.shown.operation,
             "mode": ask.mode,
             "dialect": ask.dialect,
-            "channels": ask.channels,
+            "way": done.going.way,
+            "channels": done.contract.channels,
             "budget": _budget(ask.budget, done),
             "before": self._before(done),
             "after": {**self._after(done), "bytes": size},
@@ -194,32 +201,40 @@ class Shrinker:
         }
 
     def _sizes(self, ask: asks.Shrink, done: _Fitting, others: dict[Mode, Shown | None]) -> dict[str, Any]:
-        """Tokens of the whole reply by mode and dialect, and of the fitted one by dialect."""
-        counter, channels = done.counter, ask.channels
+        """Tokens of the whole reply by mode and dialect, and of what each dialect would send within the budget."""
+        counter = done.counter
         is_roomy = len(dumps(done.whole.data)) > ROOMY
         spoken = (ask.dialect,) if is_roomy else SUCCESSES
         table: dict[str, dict[str, int | None]] = {}
         for mode, shown in others.items():
-            table[mode] = {} if shown is None else self._row(shown, spoken, channels, counter)
-        own = done.shown.size(done.contract, counter)
+            table[mode] = {} if shown is None else self._row(shown, spoken, done.going, counter)
+        whole = done.shown.size(done.contract, counter)
         modes = [
             {
                 "mode": mode,
-                "size": own if mode == ask.mode else table[mode].get(ask.dialect),
+                "size": whole if mode == ask.mode else table[mode].get(ask.dialect),
                 "items": None if shown is None else len(items_of(shown.reply)),
             }
             for mode, shown in others.items()
         ]
-        sizes = {done.contract.speaker.name: done.size} if is_roomy and done.budget is None else None
-        fitted = [
-            {"dialect": name, "size": _size_in(name, done) if sizes is None else sizes.get(name)}
-            for name in (*SPOKEN, "bare")
-        ]
+        own = done.contract.speaker.name
+        sizes = {own: done.size} if is_roomy else {name: self._size_in(name, done) for name in (*SPOKEN, "bare")}
+        fitted = [{"dialect": name, "size": sizes.get(name)} for name in (*SPOKEN, "bare")]
         return {"modes": modes, "table": table, "dialects": fitted}
 
-    def _row(self, shown: Shown, spoken: Sequence[str], channels: Policy, counter: Counter) -> dict[str, int | None]:
+    def _size_in(self, dialect: str, done: _Fitting) -> int | None:
+        """The size of the reply when it is fitted in another dialect; None when that has no words for it or no room."""
+        if dialect == done.contract.speaker.name:
+            return None if done.is_refused else done.size
+        if dialect == "problem" and done.whole.problem is None:
+            return None
+        contract = done.shown.contract(self._host.contract, dialect, done.going, done.budget)
+        other = _fitted(done.shown, contract, done.going, done.budget)
+        return None if other.is_refused else other.size
+
+    def _row(self, shown: Shown, spoken: Sequence[str], going: Carriage, counter: Counter) -> dict[str, int | None]:
         names = [name for name in spoken if name != "problem"]
-        return {name: shown.size(shown.contract(self._host.contract, name, channels), counter) for name in names}
+        return {name: shown.size(shown.contract(self._host.contract, name, going), counter) for name in names}
 
     def _pieces(self, done: _Fitting) -> dict[str, Any]:
         if done.is_refused or done.whole.problem is not None:
@@ -256,8 +271,8 @@ class Shrinker:
         return {**told, "ms": {"fit": round((time.perf_counter() - started) * 1000, 1)}}
 
     def _drawn(self, ask: asks.Curve, shown: dict[Mode, Shown], points: int) -> dict[str, Any]:
-        counter = best_counter()
-        spoken = {mode: one.contract(self._host.contract, ask.dialect, ask.channels) for mode, one in shown.items()}
+        counter, going = best_counter(), self.going(ask.way, ask.channels)
+        spoken = {mode: one.contract(self._host.contract, ask.dialect, going) for mode, one in shown.items()}
         whole = {mode: one.size(spoken[mode], counter) for mode, one in shown.items()}
         budgets = _ladder(max(whole.values(), default=SMALLEST), points)
         series = [
@@ -286,7 +301,8 @@ class Shrinker:
         if whole <= budget:
             return {"budget": budget, "size": whole, "shown": total, "whole": total, "refused": False}
         limit = Budget.of(budget)
-        done = _fitted(shown, shown.contract(self._host.contract, ask.dialect, ask.channels, limit), limit)
+        going = self.going(ask.way, ask.channels)
+        done = _fitted(shown, shown.contract(self._host.contract, ask.dialect, going, limit), going, limit)
         after = self._after(done)
         size = None if done.is_refused else after["size"]
         return {
@@ -307,10 +323,10 @@ def _require_speech(contract: Contract, shown: Shown) -> None:
         )
 
 
-def _fitted(shown: Shown, contract: Contract, budget: Budget | None) -> _Fitting:
+def _fitted(shown: Shown, contract: Contract, going: Carriage, budget: Budget | None) -> _Fitting:
     started = time.perf_counter()
     fitted = shown.fitted(contract)
-    return _Fitting(shown, contract, budget, fitted, (time.perf_counter() - started) * 1000)
+    return _Fitting(shown, contract, going, budget, fitted, (time.perf_counter() - started) * 1000)
 
 
 def _budget(asked: int | str | None, done: _Fitting) -> dict[str, Any]:
@@ -347,13 +363,6 @@ def _written(done: _Fitting) -> tuple[dict[str, Any], int]:
         return {"body": None, "text": None, "omitted": {"bytes": size, "limit": LARGEST_SHOWN}}, size
     text = channels_of(done.reply, body, done.contract.channels).text
     return {"body": body, "text": text, "omitted": None}, size
-
-
-def _size_in(dialect: str, done: _Fitting) -> int | None:
-    """The size of the fitted reply in another dialect."""
-    if dialect == "problem" and done.reply.problem is None:
-        return None
-    return Sizer(dialect, done.contract.channels, done.counter)(done.reply)
 
 
 def _ladder(most: int, points: int) -> list[int]:

@@ -27,6 +27,7 @@ from aerogram.mint import new_request_id
 from aerogram.page import asks
 from aerogram.page.host import Host
 from aerogram.page.opening import Opened
+from aerogram.page.ways import Carriage
 from aerogram.reply import Reply
 from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
@@ -56,12 +57,13 @@ class Shown:
     request_id: str = field(default_factory=new_request_id)
     _sizes: dict[tuple[str, Policy, Counter], int] = field(default_factory=dict)
 
-    def contract(self, base: Contract, dialect: str, channels: Policy, budget: Budget | None = None) -> Contract:
+    def contract(self, base: Contract, dialect: str, going: Carriage, budget: Budget | None = None) -> Contract:
         """The contract by which this reply is said in a dialect: without limits, and with a clock that stands."""
         return replace(
             base,
             dialect=dialect_named(dialect),
-            channels=channels,
+            channels=going.channels,
+            retrieve=base.retrieve if going.way == "mcp" else None,
             budget=budget,
             budgets={},
             archive=self.archive,
@@ -172,7 +174,7 @@ class Sources:
         except Exception as error:  # noqa: BLE001 - a failure is a reply that can be shown
             outcome = error
         heard = await contract.hear(outcome, asked)
-        elapsed = round((time.perf_counter() - started) * 1000, 1)
+        elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
         reply = contract.told(heard.reply, asked)
         return Shown(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
 

@@ -163,6 +163,47 @@ async def test_the_reply_is_never_larger_than_the_slider_says(page):
     assert await page.locator(".chart .line").count() == 4
 
 
+async def test_the_figures_are_those_of_the_way_that_is_chosen(page):
+    """Both channels of a tool result, or one body; the copied calls have the slider's budget."""
+    over_mcp = await choose_budget(page, 2000)
+    assert (over_mcp["way"], over_mcp["channels"], over_mcp["dialect"]) == ("mcp", "mirror", "knowledge-1.0")
+    async with page.expect_response("**/page/api/shrink") as waiting:
+        await page.get_by_role("button", name="as sent over HTTP: one channel").click()
+    over_http = await (await waiting.value).json()
+    await settled(page)
+    assert (over_http["way"], over_http["channels"], over_http["dialect"]) == ("http", "text", "standard-v2")
+    assert "way=http" in page.url
+    assert await number_in(page.locator(".figure-whole .big")) == over_http["before"]["size"]
+    assert over_http["before"]["size"] < over_mcp["before"]["size"]
+    await page.get_by_role("button", name="Copy as").click()
+    for tab, words in (
+        ("curl", "max_tokens=2000"),
+        ("Python", "'max_tokens': 2000"),
+        ("TypeScript", '"max_tokens": 2000'),
+    ):
+        await page.get_by_role("tab", name=tab).click()
+        assert words in await page.locator("dialog.copy pre").inner_text()
+    assert "Over MCP" in await page.locator("dialog.copy .snippet").inner_text()
+
+
+async def test_more_than_the_server_ever_sends_is_called_that(open_page, served):
+    """A server with a smaller budget than this one's is played by its context."""
+    page = await open_page(f"{served.address}/#/search?q=token&budget=none")
+    await page.locator(".record").first.wait_for()
+    assert await page.locator(".ceiling").count() == 0
+
+    async def stingy(route):
+        answer = await route.fetch()
+        body = await answer.json()
+        await route.fulfill(response=answer, json={**body, "budget": {**body["budget"], "server": 1000}})
+
+    await page.route("**/page/api/context", stingy)
+    await page.reload()
+    await page.get_by_text("The server's own budget is 1,000 tokens").wait_for()
+    await choose_budget(page, 900)
+    assert await page.locator(".ceiling").count() == 0
+
+
 async def test_the_slider_goes_by_arrow_keys_and_says_where_it_is(page):
     slider = page.locator(SLIDER)
     await slider.focus()
@@ -177,7 +218,7 @@ async def test_the_slider_goes_by_arrow_keys_and_says_where_it_is(page):
 
 
 async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
-    fitted = await choose_budget(page, 700)
+    fitted = await choose_budget(page, 1400)
     assert fitted["pieces"]["total"] == await number_in(page.locator("#left-out-title .chip"))
     piece = fitted["pieces"]["listed"][0]
     node = page.locator(".piece").first
@@ -194,7 +235,7 @@ async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
 
 async def test_a_piece_that_was_tampered_with_does_not_pass(page):
     """The browser computes the hash itself: an answer that only claims to match is found out."""
-    await choose_budget(page, 700)
+    await choose_budget(page, 1400)
 
     async def tamper(route):
         answer = await route.fetch()
@@ -208,16 +249,17 @@ async def test_a_piece_that_was_tampered_with_does_not_pass(page):
 
 
 async def test_everything_comes_back_at_once(page):
-    fitted = await choose_budget(page, 900)
+    fitted = await choose_budget(page, 1800)
     await page.get_by_role("button", name="Bring all back").click()
     listed = min(6, len(fitted["pieces"]["listed"]))
     await page.wait_for_function("n => document.querySelectorAll('.piece .proof.good').length === n", arg=listed)
 
 
-@pytest.mark.parametrize("tokens", [340, 400])
-async def test_what_a_terse_reply_does_not_name_comes_back_too(page, tokens):
+@pytest.mark.parametrize("more", [0, 60])
+async def test_what_a_terse_reply_does_not_name_comes_back_too(page, more):
     await choose_mode(page, "full")
-    fitted = await choose_budget(page, tokens)
+    least = (await choose_budget(page, 5))["refused"]["needed"]
+    fitted = await choose_budget(page, least + more)
     assert fitted["pieces"]["total"] > 0
     assert await page.locator(".figures .chip.good").count() == 0
     await page.get_by_role("button", name="Bring all back").click()

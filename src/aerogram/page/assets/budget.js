@@ -1,6 +1,7 @@
 /** Budget: the slider, and what the reply costs by it, in each mode and in each dialect. */
 
 import { announce } from "./announcer.js";
+import { Choice } from "./choice.js";
 import { button, el, fill, refill } from "./element.js";
 import { explain } from "./hint.js";
 import { count, percent } from "./numbers.js";
@@ -10,14 +11,15 @@ const STEPS = 400;
 const PAUSE = 40;
 const NONE = "none";
 
-/** The panel; `changed()` is called when another budget, mode or dialect is chosen. */
+/** The panel; `changed()` is called when another budget, mode, dialect or way is chosen. */
 export class Budget {
   /** `limit` is the chosen budget in tokens; null at the far end, where nothing is left out. */
   constructor(context, params, changed) {
     this._context = context;
     this._changed = changed;
     this.mode = known(params.get("mode"), context.modes) ?? context.defaults.mode;
-    this.dialect = known(params.get("dialect"), speakable(context)) ?? context.defaults.dialect;
+    this.way = known(params.get("way"), context.ways.map(({ name }) => name)) ?? context.defaults.way;
+    this.dialect = known(params.get("dialect"), speakable(context)) ?? this._usual;
     this.limit = params.get("budget") === NONE ? null : Number(params.get("budget")) || context.defaults.budget;
     this._least = context.budget.smallest;
     this._most = context.budget.server ?? context.budget.largest;
@@ -26,7 +28,12 @@ export class Budget {
 
   /** What an address says about it. */
   get params() {
-    return { mode: this.mode, dialect: this.dialect, budget: this.limit ?? NONE };
+    return { mode: this.mode, dialect: this.dialect, way: this.way, budget: this.limit ?? NONE };
+  }
+
+  /** What is said the chosen way to those who ask for nothing else. */
+  get _usual() {
+    return this._context.ways.find(({ name }) => name === this.way).dialect ?? this._context.defaults.dialect;
   }
 
   /** Show what a reply costs. */
@@ -86,9 +93,26 @@ export class Budget {
         el("div", { class: "track" }, this._slider, this._marks),
         el("div", { class: "exact-row" }, this._exact, el("span", { class: "quiet" }, t("budget.unit"))),
       ),
+      this._ways(),
       el("div", { class: "price-row" }, el("h3", {}, t("budget.modes")), this._modeRow),
       el("div", { class: "price-row" }, el("h3", {}, t("budget.dialects")), this._dialectRow),
     );
+  }
+
+  /** What counts: all that a tool result carries, or one body. */
+  _ways() {
+    const choice = new Choice(
+      t("budget.way"),
+      this._context.ways.map(({ name, channels }) => [name, t(`way.${name}.${channels === "text" ? "one" : "both"}`)]),
+      this.way,
+      (way) => {
+        const isUsual = this.dialect === this._usual;
+        this.way = way;
+        if (isUsual) this.dialect = this._usual;
+        this._changed();
+      },
+    );
+    return el("div", { class: "price-row way" }, el("h3", {}, t("budget.way")), choice.row);
   }
 
   _slid() {
@@ -150,10 +174,19 @@ export class Budget {
         ),
       ),
       bar,
+      this._ceiling(after),
     );
     announce(
       t("budget.said", { before: count(before.size), after: count(after.size), dropped: count(after.dropped ?? 0) }),
     );
+  }
+
+  /** A server has a budget of its own, which no client can raise. */
+  _ceiling({ size }) {
+    const { server } = this._context.budget;
+    return server && size > server
+      ? el("p", { class: "notice small ceiling" }, t("budget.ceiling", { n: count(server) }))
+      : null;
   }
 
   _modes({ modes }) {

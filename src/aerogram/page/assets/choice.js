@@ -7,7 +7,8 @@ export class Choice {
   constructor(label, values, value, changed) {
     this.value = values.some(([one]) => one === value) ? value : values[0][0];
     this._changed = changed;
-    this._row = el(
+    /** The buttons alone, for whoever has a heading of their own. */
+    this.row = el(
       "div",
       { class: "choice", role: "group", "aria-label": label },
       values.map(([one, name]) =>
@@ -18,14 +19,14 @@ export class Choice {
       "div",
       { class: "control" },
       el("span", { class: "control-label", "aria-hidden": "true" }, label),
-      this._row,
+      this.row,
     );
   }
 
   /** Choose a value, as a click would. */
   choose(value) {
     this.value = value;
-    for (const one of this._row.children) one.setAttribute("aria-pressed", one.dataset.name === value);
+    for (const one of this.row.children) one.setAttribute("aria-pressed", one.dataset.name === value);
     this._changed(value);
   }
 }

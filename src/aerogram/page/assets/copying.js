@@ -40,7 +40,7 @@ function waysOf(answer) {
     ["typescript", "TypeScript"],
   ]
     .filter(([name]) => answer[name])
-    .map(([name, title]) => ({ name, title, parts: [{ text: answer[name] }] }));
+    .map(([name, title]) => ({ name, title, parts: [{ title: t(`copy.${name}`), text: answer[name] }] }));
   if (!answer.mcp?.length) return plain;
   return [
     ...plain,

@@ -19,7 +19,6 @@ const CURVE_PAUSE = 350;
 export class Fitting {
   constructor({ context, params, signal, source, show, refuse, render = record, changed = () => {} }) {
     Object.assign(this, {
-      _context: context,
       _signal: signal,
       _source: source,
       _show: show,
@@ -40,8 +39,8 @@ export class Fitting {
 
   /** What is asked for now. */
   get asked() {
-    const { mode, dialect, limit } = this.budget;
-    return { source: this._source(), mode, dialect, channels: this._context.defaults.channels, budget: limit };
+    const { mode, dialect, way, limit } = this.budget;
+    return { source: this._source(), mode, dialect, way, budget: limit };
   }
 
   /** Ask for the reply as it is wanted now; an older question that is still open is given up. */
@@ -92,13 +91,13 @@ export class Fitting {
   }
 
   /** The chart belongs to the reply and its dialect; the slider only moves its cursor. */
-  _drawSoon({ source, dialect, channels }, signal) {
-    const key = JSON.stringify([source, dialect, channels]);
+  _drawSoon({ source, dialect, way }, signal) {
+    const key = JSON.stringify([source, dialect, way]);
     if (key === this._curveKey) return this._draw();
     clearTimeout(this._curveTimer);
     this._curveTimer = setTimeout(async () => {
       try {
-        this._curve = await ask("curve", { source, dialect, channels }, { signal });
+        this._curve = await ask("curve", { source, dialect, way }, { signal });
         this._curveKey = key;
         this._draw();
       } catch (error) {

@@ -60,7 +60,7 @@ class DialectsView {
         : null,
       el("div", { class: "control" }, el("label", { for: "dialects-failure" }, t("dialects.or")), failing),
       this._choice("mode", this._context.modes, (name) => t(`mode.${name}`), "metadata"),
-      this._choice("channels", this._context.channels, (name) => name, "mirror"),
+      this._choice("channels", this._context.channels, (name) => name, this._context.defaults.channels),
       isSearch || this._params.get("vendor") ? copyButton(() => this._copied()) : null,
     );
   }
@@ -95,10 +95,10 @@ class DialectsView {
 
   /** The call behind the reply; a failure that is shown instead of it has none of its own. */
   _copied() {
-    const { mode, dialect, budget } = this._asked();
+    const { mode, budget } = this._asked();
     const plain = new URLSearchParams(this._params);
     plain.delete("failure");
-    return { ...sourceOf(plain, this._context), mode, dialect, budget };
+    return { ...sourceOf(plain, this._context), mode, budget };
   }
 
   /** Ask for the reply in every dialect. */

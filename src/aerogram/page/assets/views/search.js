@@ -126,8 +126,8 @@ class SearchView {
   }
 
   _copied() {
-    const { source, mode, dialect, budget } = this._fitting.asked;
-    return { call: source.call, mode, dialect, budget };
+    const { source, mode, dialect, way, budget } = this._fitting.asked;
+    return { call: source.call, mode, budget, ...(way === "mcp" && { dialect }) };
   }
 
   _body(fitted) {

@@ -72,7 +72,6 @@ class VendorsView {
       source: { call: this._call() },
       mode,
       dialect: this._context.defaults.dialect,
-      channels: this._context.defaults.channels,
       budget: null,
     };
   }
