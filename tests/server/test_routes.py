@@ -98,11 +98,11 @@ def test_a_legacy_answer_that_is_shortened_says_so_in_its_headers_and_where_the_
 
 def test_a_legacy_record_that_is_shortened_says_so_too(http):
     identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
-    tight = http.get(f"/v1/chunks/{identity}", params={"max_tokens": 200})
+    tight = http.get(f"/v1/chunks/{identity}", params={"max_tokens": 290})  # all of it costs about 360
     assert "X-Fidelity" in tight.headers
     whole = http.get(tight.links["alternate"]["url"]).json()
     assert whole == [http.get(f"/v1/chunks/{identity}").json()]
-    part = http.get(tight.links["alternate"]["url"], params={"max_tokens": 200})
+    part = http.get(tight.links["alternate"]["url"], params={"max_tokens": 210})  # about 245, and 170 at the least
     assert "X-Fidelity" in part.headers
     assert json.loads(http.get(part.links["alternate"]["url"]).json()) == whole
 
