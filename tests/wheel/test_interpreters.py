@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def test_the_core_keeps_its_promises_on(version, wheel, environment, tmp_path):
     interpreter = find_interpreter(version)
     if interpreter is None:
         pytest.skip(f"Python {version} is not on this machine")
-    python = environment(f"{wheel}[schema]", "pytest", "hypothesis", interpreter=interpreter)
+    tools = [f"{name}=={metadata.version(name)}" for name in ("pytest", "hypothesis")]  # as here
+    python = environment(f"{wheel}[schema]", *tools, interpreter=interpreter)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nfilterwarnings = error\n", encoding="utf-8")
     options = ["-q", "-x", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", str(tmp_path / "pytest.ini")]
     assert core_tests()
@@ -42,6 +44,6 @@ def test_the_core_keeps_its_promises_on(version, wheel, environment, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
