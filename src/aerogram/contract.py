@@ -38,19 +38,19 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import spoken
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ContractError, ReplyError
+from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps
 from aerogram.limits import Allowance, Limits
 from aerogram.mint import new_request_id
-from aerogram.normalize.plain import plain_json
+from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import HERE, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Reply, plain
+from aerogram.reply import Notice, QueryEcho, Reply, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import counted, without_archive
@@ -61,7 +61,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Channels, Payload, Policy, Sizer, channels_of
+from aerogram.wire.channels import POLICIES, Channels, Payload, Policy, Sizer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
 
@@ -73,6 +73,14 @@ _UNUSUAL = '"zzqxv"'
 _CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
 _OWN_PAGES = Notice(
     "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
+)
+_LONGEST_ECHO = 500
+"""How many bytes of arguments are worth repeating to those who sent them."""
+_NO_ROWS = Notice(
+    "This answer is no list of rows, so page_size was not used",
+    "CONTROL_IGNORED",
+    "info",
+    "Ask with max_tokens for less",
 )
 
 
@@ -181,6 +189,26 @@ class Contract:
     sanitizers: Sequence[Step] = ()
     observer: Observer | None = None
     clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
+        # refused here, because each reply would fail by it
+        if self.channels not in POLICIES:
+            raise InvalidReply(f"channels is one of {', '.join(POLICIES)}, not {self.channels!r}")
+        if isinstance(self.cached, str):
+            raise InvalidReply(f"cached is a list of operations, such as [{self.cached!r}]")
+        for setting, kind in (("kinds", RecordType), ("deprecations", Deprecations)):
+            for name, given in getattr(self, setting).items():
+                if not isinstance(given, kind):
+                    raise InvalidReply(f"{setting}[{name!r}] is a {kind.__name__}, not {type(given).__name__}")
+        dialect_named(self.dialect)
+        for own in (self.budget, *self.budgets.values()):
+            if own is not None:
+                Budget.of(own)
+
+    @property
+    def named(self) -> dict[str, Collection[str]]:
+        """The operations that its settings name."""
+        return {name: tuple(getattr(self, name)) for name in ("budgets", "kinds", "cached", "deprecations")}
 
     @cached_property
     def speaker(self) -> Dialect:
@@ -347,6 +375,8 @@ class Contract:
             reply, resume = self._page(reply, call, mode)
         elif call.page_size is not None and isinstance(reply.data, list) and len(reply.data) > call.page_size:
             reply = reply.replace(notices=(*reply.notices, _OWN_PAGES))
+        elif call.page_size is not None and reply.page is None and _has_longer_list(reply.data, call.page_size):
+            reply = reply.replace(notices=(*reply.notices, _NO_ROWS))
         if mode is not None or call.fields is not None:
             shown = select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind, among=every)
             reply = reply.replace(data=shown)
@@ -356,7 +386,9 @@ class Contract:
         """The reply with its request id, and what its dialect requires."""
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
-        elapsed = (self.clock() - call.started) * 1000
+        if self.speaker.echoes and call.arguments:
+            reply = _echoing(reply, call.arguments)
+        elapsed = round((self.clock() - call.started) * 1000, 3)
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
     def render(self, reply: Reply[Any], json: bytes | None = None) -> Channels:
@@ -449,3 +481,25 @@ class Contract:
 def _most_tokens(budget: Budget | None) -> int | None:
     """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
     return None if budget is None or budget.counter.unit == "tokens" else budget.room
+
+
+def _echoing(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
+    """The reply with the arguments of its call, unless it says itself how they were understood."""
+    echo = reply.query_echo or QueryEcho()
+    if echo.normalized_input:
+        return reply
+    filters = echo.applied_filters or {}
+    said = {name: _single(value) for name, value in arguments.items() if name != "body" and name not in filters}
+    if not is_plain(said, _LONGEST_ECHO):
+        return reply
+    return reply.replace(query_echo=replace(echo, normalized_input=said))
+
+
+def _single(value: Any) -> Any:
+    """A parameter as its caller wrote it: in a query every one of them might have come several times."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _has_longer_list(data: Any, size: int) -> bool:
+    """Whether an object holds a list that a page of this size would have cut."""
+    return isinstance(data, dict) and any(isinstance(one, list) and len(one) > size for one in data.values())

@@ -15,9 +15,9 @@ from __future__ import annotations
 import logging
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import UnionType
 from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
 
@@ -25,28 +25,29 @@ from pydantic import WithJsonSchema
 
 from aerogram.archive import Archive
 from aerogram.contract import Call, Contract, Heard
-from aerogram.controls import SHAPE_CHANGING, Choice, Controls, chosen
+from aerogram.controls import SHAPE_CHANGING, Choice, Controls, checked, chosen
 from aerogram.cursor import Cursors, KeyRing
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ContractError, MissingExtra, ReplyError
+from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.mint import new_request_id
 from aerogram.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negotiate
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
-from aerogram.normalize.tool import is_finished, normalize_tool_result
+from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Reply, accept_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
+from aerogram.spelling import nearest, strays
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Payload
 from aerogram.wire.mcp import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 
-__all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "default_contract"]
+__all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "contract_for"]
 
 log = logging.getLogger("aerogram")
 
@@ -133,7 +134,24 @@ CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
 """The call that a handler of this service is answering."""
 
 
-def default_contract(settings: dict[str, Any]) -> Contract:
+def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:
+    """The contract that `install` was given, or one that it makes from settings; not both."""
+    unknown = [name for name in settings if name not in _SETTINGS]
+    if unknown:
+        near = nearest(unknown[0], _SETTINGS)
+        hint = f"did you mean {near[0]}?" if near else f"a Contract has {', '.join(_SETTINGS)}"
+        raise InvalidReply(f"there is no setting {unknown[0]!r}; {hint}")
+    if given is not None and settings:
+        raise InvalidReply(f"a contract is given, so {', '.join(settings)} belongs into it")
+    if given is not None and not isinstance(given, Contract):
+        raise InvalidReply(f"contract is a Contract, not {type(given).__name__}")
+    return given or default_contract(settings)
+
+
+_SETTINGS: Final = tuple(one.name for one in fields(Contract))
+
+
+def default_contract(settings: Mapping[str, Any]) -> Contract:
     """A contract from settings. What must outlive a restart, cursor keys and archive, is kept in files.
 
     There is an archive when there is a budget. Where no file can be written, memory has to do.
@@ -178,11 +196,26 @@ class Service:
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)
-        self._controls = controls if isinstance(controls, (bool, Mapping, type(None))) else tuple(controls)
+        self._controls = checked(controls)
+        if schema not in (*get_args(SchemaForm), None):
+            raise InvalidReply(f"schema is one of {', '.join(get_args(SchemaForm))}, or None, not {schema!r}")
         self._schema = schema
         self.offer = _offer(contract, offers)
         self._listed = output_schema(self._dialects, schema) if schema and contract.channels != "text" else None
         self._contracts: dict[Any, Contract] = {}
+        self.has_checked_names = False
+
+    @property
+    def named(self) -> dict[str, Collection[str]]:
+        """The tools that the settings name."""
+        by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
+        return {"controls": by_name, **self.contract.named}
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
+        self.has_checked_names = True
+        for stray in strays(self.named, known, "tool"):
+            log.warning("%s", stray)
 
     @property
     def _dialects(self) -> list[Dialect]:
@@ -313,6 +346,8 @@ class Service:
         """
         if is_finished(outcome):
             return await self._passed(opened, outcome, ToolResult.of(outcome))
+        if is_written_result(outcome, opened.contract.forms):
+            return await self._passed(opened, None, ToolResult.of_wire(outcome, opened.contract.forms))
         heard = await opened.contract.hear(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
@@ -360,7 +395,11 @@ class Service:
         """Content and finished results as they are; a listed schema is satisfied beside them, never instead."""
         contract, structured = opened.contract, result.data()
         is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
-        if not is_listed or result.isError or contract.speaker.recognises(structured or {}):
+        if (
+            not is_listed
+            or result.isError
+            or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
+        ):
             return result.to_wire() if own is None or own is result else own
         data = structured if result.has_structured_content else _texts(result)
         reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)

@@ -104,6 +104,71 @@ async def test_the_paging_loop_of_the_guide_walks_every_page_of_a_tool(framework
     assert [page["meta"]["pagination"]["page_size"] for page in pages] == [20, 20, 20]
 
 
+def refusing() -> dict[str, Any]:
+    """A failure, said with the fields of a result."""
+    return {"content": [{"type": "text", "text": "x must not be negative"}], "isError": True}
+
+
+def answering() -> dict[str, Any]:
+    """A success, said with the fields of a result."""
+    return {"content": [{"type": "text", "text": "done"}], "structuredContent": {"value": 42}}
+
+
+@frameworks
+@pytest.mark.parametrize("dialect", ["response-v2", "bare"])
+async def test_a_dictionary_with_the_fields_of_a_result_is_that_result(framework: str, dialect: str) -> None:
+    """Its content is sent as it stands, its data is the data of the reply, and a failure is one."""
+    async with asking(framework, refusing, answering, dialect=dialect) as server:
+        refused, answered = await server.call("refusing", {}), await server.call("answering", {})
+    assert (refused.is_error, [block.text for block in refused.content]) == (True, ["x must not be negative"])
+    assert (answered.is_error, [block.text for block in answered.content]) == (False, ["done"])
+    body = answered.structured_content
+    assert (body if dialect == "bare" else body["data"]) == {"value": 42}
+
+
+@frameworks
+@pytest.mark.parametrize("value", ["text", 42, [1, 2], True], ids=str)
+async def test_a_normalised_value_may_be_returned_whatever_it_is(framework: str, value: Any) -> None:
+    """The normaliser's own result passes, and the envelope stands beside it where the schema promises one."""
+
+    def normalised():  # type: ignore[no-untyped-def]  # without an annotation the envelope is listed for it
+        return aerogram.normalize_tool_result(value)
+
+    async with asking(framework, normalised) as server:
+        result = await server.call("normalised", {})
+    assert not result.is_error
+    assert aerogram.read(result.structured_content).data == value
+
+
+def named_rows() -> dict[str, Any]:
+    """Rows under a name of their own."""
+    return {"tasks": TASKS}
+
+
+@frameworks
+async def test_a_page_size_that_is_not_used_is_told(framework: str) -> None:
+    """Rows under a name are no list that could be paged for the tool; the caller hears so, and only when it matters."""
+    async with asking(framework, named_rows, controls=True) as server:
+        cut, whole = [(await server.call("named_rows", {"page_size": size})).structured_content for size in (20, 50)]
+    assert [one["code"] for one in cut["meta"]["warning_details"]] == ["CONTROL_IGNORED"]
+    assert "warnings" not in whole["meta"]
+
+
+def long_text() -> dict[str, str]:
+    """One text that no small budget can hold."""
+    return {"id": "a", "text": "words " * 2000}
+
+
+@frameworks
+@pytest.mark.parametrize("budget", [400, 700, 2000])
+async def test_a_standard_warning_has_its_documented_severity_at_any_size(framework: str, budget: int) -> None:
+    """Content that was shortened is information, however little room there is to say it."""
+    async with asking(framework, long_text, budget=budget) as server:
+        meta = (await server.call("long_text", {})).structured_content["meta"]
+    told = {one["code"]: one["severity"] for one in meta.get("warning_details", ())}
+    assert told == {"CONTENT_TRUNCATED": "info"}
+
+
 def everything() -> Reply[list[dict[str, Any]]]:
     """A reply that declares what a handler can declare."""
     return Reply.partial(

@@ -178,6 +178,7 @@ def test_another_format_needs_no_declaration_on_a_safe_route(client):
     response = get(client, "/export?envelope=v2", "text/csv")
     assert response.status_code == 200 and response.headers["Content-Type"].startswith("text/csv")
     assert "X-Envelope-Version" not in response.headers
+    assert response.headers["Vary"] == "Accept, X-Envelope-Version"  # the same path has envelopes too
 
 
 @pytest.mark.parametrize("query", ["envelope=v1&envelope=v2", "envelope=v9", "envelope=", "envelope=v2&envelope="])

@@ -37,6 +37,18 @@ def test_a_search_route_has_both_shapes(client):
     assert (page.total, page.page_size, page.has_more) == (23, 7, True)
 
 
+def test_a_reply_says_how_its_request_was_understood(client):
+    """Successes and failures name the parameters of path and query, but for those that choose the envelope."""
+    found = client.get("/search", params={"q": "IT導入", "limit": 7, "envelope": "v2"}).json()["query_echo"]
+    assert (found["normalized_input"], found["applied_filters"]) == ({"q": "IT導入"}, {"limit": 7, "offset": 0})
+    lookup = client.get("/company/123?envelope=v2").json()["query_echo"]
+    assert lookup["normalized_input"] == {next(iter(lookup["normalized_input"])): "123"}
+    failed = client.get("/search?limit=many&envelope=v2").json()
+    assert (failed["status"], failed["query_echo"]["normalized_input"]) == ("error", {"limit": "many"})
+    long = client.get("/search", params={"q": "x" * 600, "envelope": "v2"}).json()
+    assert long["query_echo"]["normalized_input"] == {}  # what is long is not sent back
+
+
 @pytest.mark.parametrize(("limit", "status"), [(5, "rich"), (4, "sparse"), (1, "sparse"), (0, "empty")])
 def test_the_status_follows_from_the_rows(client, limit, status):
     body = client.get(f"/search?limit={limit}&envelope=v2").json()

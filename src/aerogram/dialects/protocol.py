@@ -33,6 +33,8 @@ class Dialect(ABC):
     """The members that the contract names at the top of a body."""
     extension: ClassVar[str] = f"/{KEY}"
     """Where the extension stands."""
+    echoes: ClassVar[bool] = False
+    """Whether this contract says in every reply how the request was understood."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
 

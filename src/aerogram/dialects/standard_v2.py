@@ -309,6 +309,7 @@ class StandardV2Dialect(Dialect):
     documentation: str | None = None
 
     name: ClassVar[str] = NAME
+    echoes: ClassVar[bool] = True
     body: ClassVar[type[BaseModel]] = StandardResponse
     members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})

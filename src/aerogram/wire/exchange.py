@@ -252,7 +252,7 @@ class Exchange(Request):
             await self._begin_failure(start)
         elif not _is_json(start) or self.terms is None or self.version != LEGACY:
             self._is_open = True
-            await self._send(start)
+            await self._send(start if self.terms is None else _varying(start))
         elif status == _OK and self.scope["method"] in SAFE_METHODS and _is_whole(start):
             self._hold(start, self._tag)
         else:
@@ -450,6 +450,16 @@ class Exchange(Request):
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
         return wanted is not None and fields.successful_match(wanted, tag)
+
+
+def _varying(start: Message) -> Message:
+    """The head of an answer that passes; on a path with envelopes a cache must not give it to those who ask for one."""
+    given: Fields = start["headers"]
+    vary = b", ".join([value for name, value in given if name == b"vary"])
+    if not vary:
+        return {**start, "headers": [*given, _VARY_ALONE]}
+    others = [pair for pair in given if pair[0] != b"vary"]
+    return {**start, "headers": [*others, (b"vary", fields.joined(vary, _VARY))]}
 
 
 def _is_json(start: Message) -> bool:
