@@ -8,10 +8,11 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from aerogram.errors import InvalidReply
 from aerogram.shape.modes import Mode
 from aerogram.shape.pages import LARGEST_SIZE
 
-__all__ = ["CONTROLS", "Choice", "Controls", "chosen"]
+__all__ = ["CONTROLS", "Choice", "Controls", "checked", "chosen"]
 
 Choice: TypeAlias = bool | Iterable[str] | Mapping[str, Iterable[str]] | None
 
@@ -67,13 +68,27 @@ class Controls:
         return Asked.model_validate(asked).model_dump(exclude_none=True), rest
 
 
+def checked(choice: Choice) -> Choice:
+    """The setting, if it is one; what an iterable gives only once is kept."""
+    if isinstance(choice, bool) or choice is None:
+        return choice
+    if isinstance(choice, (str, bytes)) or not isinstance(choice, Iterable):
+        raise InvalidReply(f"controls is True, a list of tools, or the controls of each tool, not {choice!r}")
+    if not isinstance(choice, Mapping):
+        return tuple(choice)
+    for tool, names in choice.items():
+        if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+            raise InvalidReply(f"the controls of {tool!r} are a list of {', '.join(CONTROLS)}, not {names!r}")
+    kept = {tool: tuple(names) for tool, names in choice.items()}
+    unknown = next((name for names in kept.values() for name in names if name not in CONTROLS), None)
+    if unknown is not None:
+        raise InvalidReply(f"there is no control {unknown!r}; there are {', '.join(CONTROLS)}")
+    return kept
+
+
 def chosen(choice: Choice, tool: str) -> Controls:
-    """The controls that a setting gives to a tool: all of them to all, to some tools, or some to each."""
+    """The controls that a checked setting gives to a tool: all of them to all, to some tools, or some to each."""
     if isinstance(choice, Mapping):
-        names = tuple(choice.get(tool, ()))
-        unknown = [name for name in names if name not in CONTROLS]
-        if unknown:
-            raise ValueError(f"there is no control {unknown[0]!r}; there are {', '.join(CONTROLS)}")
-        return Controls(names)
+        return Controls(tuple(choice.get(tool, ())))
     is_chosen = choice if isinstance(choice, bool) or choice is None else tool in tuple(choice)
     return Controls(tuple(CONTROLS)) if is_chosen else Controls()

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 from aerogram.clerk import Principal
 from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
+from aerogram.hosts import insist_on
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
 from aerogram.wire.negotiation import Versions
@@ -71,8 +72,9 @@ def install(
     `content` when the contract has an archive; None leaves that route out. Call it before the application has
     started; routes may be added before and after it, until then.
     """
-    made, chosen = contract or Contract(), versions or Versions()
-    installed = surround(app, made, chosen, principal, entries_of, content, _add_content)
+    insist_on("fastapi", app)
+    made = contract or Contract()
+    installed = surround(app, made, versions or Versions(), principal, entries_of, content, _add_content)
     describe = app.openapi
     known: dict[int, tuple[Any, dict[str, Any]]] = {}
 

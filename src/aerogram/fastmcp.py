@@ -15,14 +15,24 @@ from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
-from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
+from aerogram.errors import (
+    Forbidden,
+    InvalidReply,
+    MissingExtra,
+    NotFound,
+    RateLimited,
+    ReplyError,
+    Unavailable,
+    ValidationFailed,
+)
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
+from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
-from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, default_contract
+from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, sdk_blocks
 
 try:
@@ -71,12 +81,13 @@ def install(
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
     leaves it out. `principal` says who is calling; by default it is who the access token was issued to.
     """
-    if contract is not None and settings:
-        raise TypeError(f"a contract is given, so {', '.join(settings)} belongs into it")
-    made = contract or default_contract(settings)
+    insist_on("fastmcp", server)
+    if EXTENSION in server._extensions:
+        raise InvalidReply("this server has Aerogram already: install it once")
+    made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     who = principal or _token_principal
-    replies = _Replies(service, who)
+    replies = _Replies(server, service, who)
     server.add_transform(replies)
     server.add_extension(_Negotiation(service, replies))
     # the first is the outermost, and what the others refuse is to be told as well
@@ -130,14 +141,25 @@ class _Sent(ToolResult):
 class _Replies(Transform):
     """Hands out the tools and resources of a server as ones that answer under its contract."""
 
-    def __init__(self, service: Service, principal: Principal) -> None:
+    def __init__(self, server: FastMCP[Any], service: Service, principal: Principal) -> None:
+        self._server = server
         self._service = service
         self._principal = principal
         self._copies: dict[tuple[int, bool], tuple[Tool, Tool]] = {}
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        # without a request it is the server who asks, and perhaps for those that run as tasks only
+        if not self._service.has_checked_names and fastmcp_request_ctx.get() is not None:
+            await self._check_names({tool.name for tool in tools})
         is_legacy = self._service.is_legacy(self._principal())
         return [self._replying(tool, is_legacy) for tool in tools]
+
+    async def _check_names(self, known: set[str]) -> None:
+        """Compare the names in the settings with the tools that are listed, and those that can be called unlisted."""
+        self._service.has_checked_names = True  # looking for a tool may list them
+        unlisted = {name for names in self._service.named.values() for name in names} - known
+        known |= {name for name in unlisted if await self._server.get_tool(name) is not None}
+        self._service.check_names(known)
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)

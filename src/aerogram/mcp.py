@@ -16,16 +16,17 @@ from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
-from aerogram.errors import MissingExtra, ReplyError
+from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
+from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.policy import is_modern
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
 from aerogram.normalize.stream import settle
-from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, default_contract
+from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
 
 try:
@@ -68,9 +69,10 @@ def install(
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
     leaves it out. `principal` says who is calling; by default it is who the access token was issued to.
     """
-    if contract is not None and settings:
-        raise TypeError(f"a contract is given, so {', '.join(settings)} belongs into it")
-    made = contract or default_contract(settings)
+    insist_on("mcp", server)
+    if isinstance(server._tool_manager, _Tools):
+        raise InvalidReply("this server has Aerogram already: install it once")
+    made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     who = principal or _token_principal
     # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
@@ -122,6 +124,8 @@ class _Tools(ToolManager):
         return None if tool is None else self._replying(tool)
 
     def list_tools(self) -> list[Tool]:
+        if not self._service.has_checked_names:
+            self._service.check_names(self._tools)
         is_legacy = self._service.is_legacy(self._principal())
         return [self._replying(tool, is_legacy) for tool in super().list_tools()]
 

@@ -9,22 +9,26 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.clerk import ContractClerk, Principal
 from aerogram.contract import Call, Contract
+from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
+from aerogram.hosts import insist_on
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
+from aerogram.spelling import strays
 from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
 from aerogram.wire.headers import Fields, find, is_json
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
 from aerogram.wire.openapi import document
 from aerogram.wire.request import SAFE_METHODS, Scope
-from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, Usage, shapes, shapes_of
+from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, Usage, chosen, shapes, shapes_of
 from aerogram.wire.schedule import Schedule
 
 try:
@@ -39,6 +43,8 @@ except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
 __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_page", "install", "shapes"]
+
+log = logging.getLogger("aerogram")
 
 Handler = Callable[[Request], Any]
 Hook = Callable[[Handler], Callable[[Request], Awaitable[Response]]]
@@ -78,6 +84,17 @@ class Installation:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
         return document(schema, self.versions, self._entries(), self._has_budget)
 
+    def check_names(self) -> None:
+        """Say of which routes the settings speak that are not there, now that all routes are known."""
+        entries = list(self._entries())
+        found = [*strays(self._contract.named, {one.terms.operation for one in entries}, "operation")]
+        if self.versions.migrated != "all":
+            paths = {one.terms.path for one in entries}
+            known = paths | {f"{method} {one.terms.path}" for one in entries for method in one.methods or ()}
+            found += strays({"migrated": self.versions.migrated}, known, "route")
+        for stray in found:
+            log.warning("%s", stray)
+
     def _has_budget(self, operation: str) -> bool:
         return self._contract.limit(Call(operation=operation)) is not None
 
@@ -96,8 +113,8 @@ def install(
     matter here, because each version has its own. What replies left out is served at `content` when the contract has
     an archive; None leaves that route out. Call it before the application has started.
     """
-    made, chosen = contract or Contract(), versions or Versions()
-    return surround(app, made, chosen, principal, entries_of, content, _add_content)
+    insist_on("starlette", app)
+    return surround(app, contract or Contract(), versions or Versions(), principal, entries_of, content, _add_content)
 
 
 def _add_content(app: Starlette, address: str) -> None:
@@ -125,8 +142,13 @@ def surround(
     add_content: Callable[[Any, str], None],
 ) -> Installation:
     """Put the layer around an application when it starts, and hook its handlers."""
-    if app.middleware_stack is not None or hasattr(app.state, "aerogram"):
-        raise InvalidReply("install once, and before the application has started")
+    if hasattr(app.state, "aerogram"):
+        raise InvalidReply("this application has Aerogram already: install it once")
+    if app.middleware_stack is not None:
+        raise InvalidReply("install before the application has started")
+    for name in (versions.legacy, versions.current, versions.problem):
+        dialect_named(name)
+    chosen(versions.controls)
     if content is not None and contract.archive is not None:
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
     installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))
@@ -140,6 +162,7 @@ def surround(
         for entry in entries(app.routes, versions, ""):
             directory.add(entry)
             entry.hook()
+        installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
         clerk = ContractClerk(contract, versions, principal, Response)

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 
 LADDER = (
-    ("errors", "identity", "mint", "secrecy", "state", "typescript"),
-    ("bucket", "codes", "content", "cursor", "jsontext", "ledger", "redis_store", "tokens"),
+    ("errors", "identity", "mint", "secrecy", "spelling", "state", "typescript"),
+    ("bucket", "codes", "content", "cursor", "hosts", "jsontext", "ledger", "redis_store", "tokens"),
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize", "telemetry"),
     ("dialects", "digest", "normalize", "shape"),

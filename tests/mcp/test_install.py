@@ -1,0 +1,167 @@
+"""Installing on an MCP server: what cannot work is refused at once, and names that nothing has are told."""
+
+import logging
+
+import fastmcp
+import mcp
+import pytest
+from fastapi import FastAPI
+from fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
+from starlette.applications import Starlette
+
+import aerogram.fastmcp
+import aerogram.mcp
+from aerogram import Contract
+from aerogram.deprecation import Deprecations
+from aerogram.errors import AerogramError, InvalidReply
+from aerogram.shape.modes import RecordType
+
+INSTALLS = {FastMCP: aerogram.fastmcp.install, MCPServer: aerogram.mcp.install}
+KIND = RecordType(["id"], ["id"], ["id"])
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=INSTALLS, ids=lambda framework: framework.__name__)
+def framework(request):
+    return request.param
+
+
+def library(framework, **settings):
+    """A server with two tools, one of which is there before Aerogram is."""
+    server = framework("library")
+
+    @server.tool()
+    def search(words: str = "") -> list[str]:
+        return [words]
+
+    INSTALLS[framework](server, **settings)
+
+    @server.tool()
+    def list_books() -> list[str]:
+        return []
+
+    return server
+
+
+async def listed(server):
+    client = fastmcp.Client if isinstance(server, FastMCP) else mcp.Client
+    async with client(server) as session:
+        found = await session.list_tools()
+        return [tool.name for tool in getattr(found, "tools", found)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"channels": "x"}, "channels is one of mirror, summary, compact, text, not 'x'"),
+        ({"dialect": "respnse-v2"}, "unknown dialect 'respnse-v2'; known: response-v2"),
+        ({"offers": ["v9"]}, "unknown dialect 'v9'"),
+        ({"schema": "fat"}, "schema is one of slim, full, or None, not 'fat'"),
+        ({"budget": "plenty"}, "'plenty' is not a budget"),
+        ({"budgets": {"search": 0}}, "a budget must be a whole number of at least 1"),
+        ({"controls": "search"}, "controls is True, a list of tools"),
+        ({"controls": 5}, "controls is True, a list of tools"),
+        ({"controls": {"search": ["max_tokns"]}}, "there is no control 'max_tokns'; there are response_mode"),
+        ({"controls": {"search": True}}, "the controls of 'search' are a list of response_mode"),
+        ({"cached": "search"}, "cached is a list of operations, such as ['search']"),
+        ({"kinds": {"search": "book"}}, "kinds['search'] is a RecordType, not str"),
+        ({"deprecations": {"search": "old"}}, "deprecations['search'] is a Deprecations, not str"),
+        ({"bugdet": 100}, "there is no setting 'bugdet'; did you mean budget?"),
+        ({"colour": "red"}, "there is no setting 'colour'; a Contract has dialect, budget"),
+        ({"contract": Contract(), "budget": 100}, "a contract is given, so budget belongs into it"),
+        ({"contract": {"budget": 100}}, "contract is a Contract, not dict"),
+    ],
+    ids=lambda given: ", ".join(given) if isinstance(given, dict) else "",
+)
+def test_a_setting_that_cannot_work_is_refused_when_it_is_made(framework, settings, said):
+    with pytest.raises(AerogramError) as refused:
+        library(framework, **settings)
+    assert said in str(refused.value)
+
+
+def test_a_contract_refuses_its_own_settings_in_the_same_words():
+    with pytest.raises(InvalidReply, match="channels is one of mirror"):
+        Contract(channels="x")
+
+
+def test_a_second_install_says_that_it_is_the_second(framework):
+    server = library(framework)
+    with pytest.raises(InvalidReply, match="this server has Aerogram already"):
+        INSTALLS[framework](server)
+
+
+HOSTS = {
+    FastMCP: "a FastMCP server use aerogram.fastmcp",
+    MCPServer: "an MCPServer of the MCP SDK use aerogram.mcp",
+    Starlette: "a Starlette application use aerogram.starlette",
+    FastAPI: "a FastAPI application use aerogram.fastapi",
+}
+
+
+@pytest.mark.parametrize(("wanted", "given"), [(one, other) for one in INSTALLS for other in HOSTS if one is not other])
+def test_a_server_of_another_kind_is_sent_to_its_own_module(wanted, given):
+    with pytest.raises(InvalidReply, match=f"; for {HOSTS[given]}.install"):
+        INSTALLS[wanted](given())
+
+
+def test_what_is_no_server_at_all_is_named(framework):
+    with pytest.raises(InvalidReply, match="not dict"):
+        INSTALLS[framework]({})
+
+
+NAMING = [
+    {"controls": ["serach"]},
+    {"controls": {"serach": ["max_tokens"]}},
+    {"budgets": {"serach": 2_000}},
+    {"kinds": {"serach": KIND}},
+    {"cached": ["serach"]},
+    {"deprecations": {"serach": Deprecations()}},
+]
+
+
+def warnings_in(caplog):
+    return [one.getMessage() for one in caplog.records if one.name == "aerogram" and one.levelno == logging.WARNING]
+
+
+@pytest.mark.parametrize("settings", NAMING, ids=", ".join)
+async def test_a_tool_that_is_not_there_is_told_once_with_the_nearest_name(framework, settings, caplog):
+    server = library(framework, **settings)
+    assert not warnings_in(caplog)  # it may still come
+    for _ in range(2):
+        assert "search" in await listed(server)
+    assert warnings_in(caplog) == [
+        f"{next(iter(settings))} names 'serach', and there is no such tool; did you mean 'search'?"
+    ]
+
+
+async def test_where_nothing_is_near_the_tools_are_listed(framework, caplog):
+    await listed(library(framework, budgets={"xyz": 2_000}, negotiate=None))
+    assert warnings_in(caplog) == [
+        "budgets names 'xyz', and there is no such tool; there are list_books, retrieve, search"
+    ]
+
+
+async def test_tools_that_are_there_or_come_later_are_not_told(framework, caplog):
+    server = library(
+        framework, controls=["list_books", "search"], budgets={"retrieve": 2_000, "list_books": 2_000, "server": 900}
+    )
+    await listed(server)
+    assert not warnings_in(caplog)
+
+
+async def test_a_tool_that_can_be_called_unlisted_is_there(caplog):
+    class Hiding(fastmcp.server.transforms.Transform):
+        async def list_tools(self, tools):
+            return [tool for tool in tools if tool.name != "search"]
+
+    server = FastMCP("library", transforms=[Hiding()])
+
+    @server.tool
+    def search() -> list[str]:
+        return []
+
+    aerogram.fastmcp.install(server, budgets={"search": 2_000})
+    assert "search" not in await listed(server)
+    assert not warnings_in(caplog)
