@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from aerogram.codes import TABLE
-from aerogram.following import HASH, Call, Calls, mended, next_page, recovery, way_back
+from aerogram.following import Call, Calls, mended, next_page, recovery, way_back
 from aerogram.reading import items_of, raise_for_problem, read
 from aerogram.reply import Notice, Problem, Reply
 from aerogram.wire.routes import CONTENT
@@ -40,7 +40,6 @@ Send: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
 """What carries a call: a target and arguments to whatever came back."""
 OnNotice: TypeAlias = Callable[[Notice, Reply[Any]], None]
 ARCHIVE: Final = "aerogram://archive/{hash}"
-TOOL: Final = "retrieve"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -167,7 +166,6 @@ class _Caller:
     ) -> None:
         self._send, default = _carrier(server)
         self._retrieve = retrieve or default
-        self._tool = retrieve if retrieve and HASH not in retrieve else TOOL if default == ARCHIVE else None
         self._retries = retries or Retries()
         self._on_notice = on_notice
         self._dialect = dialect
@@ -180,7 +178,7 @@ class _Caller:
 
     def _steps(self, reply: Reply[Any]) -> Calls:
         hashes = reply.fidelity.archive_hashes if reply.fidelity else None
-        return recovery(reply, way_back(reply, self._retrieve) if hashes else Call, self._tool)
+        return recovery(reply, way_back(reply, self._retrieve) if hashes else Call)
 
 
 class Client(_Caller):

@@ -17,14 +17,12 @@ import orjson
 from aerogram.content import Content, canonical_json
 from aerogram.dialects.extension import restore
 from aerogram.errors import ContractError, IntegrityError, NotFound
-from aerogram.identity import identify
 from aerogram.reading import NEXT, raise_for_problem
 from aerogram.reply import Fidelity, Reply
 
 __all__ = ["Call", "Calls", "mended", "next_page", "recovery", "way_back"]
 
 HASH: Final = "{hash}"
-MOST_IDS: Final = 100
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
@@ -54,35 +52,13 @@ def next_page(call: Call, reply: Reply[Any], seen: set[str]) -> Call | None:
 Calls: TypeAlias = Generator[Call, Reply[Any], Any]
 
 
-def recovery(reply: Reply[Any], way: Callable[[str], Call], tool: str | None = None) -> Calls:
-    """Everything the reply's archive hashes name; without any, its items in full, by their ids, from a tool."""
+def recovery(reply: Reply[Any], way: Callable[[str], Call]) -> Calls:
+    """Everything the reply's archive hashes name."""
     hashes = (reply.fidelity.archive_hashes if reply.fidelity else None) or {}
-    if not hashes and tool is not None and _has_no_room(reply):
-        return (yield from _items(reply, tool))
     found = {}
     for name, digest in hashes.items():
         found[name] = yield from _content(digest, way(digest))
     return found
-
-
-def _has_no_room(reply: Reply[Any]) -> bool:
-    """Whether a reply lacks something and does not say what; one with more room would name a hash, or the loss."""
-    lacks = reply.fidelity is not None and reply.fidelity.level != "full"
-    return lacks and all(notice.code not in _ABOUT_SIZE for notice in reply.notices)
-
-
-def _items(reply: Reply[Any], tool: str) -> Calls:
-    """The items of a reply that shows all of them and had no room for the hash of the rest."""
-    names = [identify(item) for item in reply.data] if isinstance(reply.data, list) else []
-    if not names or None in names:
-        return {}
-    found: list[Any] = []
-    for start in range(0, len(names), MOST_IDS):
-        pieces = yield from _pieces(Call(tool, {"ids": names[start : start + MOST_IDS]}))
-        found += [item for piece in pieces for item in piece]
-    if [identify(item) for item in found] != names:
-        raise NotFound("Not all items of this reply were kept", remediation="Call the tool that produced them again")
-    return {"data": found}
 
 
 def _content(digest: str, call: Call) -> Calls:

@@ -49,7 +49,7 @@ def test_a_reply_that_nearly_fills_the_budget_says_so() -> None:
 def test_the_filters_of_a_query_are_told_unless_that_costs_an_item() -> None:
     echo = QueryEcho({"query": "How long is a token valid?"}, {"category": ["apis"]})
     reply = Reply.ok(rows(40), query_echo=echo, extra={"trace": WORDS * 30})
-    fitted = {budget: fit(reply, budget, measure=SIZER, retrieve="retrieve").reply for budget in (300, 600)}
+    fitted = {budget: fit(reply, budget, measure=SIZER, retrieve="retrieve").reply for budget in (405, 600)}
     assert [len(one.data) for one in fitted.values()] == [40, 40]
     assert [one.query_echo for one in fitted.values()] == [None, echo]
     assert [one.extra for one in fitted.values()] == [None, None]

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from aerogram.content import Content
 from aerogram.dialects import dialect
 from aerogram.jsontext import dumps, loads
-from aerogram.reply import Reply
+from aerogram.reply import Fidelity, Reply
 from aerogram.shape.account import without_archive
 from aerogram.shape.fit import fit
-from aerogram.shape.modes import MODES, RecordType, in_mode
+from aerogram.shape.loss import loss_between
+from aerogram.shape.modes import MODES, Mode, RecordType, in_mode
 from aerogram.tokens import Bytes, Characters, Vocabulary
 from aerogram.wire.channels import POLICIES, Sizer
 
@@ -31,6 +32,24 @@ sizers = st.builds(Sizer, st.sampled_from(DIALECTS), st.sampled_from(POLICIES), 
 def floor_of(sizer: Sizer) -> int:
     """A budget that this dialect, policy and unit can surely serve."""
     return SMALLEST * (1 if sizer.policy == "text" else 3) * (1 if sizer.counter.unit == "tokens" else 5)
+
+
+def in_fixed_mode(data: list[Any], mode: Mode, kind: RecordType | None = None) -> Reply[Any]:
+    """What a tool with one fixed mode would send if it is honest: what it shows, its level, and the hash of all."""
+    shown = [in_mode(row, mode, kind) for row in data]
+    if shown == data:
+        return Reply.ok(data)
+    level = loss_between(data, shown).level
+    return Reply.ok(shown, fidelity=Fidelity(level, archive_hashes={"data": Content.of_json(data).hash}))
+
+
+def is_honest(fitted: Reply[Any], data: Any) -> bool:
+    """Whether a reply that lacks something has the level and the hash of the whole."""
+    if fitted.data == data:
+        return True
+    said = fitted.fidelity
+    named = said is not None and (said.archive_hashes or {}).get("data") == Content.of_json(data).hash
+    return said is not None and said.level != "full" and named
 
 
 @settings(max_examples=150, deadline=None)
@@ -55,8 +74,9 @@ def test_a_fitted_reply_is_within_budget_valid_and_retrievable(reply: Reply[Any]
 def test_when_the_archive_fails_the_reply_says_so_within_the_budget(
     data: list[dict[str, Any]], sizer: Sizer, more: int
 ) -> None:
-    budget = sizer(Reply.ok([in_mode(row, "ids_only") for row in data])) + more
+    budget = sizer(in_fixed_mode(data, "ids_only")) + more
     fitted = fit(Reply.ok(data), budget, measure=sizer, retrieve="retrieve").reply
+    assert is_honest(fitted, data)
     honest = without_archive(fitted, lambda told: sizer(told) <= budget)
     assert sizer(honest) <= budget
     assert not (honest.fidelity and honest.fidelity.archive_hashes)
@@ -105,15 +125,39 @@ KINDS = [
 def test_no_fixed_mode_that_fits_delivers_more_items(
     draw: st.DataObject, data: list[dict[str, Any]], sizer: Sizer, kind: RecordType | None
 ) -> None:
-    """Not even one that says nothing about what it left out: the account makes room for items before any is dropped."""
-    modes = {mode: sizer(Reply.ok([in_mode(row, mode, kind) for row in data])) for mode in MODES}
-    least = min(modes.values())
+    """The account makes room for items before any is dropped, down to the least that an honest reply says."""
+    least = min(sizer(in_fixed_mode(data, mode, kind)) for mode in MODES)
     budget = least + draw.draw(st.just(0) | st.integers(0, 300) | st.integers(0, 5_000))
     fitted, leftovers = fit(Reply.ok(data), budget, measure=sizer, kind=kind, retrieve="retrieve")
     assert sizer(fitted) <= budget
     assert len(fitted.data) == len(data)
+    assert is_honest(fitted, data)
     if fitted.data != data:
         assert dict(leftovers)["data"] == Content.of_json(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    strategies.replies(),
+    st.builds(Sizer, st.sampled_from([*DIALECTS, "bare"]), st.sampled_from(POLICIES), st.sampled_from(COUNTERS)),
+    st.booleans(),
+    st.floats(0, 1.2),
+)
+def test_whatever_is_left_out_is_told_at_every_budget(
+    reply: Reply[Any], sizer: Sizer, archive: bool, share: float
+) -> None:
+    """From nothing to more than the whole; what is kept nowhere has a level and no hash."""
+    budget = max(int(sizer(reply) * share), 1)
+    fitted = fit(reply, budget, measure=sizer, archive=archive, retrieve="retrieve").reply
+    if fitted.problem is None and archive:
+        assert is_honest(fitted, reply.data)
+    kept = ("citations", "extra", "query_echo")
+    if fitted.problem is None and (
+        fitted.data != reply.data or any(getattr(fitted, n) != getattr(reply, n) for n in kept)
+    ):
+        assert fitted.fidelity is not None
+        assert fitted.fidelity.level != "full"
+        assert bool(fitted.fidelity.archive_hashes) == archive
 
 
 @settings(max_examples=150, deadline=None)

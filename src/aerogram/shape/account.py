@@ -4,12 +4,9 @@ An account is kept in the richest manner that leaves room for the items:
 
     full     notices with their numbers, the first identifiers of what was dropped, the call that retrieves it, sizes
     brief    the fidelity level, the hash, and one notice that says how many items are missing and names the call
-    terse    the level and the hash
-    word     the level
-    tacit    nothing: the reply is what a fixed mode would have sent
+    terse    the level and the hash: the least that a reply says from which anything was left out
 
-The last three are for replies that show every item, and would have to drop some to say more: details come back by the
-identifiers that are there.
+The last one is for replies that show every item and would have to drop some to say more, and for pages that go on.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from aerogram.codes import WARNINGS
 from aerogram.content import Content, sha256_of
 from aerogram.reply import Action, Fidelity, Notice, Page, Reply, Telemetry
 from aerogram.shape.loss import Loss
@@ -26,7 +24,7 @@ from aerogram.shape.modes import RecordType
 
 __all__ = ["MANNERS", "Account", "Manner", "Sizes", "counted", "without_archive"]
 
-Manner: TypeAlias = Literal["full", "brief", "terse", "word", "tacit"]
+Manner: TypeAlias = Literal["full", "brief", "terse"]
 MANNERS: Final[tuple[Manner, ...]] = get_args(Manner)
 
 MOST_LISTED_IDS: Final = 50
@@ -80,6 +78,8 @@ class Account:
     manner: Manner = "full"
     budget: int = 0
     ids_hash: str = STAND_IN
+    is_lighter: bool = False
+    """Whether the envelope has given something up."""
 
     def dress(self, data: Any, loss: Loss, after: int) -> Reply[Any]:
         """The reply with this data; `after` is the size that it will say it has."""
@@ -89,9 +89,7 @@ class Account:
         if self.resume is not None and isinstance(data, (list, str)) and len(data) < len(self.reply.data):
             changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
             loss = Loss() if isinstance(data, str) else self._final(loss)
-        if loss.is_none and ENVELOPE not in self.hashes:
-            return self.reply.replace(**changes)
-        if self.manner == "tacit":
+        if loss.is_none and not self.is_lighter:
             return self.reply.replace(**changes)
         changes["fidelity"] = self._fidelity(loss, after)
         changes["notices"] = (*self.reply.notices, *self._notices(loss))
@@ -115,10 +113,7 @@ class Account:
         """The account of this loss, on top of what the reply already lacked."""
         before = self.reply.fidelity or Fidelity("full")
         listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
-        hashes, extra = (
-            {**self._earlier_hashes, **({} if self.manner == "word" else self.hashes)},
-            dict(before.extra or {}),
-        )
+        hashes, extra = {**self._earlier_hashes, **self.hashes}, dict(before.extra or {})
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
         if self.manner == "full":
@@ -160,7 +155,7 @@ class Account:
         what = f"{loss.dropped} of {loss.total} items left out" if loss.dropped else "Shortened"
         call = self.retrieve if self._has_address else f"{self.retrieve}(hash)"
         how = f"{BRIEF_CALL}{call}" if self.retrieve and self.hashes else ""
-        return Notice(what + how, code, "warning")
+        return Notice(what + how, code, WARNINGS[code].severity)
 
     def _suggestion(self) -> str:
         if not self.hashes:

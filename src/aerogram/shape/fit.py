@@ -184,7 +184,7 @@ class _Fitting:
             done = self._better_without_echo(account, done)
         if done is None:
             return None
-        fitted = Fitted(done.reply, self._leftovers(done))
+        fitted = Fitted(done.reply, self._leftovers(done.reply))
         fitted.before = account.sizes.before
         return fitted
 
@@ -209,16 +209,22 @@ class _Fitting:
         return done
 
     def _without_data(self, account: Account) -> Fitted | None:
-        """A reply that was all envelope: with its account if there is room for one."""
+        """A reply that was all envelope: with its account, which a failure may have to do without."""
         account = self._hashed(account)
-        for light in (account.dress(None, Loss(), self.budget), account.reply):
+        told = [account.dress(None, Loss(), self.budget)]
+        told += [lean.dress(None, Loss(), self.budget) for lean in self._leaner(account)]
+        for light in (*told, account.reply) if self.reply.problem is not None else told:
             if self.measure(light) <= self.budget:
-                return Fitted(light, self._leftovers(_Done(light, Loss(), account.manner)))
+                return Fitted(light, self._leftovers(light))
         return None
+
+    def _leaner(self, account: Account) -> list[Account]:
+        """The same account in the manners that say less."""
+        return [replace(account, manner=manner) for manner in MANNERS[MANNERS.index(account.manner) + 1 :]]
 
     def _with_every_item(self, account: Account) -> _Done | None:
         """Every item, with the richest account that leaves room for all of them."""
-        leaner = [replace(account, manner=manner) for manner in MANNERS[MANNERS.index(account.manner) + 1 :]]
+        leaner = self._leaner(account)
         is_named = isinstance(self.reply.data, dict) and is_map(self.reply.data)
         if not is_named and not self.search.may_name_all(leaner[-1]):
             leaner = leaner[-1:] if self.reducer.kind is not None else []
@@ -230,12 +236,11 @@ class _Fitting:
 
     def _going_on(self, account: Account) -> _Done | None:
         """The beginning of a page, with the richest account that leaves room for any of it; the next page goes on."""
-        leaner = (replace(account, manner=manner) for manner in MANNERS[MANNERS.index(account.manner) + 1 : -1])
-        return next((done for lean in leaner if (done := self._done(lean)) is not None), None)
+        return next((done for lean in self._leaner(account) if (done := self._done(lean)) is not None), None)
 
     def _in_a_mode(self, account: Account) -> _Done | None:
-        """The whole list in the richest mode that fits, as whoever asked for that mode would get it."""
-        data = self.reply.data
+        """The whole list in the richest mode that fits, for types whose modes show less than its identifiers do."""
+        data, account = self.reply.data, self._hashed(account)
         for mode in reversed(MODES[:-1]) if isinstance(data, list) else ():
             sample = [self.reducer.view(item, mode, self.mold.item) for item in _sample(data)]
             if self.reducer.price(dumps(sample).decode()) * len(data) * SLACK > self.budget * len(sample):
@@ -266,7 +271,10 @@ class _Fitting:
         if removed and self.archive:
             self.contents[ENVELOPE] = Content.of_json(removed)
         hashes = {name: STAND_IN if one.size >= LARGE else one.hash for name, one in self.contents.items()}
-        return Account(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget)
+        return Account(
+            *(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget),
+            is_lighter=bool(removed),
+        )
 
     def _sizes(self) -> Sizes:
         counter = getattr(self.measure, "counter", None)
@@ -314,11 +322,10 @@ class _Fitting:
         hashes = {name: self.contents[name].hash for name in account.hashes}
         return replace(account, hashes=hashes, ids_hash=dropped.hash if dropped is not None else STAND_IN)
 
-    def _leftovers(self, done: _Done) -> tuple[Leftover, ...]:
-        """What the reply names, or has no room to name; a page that leaves the rest to the next one names nothing."""
-        told = (done.reply.fidelity.archive_hashes or {}) if done.reply.fidelity is not None else {}
-        named = told if done.manner in ("full", "brief") else self.contents
-        return tuple(Leftover(name, content) for name, content in self.contents.items() if name in named)
+    def _leftovers(self, reply: Reply[Any]) -> tuple[Leftover, ...]:
+        """What the reply names; a page that leaves the rest to the next one names nothing."""
+        told = (reply.fidelity.archive_hashes or {}) if reply.fidelity is not None else {}
+        return tuple(Leftover(name, content) for name, content in self.contents.items() if name in told)
 
     def refusal(self) -> Fitted:
         """The reply that says that not even identifiers fit, and what budget would do; a failure stays what it is."""
