@@ -38,19 +38,20 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import spoken
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
+from aerogram.echo import echoing
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps
 from aerogram.limits import Allowance, Limits
 from aerogram.mint import new_request_id
-from aerogram.normalize.plain import is_plain, plain_json
+from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import HERE, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, QueryEcho, Reply, plain
+from aerogram.reply import Notice, Reply, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import counted, without_archive
@@ -74,8 +75,6 @@ _CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
 _OWN_PAGES = Notice(
     "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
 )
-_LONGEST_ECHO = 500
-"""How many bytes of arguments are worth repeating to those who sent them."""
 _NO_ROWS = Notice(
     "This answer is no list of rows, so page_size was not used",
     "CONTROL_IGNORED",
@@ -387,7 +386,7 @@ class Contract:
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
         if self.speaker.echoes and call.arguments:
-            reply = _echoing(reply, call.arguments)
+            reply = echoing(reply, call.arguments)
         elapsed = round((self.clock() - call.started) * 1000, 3)
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
@@ -481,23 +480,6 @@ class Contract:
 def _most_tokens(budget: Budget | None) -> int | None:
     """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
     return None if budget is None or budget.counter.unit == "tokens" else budget.room
-
-
-def _echoing(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
-    """The reply with the arguments of its call, unless it says itself how they were understood."""
-    echo = reply.query_echo or QueryEcho()
-    if echo.normalized_input:
-        return reply
-    filters = echo.applied_filters or {}
-    said = {name: _single(value) for name, value in arguments.items() if name != "body" and name not in filters}
-    if not is_plain(said, _LONGEST_ECHO):
-        return reply
-    return reply.replace(query_echo=replace(echo, normalized_input=said))
-
-
-def _single(value: Any) -> Any:
-    """A parameter as its caller wrote it: in a query every one of them might have come several times."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _has_longer_list(data: Any, size: int) -> bool:

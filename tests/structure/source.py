@@ -18,7 +18,7 @@ LADDER = (
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "sanitize", "telemetry"),
     ("dialects", "digest", "normalize", "shape"),
-    ("cache", "controls", "explain", "retrieval", "schemas", "wire"),
+    ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
     ("contract", "negotiation", "reading", "terminal"),
     ("clerk", "following", "service"),
     ("aerogram",),
