@@ -37,7 +37,7 @@ _END = re.compile(r"(?<![.!?…।؟۔])[.!?…।؟۔]++[\"'”’»)\]]*+(?=\s
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
 _TERMINATED = re.compile(r"[.!?…।؟۔。！？｡:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FENCE = re.compile(r"\s*(?:```[^`]*$|~~~)")
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _CUT_MARKS = re.compile(r"[,;:、，；：—–]|\s")

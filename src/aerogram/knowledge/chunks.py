@@ -1,19 +1,20 @@
 """Chunks: pieces of a document that are found, shown and cited on their own.
 
-A chunk is a run of whole sentences of one section, at most so many tokens long. A short section is a chunk of its
-own only if it stands alone; otherwise it joins its neighbour below the same heading.
+A chunk is a run of whole sentences of one section, at most so many tokens long. A block of code stays in one piece if
+it can, with the fences around it. Every word of the document is in a chunk, or in the header of one.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aerogram.digest.sentences import split
 from aerogram.knowledge.documents import Document
-from aerogram.knowledge.sections import Section
+from aerogram.knowledge.sections import TRAIL, fenced
 from aerogram.tokens import Counter
 
 __all__ = ["Chunk", "chunks_of"]
@@ -22,6 +23,7 @@ MOST_TOKENS: Final = 256
 LONGEST_SENTENCE: Final = 800
 """Characters; a longer one is cut, so that a sentence never exceeds a chunk by itself."""
 CHARACTERS_PER_TOKEN: Final = 2.5
+Span = tuple[int, int]
 SHORT: Final = 0.25
 """A last chunk below this share of the limit is evened out with the one before it."""
 
@@ -50,21 +52,70 @@ def chunks_of(document: Document, counter: Counter, most_tokens: int = MOST_TOKE
     found: list[Chunk] = []
     for section in document.sections:
         header = section.header(document.title)
-        spans = _sentences(text, section, longest)
-        sizes = [counter.count(text[start:end]) for start, end in spans]
+        words = text[section.start : section.end]
+        spans, sizes = _pieces(words, longest, most_tokens, counter)
         for first, last in _runs(sizes, most_tokens):
             start, end = spans[first][0], spans[last - 1][1]
-            words = text[start:end]
-            if words == header:  # the title of a page, once more
-                continue
-            found.append(Chunk(len(found), header, words, start, end, counter.count(words)))
-    return found
+            place = section.start + start, section.start + end
+            found.append(Chunk(len(found), header, words[start:end], *place, counter.count(words[start:end])))
+    return _without_titles(found)
 
 
-def _sentences(text: str, section: Section, longest: int) -> list[tuple[int, int]]:
-    """Where the sentences of a section stand; it is split by itself, so that none of them begins in its heading."""
-    begin = section.start
-    return [(begin + one.start, begin + one.end) for one in split(text[begin : section.end], longest)]
+def _without_titles(chunks: list[Chunk]) -> list[Chunk]:
+    """The chunks without those that only repeat a header which another one has; the title of a page, once more."""
+    trails = {tuple(one.header.split(TRAIL)) for one in chunks if one.text != one.header}
+    told = {TRAIL.join(steps[:count]) for steps in trails for count in range(1, len(steps) + 1)}
+    kept: list[Chunk] = []
+    for one in chunks:
+        if one.text != one.header or one.header not in told:
+            kept.append(replace(one, index=len(kept)))
+            told.add(one.header)
+    return kept
+
+
+def _pieces(text: str, longest: int, most: int, counter: Counter) -> tuple[list[Span], list[int]]:
+    """Where the sentences and the blocks of code of a section stand, and the tokens of each.
+
+    A section is split by itself, so that no sentence begins in its heading.
+    """
+    sentences = deque((one.start, one.end) for one in split(text, longest))
+    spans: list[Span] = []
+    for start, end in fenced(text):
+        spans += _before(start, sentences)
+        lines = list(_before(end, sentences))
+        is_small = counter.count(text[start:end]) <= most
+        spans += [(start, end)] if is_small else _with_fences(text, (start, end), lines, longest)
+    spans += sentences
+    return spans, [counter.count(text[start:end]) for start, end in spans]
+
+
+def _before(place: int, spans: deque[Span]) -> Iterator[Span]:
+    """Take the spans that begin before a place."""
+    while spans and spans[0][0] < place:
+        yield spans.popleft()
+
+
+def _with_fences(text: str, block: Span, lines: list[Span], longest: int) -> list[Span]:
+    """The lines of a block of code, the first with the fence above it, and the last with the one below."""
+    start, end = block
+    above, below = lines[0][1] if lines else end, lines[-1][0] if lines else end
+    if not lines or above - start > longest or end - below > longest:
+        return [*_cut(text, block, longest)]
+    if len(lines) == 1:
+        return [block]
+    return [(start, above), *lines[1:-1], (below, end)]
+
+
+def _cut(text: str, span: Span, longest: int) -> Iterator[Span]:
+    """A span in pieces that keep the limit, between lines or words where it can be."""
+    start, end = span
+    while end - start > longest:
+        stop = max(text.rfind(sign, start + 1, start + longest) for sign in ("\n", " "))
+        stop = stop if stop > start else start + longest
+        yield start, stop
+        start = stop
+    if text[start:end].strip():
+        yield start, end
 
 
 def _runs(sizes: list[int], most: int) -> Iterator[tuple[int, int]]:

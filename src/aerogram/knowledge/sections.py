@@ -1,7 +1,8 @@
 """Sections: where the headings of a document stand, so that a chunk knows what it belongs to.
 
 Each kind of document marks headings in its own way; the result is the same: spans of the canonical text, each with
-the trail of headings above it.
+the trail of headings above it. A heading whose words no trail has is in a section too: one with nothing below it is a
+section of its own, one that is too long for a trail begins the section below it.
 """
 
 from __future__ import annotations
@@ -13,26 +14,32 @@ from typing import Final, NamedTuple
 from aerogram.digest.sources import html
 from aerogram.digest.text import normalise, page_spans
 
-__all__ = ["Section", "sections_of"]
+__all__ = ["Section", "fenced", "sections_of"]
 
 LONGEST_HEADING: Final = 160
 TRAIL: Final = " > "
 
 _ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 _SETEXT: Final = re.compile(r"^([^\n#>|`\s-][^\n]{0,159})\n(=+|-{3,})$", re.MULTILINE)
-_FENCE: Final = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]*(?:```[^`\n]*|~~~[^\n]*)$", re.MULTILINE)
 _RST: Final = re.compile(r"^(\S[^\n]{0,159})\n([=\-`:'\"~^_*+#<>.])\2{2,}$", re.MULTILINE)
 _HTML: Final = re.compile(r"<h([1-6])\b[^>]{0,500}>(.{0,2000}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
-_MARKS: Final = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
+_MARKS: Final = re.compile(r"(?<!\w)[*_`]+|[*_`]+(?!\w)|!?\[([^\]]*)\]\([^)]*\)")
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 class Heading(NamedTuple):
-    """A heading: where its lines start and end in the text, its level, and its words."""
+    """A heading: where its lines start and end in the text, its level, its words, and where these stand."""
 
     start: int
     end: int
     level: int
     words: str
+    place: tuple[int, int]
+
+    def is_whole_in(self, text: str) -> bool:
+        """Whether its words are all that stands in the text."""
+        return set(_WORD.findall(text, *self.place)) <= set(_WORD.findall(self.words))
 
 
 class Section(NamedTuple):
@@ -58,16 +65,26 @@ def sections_of(text: str, kind: str, markup: str = "") -> list[Section]:
 
 
 def _spans(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
-    start, trail = 0, []  # type: tuple[int, list[tuple[int, str]]]
-    for heading in headings:
-        if text[start : heading.start].strip():
-            yield Section(start, heading.start, tuple(words for _, words in trail))
-        while trail and trail[-1][0] >= heading.level:
-            trail.pop()
-        trail.append((heading.level, heading.words))
-        start = heading.end
-    if text[start:].strip():
-        yield Section(start, len(text), tuple(words for _, words in trail))
+    start, trail = 0, []  # type: tuple[int, list[Heading]]
+    for heading in (*headings, None):
+        stop = len(text) if heading is None else heading.start
+        steps = tuple(one.words for one in trail)
+        is_empty = not text[start:stop].strip()
+        last = trail[-1] if trail else None
+        if last is not None and not last.is_whole_in(text):
+            yield Section(last.place[0], last.place[1] if is_empty else stop, steps)
+        elif not is_empty:
+            yield Section(start, stop, steps)
+        elif last is not None and not _is_below(heading, last):
+            yield Section(*last.place, steps)
+        if heading is not None:
+            trail = [*(one for one in trail if one.level < heading.level), heading]
+            start = heading.end
+
+
+def _is_below(heading: Heading | None, other: Heading) -> bool:
+    """Whether a heading's trail leads through another one that stands just before it."""
+    return heading is not None and heading.level > other.level
 
 
 def _none(text: str) -> list[Heading]:  # noqa: ARG001  # plain text has no headings that can be told for sure
@@ -75,25 +92,27 @@ def _none(text: str) -> list[Heading]:  # noqa: ARG001  # plain text has no head
 
 
 def _markdown(text: str) -> list[Heading]:
-    code = _fenced(text)
-    found = [Heading(one.start(), one.end(), len(one[1]), _plain(one[2])) for one in _ATX.finditer(text)]
+    code = fenced(text)
+    found = [Heading(*one.span(), len(one[1]), _plain(one[2]), one.span(2)) for one in _ATX.finditer(text)]
     found += [
-        Heading(one.start(), one.end(), 1 if one[2][0] == "=" else 2, _plain(one[1])) for one in _SETEXT.finditer(text)
+        Heading(*one.span(), 1 if one[2][0] == "=" else 2, _plain(one[1]), one.span(1))
+        for one in _SETEXT.finditer(text)
     ]
     return sorted(one for one in found if one.words and not any(a <= one.start < b for a, b in code))
 
 
-def _fenced(text: str) -> list[tuple[int, int]]:
-    marks = [one.start() for one in _FENCE.finditer(text)]
-    ends = [*marks[1::2], len(text)]
-    return list(zip(marks[::2], ends, strict=False))
+def fenced(text: str) -> list[tuple[int, int]]:
+    """Where blocks of code stand, with their first and last lines, the fences."""
+    marks = [one.span() for one in _FENCE.finditer(text)]
+    ends = [*(end for _, end in marks[1::2]), len(text.rstrip())]
+    return [(start, end) for (start, _), end in zip(marks[::2], ends, strict=False)]
 
 
 def _rst(text: str) -> list[Heading]:
     """Underlined lines; the order in which the underlines first appear is their rank."""
     ranks: dict[str, int] = {}
     return [
-        Heading(one.start(), one.end(), ranks.setdefault(one[2], len(ranks) + 1), _plain(one[1]))
+        Heading(*one.span(), ranks.setdefault(one[2], len(ranks) + 1), _plain(one[1]), one.span(1))
         for one in _RST.finditer(text)
     ]
 
@@ -106,7 +125,7 @@ def _html(text: str, markup: str) -> list[Heading]:
         place = _line(text, words, position) if words else -1
         if place >= 0:
             position = place + len(words)
-            found.append(Heading(place, position, int(element[1]), words[:LONGEST_HEADING]))
+            found.append(Heading(place, position, int(element[1]), words[:LONGEST_HEADING], (place, position)))
     return found
 
 
