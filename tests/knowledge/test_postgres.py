@@ -16,6 +16,7 @@ import pytest
 from aerogram.errors import Conflict, Forbidden, NotFound, Unavailable, ValidationFailed
 from aerogram.knowledge import Knowledge, NoEmbedder
 from aerogram.knowledge.ring import StoreRing
+from aerogram.knowledge.store.postgres.replicas import LAG
 from aerogram.knowledge.store.postgres.store import PostgresStore
 from knowledge.documents import GUIDE, HARVEST
 from postgres import Postgres, own_folder, run, running_postgres
@@ -352,6 +353,30 @@ def test_reads_go_to_a_replica_that_has_seen_enough(server, replica, write):
             assert index.store.ping()["replicas"][0]["state"] == "down"
         finally:
             replica.start()
+
+
+def test_a_reader_learns_from_the_primary_what_its_replica_has_not_seen(server, replica, write):
+    """Another process writes while the replica is behind; a silent primary keeps nobody from what the replica has."""
+    url = server.new_database()
+    with opened(url) as writer, opened(url, replicas=[replica.url(url.rpartition("/")[2])]) as reader:
+        writer.ingest(write({"a.md": GUIDE}))
+        _until(lambda: reader.store.ping()["replicas"][0]["state"] == "current")
+        replica.execute("SELECT pg_wal_replay_pause()")
+        try:
+            write({"b.md": HARVEST})
+            writer.ingest()
+            _until(lambda: reader.search("apples in october").data[0]["source_file"] == "b.md")
+            assert reader.store.ping()["replicas"][0]["state"] == "behind"
+        finally:
+            replica.execute("SELECT pg_wal_replay_resume()")
+        _until(lambda: reader.store.ping()["replicas"][0]["state"] == "current")
+        server.pause()
+        try:
+            time.sleep(LAG)  # so that the primary is asked again
+            for question in ("apples picked in october", "october apples"):
+                assert reader.search(question).data[0]["source_file"] == "b.md"
+        finally:
+            server.resume()
 
 
 def _until(true, seconds=20):

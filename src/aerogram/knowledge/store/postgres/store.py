@@ -108,7 +108,7 @@ class PostgresStore:
 
     def files(self) -> Mapping[str, FileState]:
         """Every file that was read."""
-        rows = self._primary.fetch("SELECT path, size, changed_ns, checksum, problem FROM aerogram_files")
+        rows = self._primary.fetch(f"SELECT {_FILE} FROM aerogram_files")
         return {row[0]: FileState(*row) for row in rows}
 
     def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
@@ -175,6 +175,10 @@ class PostgresStore:
             found[one].append((other, alike))
         return found
 
+    def paths(self, filters: Filters) -> list[str]:
+        """The documents that pass these filters and can be read."""
+        return questions.paths(self._ask, filters)
+
     def count(self, filters: Filters) -> int:
         """How many chunks pass these filters."""
         return questions.count(self._ask, filters)
@@ -228,6 +232,7 @@ class PostgresStore:
             "SELECT current_setting('server_version'), generation, chunks, "
             "(SELECT extversion FROM pg_extension WHERE extname = 'vector') FROM aerogram_state"
         )[0]
+        self._readers.saw(row[1])
         return {
             "engine": f"PostgreSQL {row[0].split()[0]}",
             "pgvector": row[3],
