@@ -14,6 +14,7 @@ import pytest
 
 from aerogram.errors import Conflict
 from aerogram.knowledge import Knowledge
+from aerogram.knowledge.licences import LicenseBlocked
 from aerogram.knowledge.store.schema import VERSION
 from knowledge.documents import GERMAN, GUIDE, JAPANESE
 
@@ -66,14 +67,38 @@ def test_an_index_of_the_first_version_is_upgraded_when_it_is_opened(older):
     assert version_of(older) == VERSION
 
 
-def test_nothing_is_read_again_after_an_upgrade_and_what_changes_keeps_its_ids(older, write):
+def ids_of(index: Knowledge) -> dict[str, int]:
+    return {row["chunk_text"]: row["chunk_id"] for row in index.search("token", response_mode="full").data}
+
+
+def test_what_an_older_version_has_read_is_read_again_once_and_keeps_its_ids(older):
     with Knowledge(older) as index:
-        before = {row["chunk_text"]: row["chunk_id"] for row in index.search("token", response_mode="full").data}
-        write({"guides/token.md": GUIDE + "\n## Storage\n\nTokens are kept in a safe.\n"})
+        before = ids_of(index)
         done = index.ingest()
-        assert (done.changed, done.added, done.removed) == (1, 0, 0)
-        after = {row["chunk_text"]: row["chunk_id"] for row in index.search("token", response_mode="full").data}
-        assert before.items() <= after.items()
+        assert (done.changed, done.added, done.removed) == (3, 0, 0)
+        assert ids_of(index) == before
+        assert index.ingest().unchanged == 3
+
+
+def test_what_changes_after_an_upgrade_keeps_its_ids(older, write):
+    with Knowledge(older) as index:
+        before = ids_of(index)
+        write({"guides/token.md": GUIDE + "\n## Storage\n\nTokens are kept in a safe.\n"})
+        index.ingest()
+        assert before.items() <= ids_of(index).items()
+
+
+def test_a_document_that_an_older_version_let_through_a_gate_is_withheld_after_it_is_read_again(older, write):
+    """The first version took a preamble that it could not read for text, and the document for free."""
+    root = write({"guides/token.md": '---\nlicense: Secret\ntitle: "oops\n---\n' + GUIDE.partition("---\n\n")[2]})
+    stat = (root / "guides/token.md").stat()
+    with closing(sqlite3.connect(older / "rows.sqlite")) as rows, rows:
+        rows.execute("UPDATE files SET size = ?, changed_ns = ?", (stat.st_size, stat.st_mtime_ns))
+    with Knowledge(older, withheld_licenses=["Secret"]) as gated:
+        assert "guides/token.md" in {row["source_file"] for row in gated.search("access token valid").data}
+        gated.ingest()
+        with pytest.raises(LicenseBlocked):
+            gated.search("access token valid")
 
 
 @pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])

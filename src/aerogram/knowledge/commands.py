@@ -221,6 +221,7 @@ def status(
 ) -> None:
     """Say what an index holds and which files it could not read."""
     with _open(index, store, embedder) as knowledge:
+        files = knowledge.store.files().values()
         said = {
             **knowledge.check().facts,
             "embedder": knowledge.store.meta().get("embedder"),
@@ -228,7 +229,8 @@ def status(
             "languages": dict(knowledge.store.values("language")),
             "categories": dict(knowledge.store.values("category")),
             "vendors": len(knowledge.directory().vendors()),
-            "problems": {one.path: one.problem for one in knowledge.store.files().values() if one.problem},
+            "problems": {one.path: one.problem for one in files if one.problem},
+            "notes": {one.path: one.note for one in files if one.note},
         }
     if as_json:
         write_json(said)

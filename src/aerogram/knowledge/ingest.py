@@ -20,7 +20,7 @@ from typing import Final
 from aerogram.errors import Unavailable
 from aerogram.knowledge.documents import File
 from aerogram.knowledge.folder import Listing, list_files
-from aerogram.knowledge.prepare import Batch, Job
+from aerogram.knowledge.prepare import READER, Batch, Job
 from aerogram.knowledge.store import FileState, Store
 
 __all__ = ["PATIENCE", "Hands", "Ingested", "Ingester", "Progress", "store_batch"]
@@ -37,7 +37,7 @@ Hands = Callable[[Sequence[Job]], Iterator[Batch]]
 
 @dataclass
 class Ingested:
-    """What a run did; `problems` says for each file why it could not be read."""
+    """What a run did; `problems` says for each file why it could not be read, `notes` what of it could not."""
 
     added: int = 0
     changed: int = 0
@@ -84,7 +84,9 @@ class Ingester:
         known = self.store.files()
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
         done = Ingested(unchanged=len(listing.files) - len(pending))
-        done.problems = listing.problems | _old_problems(listing, known, pending)
+        same = _unchanged(listing, known, pending)
+        done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
+        done.notes = {one.path: one.note for one in same if one.note}
         finished = 0
         for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
             store_batch(self.store, batch, self.patience)
@@ -134,11 +136,11 @@ def _is_below(path: str, label: str, others: Sequence[str]) -> bool:
 
 
 def _has_changed(file: File, before: FileState | None) -> bool:
-    return before is None or (before.size, before.changed_ns) != (file.size, file.changed_ns)
+    now = (file.size, file.changed_ns, READER)
+    return before is None or (before.size, before.changed_ns, before.reader) != now
 
 
-def _old_problems(listing: Listing, known: Mapping[str, FileState], pending: Sequence[File]) -> dict[str, str]:
-    """Files that could not be read before and have not changed since."""
+def _unchanged(listing: Listing, known: Mapping[str, FileState], pending: Sequence[File]) -> list[FileState]:
+    """The files that have not changed since they were read."""
     again = {file.path for file in pending}
-    states = [known[path] for path in listing.files if path in known and path not in again]
-    return {state.path: state.problem for state in states if state.problem}
+    return [known[path] for path in listing.files if path in known and path not in again]

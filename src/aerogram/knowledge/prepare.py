@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,6 +29,8 @@ __all__ = ["Batch", "Job", "Preparer"]
 
 log = logging.getLogger("aerogram")
 
+READER: Final = "2"
+"""How files are read and cut. When that changes, so does this, and an index reads its files again, once."""
 BATCH_CHUNKS: Final = 2_000
 BATCH_BYTES: Final = 32 * 1024 * 1024
 
@@ -67,7 +69,7 @@ class Batch:
         """Remember why a file could not be read; it is read again when it changes."""
         file = job.file
         self.problems[file.path] = reason
-        self.states.append(FileState(file.path, file.size, file.changed_ns, "", reason))
+        self.states.append(FileState(file.path, file.size, file.changed_ns, "", reason, reader=READER))
 
     def told(self) -> Batch:
         """What is to be told about it, when it has been stored."""
@@ -107,9 +109,11 @@ class Preparer:
         batch.files += 1
         try:
             file = read_bytes(job.path, job.file, self.limits.max_bytes)
-            if job.before is not None and job.before.checksum == file.checksum and job.before.problem is None:
+            if job.before is not None and _is_known(file, job.before):
                 batch.unchanged += 1
-                batch.touched.append(FileState(file.path, file.size, file.changed_ns, file.checksum))
+                if job.before.note is not None:
+                    batch.notes[file.path] = job.before.note
+                batch.touched.append(replace(job.before, size=file.size, changed_ns=file.changed_ns))
                 return []
             parts, graph = self._contents(file)
         except Changing as error:
@@ -128,7 +132,10 @@ class Preparer:
         batch.changed += job.before is not None
         if graph is not None:
             batch.graphs[file.path] = graph
-        batch.states.append(FileState(file.path, file.size, file.changed_ns, file.checksum))
+        note = _told(file, [document for document, _ in parts])
+        if note is not None:
+            batch.notes[file.path] = note
+        batch.states.append(FileState(file.path, file.size, file.changed_ns, file.checksum, None, note, READER))
         batch.chunks += sum(len(chunks) for _, chunks in parts)
         batch.bytes += file.size
         return parts
@@ -144,8 +151,17 @@ class Preparer:
     def _finished(self, batch: Batch, parts: Sequence[tuple[Document, list[Chunk]]]) -> Batch:
         vectors = vectors_of(self.embedder, [chunks for _, chunks in parts])
         batch.entries = [_entry(*part, found) for part, found in zip(parts, vectors, strict=True)]
-        batch.notes = {document.path: "; ".join(document.notes) for document, _ in parts if document.notes}
         return batch
+
+
+def _is_known(file: File, before: FileState) -> bool:
+    return (before.checksum, before.reader) == (file.checksum, READER) and before.problem is None
+
+
+def _told(file: File, documents: Sequence[Document]) -> str | None:
+    """What could not be read of a file, in one line; a record among several is named."""
+    notes = [f"{one.path[len(file.path) :]} {note}".strip() for one in documents for note in one.notes]
+    return "; ".join(notes) or None
 
 
 def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> Entry:

@@ -29,13 +29,18 @@ __all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Iden
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was when it was last read; `problem` says why it could not be."""
+    """A file as it was when it was last read; `problem` says why it could not be, `note` what of it could not.
+
+    `reader` is the version of whatever read it: what another one has read is read again.
+    """
 
     path: str
     size: int
     changed_ns: int
     checksum: str
     problem: str | None = None
+    note: str | None = None
+    reader: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,10 @@ class Store(Protocol):
 
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
         """Near-duplicates of each of these chunks, with how alike they are."""
+        ...
+
+    def paths(self, filters: Filters) -> list[str]:
+        """The documents that pass these filters and can be read, in order."""
         ...
 
     def count(self, filters: Filters) -> int:

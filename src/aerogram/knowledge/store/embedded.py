@@ -172,6 +172,10 @@ class EmbeddedStore:
         """Near-duplicates of each of these chunks."""
         return self._rows.similar(ids)
 
+    def paths(self, filters: Filters) -> list[str]:
+        """The documents that pass these filters and can be read."""
+        return self._rows.paths(filters)
+
     def count(self, filters: Filters) -> int:
         """How many chunks pass these filters."""
         return self._rows.count(filters)

@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,7 @@ MOST_NAMES: Final = 900
 """SQLite takes about a thousand parameters in one statement."""
 REBUILD: Final = "Run `aerogram index rebuild`; it reads the documents again"
 
+_FILE: Final = ", ".join(one.name for one in fields(FileState))
 _DOCUMENT: Final = (
     "path, file, kind, title, category, publisher, license, dated, url, language, "
     "text_hash, extractor, checksum, fetched_at"
@@ -131,7 +133,7 @@ class Rows:
     def files(self) -> dict[str, FileState]:
         """Every file that was read, by its path."""
         with self.connection() as connection:
-            rows = connection.execute("SELECT path, size, changed_ns, checksum, problem FROM files")
+            rows = connection.execute(f"SELECT {_FILE} FROM files")
             return {row[0]: FileState(*row) for row in rows}
 
     def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> Stored:
@@ -139,10 +141,7 @@ class Rows:
         checksums = {state.path: state.checksum for state in states}
         with self.change() as (connection, generation):
             before = self._forget(connection, list(checksums))
-            connection.executemany(
-                "INSERT INTO files VALUES (?, ?, ?, ?, ?)",
-                [(one.path, one.size, one.changed_ns, one.checksum, one.problem) for one in states],
-            )
+            connection.executemany(f"INSERT INTO files ({_FILE}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, states))
             found = [_insert(connection, entry, checksums, generation) for entry in entries]
             compare(connection, _bodies(found, entries))
             for path, graph in graphs.items():
@@ -270,6 +269,13 @@ class Rows:
         where, values = _where(filters)
         with self.connection() as connection:
             return [row[0] for row in connection.execute(f"SELECT id FROM documents WHERE {where}", values)]
+
+    def paths(self, filters: Filters) -> list[str]:
+        """The documents that pass some filters and have chunks, in order."""
+        where, values = _where(filters)
+        with self.connection() as connection:
+            rows = connection.execute(f"SELECT path FROM documents WHERE total > 0 AND {where} ORDER BY path", values)
+            return [row[0] for row in rows]
 
     def count(self, filters: Filters) -> int:
         """How many chunks pass some filters."""

@@ -70,7 +70,12 @@ UPDATE documents SET category_key = key_of(category), license_key = key_of(licen
 """
 # LOWER of SQLite knows the letters of English only, so the keys are made here
 
-MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS)
+_NOTES: Final = """
+ALTER TABLE files ADD COLUMN note TEXT;
+ALTER TABLE files ADD COLUMN reader TEXT NOT NULL DEFAULT '';
+"""
+
+MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS, _NOTES)
 VERSION: Final = len(MIGRATIONS)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, fields
 from typing import Any, Final, NamedTuple
 
 from aerogram.jsontext import dumps
@@ -18,18 +19,20 @@ from aerogram.knowledge.store import Entry, FileState, Graph, Identity
 from aerogram.knowledge.store.postgres import postings
 from aerogram.reply import utc_timestamp
 
-__all__ = ["DOCUMENT", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
+__all__ = ["DOCUMENT", "FILE", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
 
 MOST_ALIKE: Final = 40
+FILE: Final = ", ".join(one.name for one in fields(FileState))
 DOCUMENT: Final = (
     "path, file, kind, title, category, publisher, license, dated, url, language, "
     "text_hash, extractor, checksum, fetched_at"
 )
 _CHUNK: Final = ("id", "document", "idx", "header", "text", "start", "end", "tokens", "buckets")
 _FILES: Final = (
-    "INSERT INTO aerogram_files SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) "
+    f"INSERT INTO aerogram_files ({FILE}) SELECT * FROM "
+    "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) "
     "ON CONFLICT (path) DO UPDATE SET size = excluded.size, changed_ns = excluded.changed_ns, "
-    "checksum = excluded.checksum, problem = excluded.problem"
+    "checksum = excluded.checksum, problem = excluded.problem, note = excluded.note, reader = excluded.reader"
 )
 _KEYS: Final = "category_key, license_key"
 _DOCUMENTS: Final = (
@@ -85,9 +88,7 @@ async def put(
     # a table that was just made has no statistics, and the planner would read it whole
     await connection.execute("SET LOCAL enable_seqscan = off")
     ordered = sorted(states, key=lambda one: one.path)
-    await connection.execute(
-        _FILES, *_columns([(s.path, s.size, s.changed_ns, s.checksum, s.problem) for s in ordered], 5)
-    )
+    await connection.execute(_FILES, *_columns([astuple(one) for one in ordered], 7))
     before = {old.id: old for old in await _clear(connection, [one.path for one in ordered])}
     chunks = [chunk async for chunk in _identified(connection, entries)]
     numbers = await _insert_documents(connection, entries, {one.path: one.checksum for one in states})

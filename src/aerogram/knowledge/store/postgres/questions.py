@@ -78,6 +78,13 @@ def held(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Entry], 
     return entries, {file: Graph(one["entity"], one["relationship"]) for file, one in records.items()}
 
 
+def paths(ask: Ask, filters: Filters) -> list[str]:
+    """The documents that pass some filters and have chunks, in order."""
+    where, values = condition(filters)
+    statement = f'SELECT path FROM aerogram_documents d WHERE total > 0 AND {where} ORDER BY path COLLATE "C"'
+    return [row[0] for row in ask(statement, *values)]
+
+
 def count(ask: Ask, filters: Filters) -> int:
     """How many chunks pass some filters."""
     where, values = condition(filters)

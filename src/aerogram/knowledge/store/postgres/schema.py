@@ -68,7 +68,11 @@ CREATE TABLE aerogram_vectors (id bigint PRIMARY KEY, document bigint NOT NULL, 
 CREATE INDEX aerogram_vectors_document ON aerogram_vectors (document);
 """
 
-VERSION: Final = 1
+_NOTES: Final = "ALTER TABLE aerogram_files ADD COLUMN note text, ADD COLUMN reader text NOT NULL DEFAULT ''"
+
+MIGRATIONS: Final = (_NOTES,)
+"""What takes a database from the first version to the next, and on."""
+VERSION: Final = 1 + len(MIGRATIONS)
 
 
 async def migrate(connection: Any, dimensions: int) -> None:
@@ -86,6 +90,8 @@ async def migrate(connection: Any, dimensions: int) -> None:
             f"This index was made by a later version of Aerogram (format {version}; this one reads {VERSION})",
             remediation="Upgrade Aerogram, or use another database",
         )
+    if version < VERSION:
+        await _upgrade(connection)
     if known != dimensions:
         raise Conflict(
             f"This index has vectors of {known} dimensions, not of {dimensions}",
@@ -103,8 +109,18 @@ async def _found(connection: Any) -> tuple[int, int] | None:
     return (row[0], row[1]) if row else None
 
 
+async def _upgrade(connection: Any) -> None:
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+    version = await connection.fetchval("SELECT version FROM aerogram_state")  # another one may have been faster
+    for statement in MIGRATIONS[version - 1 :]:
+        await connection.execute(statement)
+    await connection.execute("UPDATE aerogram_state SET version = $1 WHERE version < $1", VERSION)
+
+
 async def _make(connection: Any, dimensions: int) -> None:
     await connection.execute(_TABLES)
+    for statement in MIGRATIONS:
+        await connection.execute(statement)
     if dimensions:
         if dimensions > MOST_DIMENSIONS:
             raise Conflict(f"pgvector indexes at most {MOST_DIMENSIONS} dimensions, not {dimensions}")

@@ -108,7 +108,7 @@ class PostgresStore:
 
     def files(self) -> Mapping[str, FileState]:
         """Every file that was read."""
-        rows = self._primary.fetch(f"SELECT {_FILE} FROM aerogram_files")
+        rows = self._primary.fetch(f"SELECT {changes.FILE} FROM aerogram_files")  # noqa: S608  # names of columns
         return {row[0]: FileState(*row) for row in rows}
 
     def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:

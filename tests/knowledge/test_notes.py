@@ -1,0 +1,102 @@
+"""Notes: what of a file could not be read is told at every run, by every verb, until the file is mended."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from aerogram.knowledge import Knowledge
+from aerogram.knowledge.transfer import copy
+from serving import clean_environment, command
+
+BROKEN = '---\nlicense: Secret\ntitle: "oops\n---\n# Berths\n\nNine crowns for each berth.\n'
+FREE = "# Ferry\n\nThe ferry leaves at noon.\n"
+NOTE = "the front matter cannot be read: found unexpected end of stream in line 4; its licence is taken to be Secret"
+
+
+def run(place, *arguments):
+    environment = clean_environment(place / "index")
+    program = [sys.executable, "-m", "aerogram", *arguments]
+    return subprocess.run(program, cwd=place, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_note_is_told_again_until_the_file_is_mended(write, index):
+    folder = write({"bad.md": BROKEN, "free.md": FREE})
+    assert index.ingest(folder).notes == {"bad.md": NOTE}
+    assert index.ingest().notes == {"bad.md": NOTE}
+    (folder / "bad.md").touch()
+    assert index.ingest().notes == {"bad.md": NOTE}
+    assert index.store.files()["bad.md"].note == NOTE
+    write({"bad.md": BROKEN.replace('"oops', "fine")})
+    assert index.ingest().notes == {}
+    assert index.store.files()["bad.md"].note is None
+
+
+def test_processes_that_read_side_by_side_tell_notes_too(write, index):
+    assert index.ingest(write({"bad.md": BROKEN, "free.md": FREE}), workers=2).notes == {"bad.md": NOTE}
+    assert index.ingest().notes == {"bad.md": NOTE}
+
+
+def test_a_copy_of_an_index_has_its_notes(write, tmp_path):
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(write({"bad.md": BROKEN}))
+    copy(tmp_path / "index", tmp_path / "copy")
+    with Knowledge(tmp_path / "copy") as other:
+        assert other.ingest().notes == {"bad.md": NOTE}
+
+
+def test_ingest_and_status_tell_a_person_and_a_program(write, tmp_path):
+    write({"bad.md": BROKEN, "free.md": FREE})
+    for _ in range(2):
+        assert run(tmp_path, "ingest", "docs").stderr == f"aerogram: bad.md: {NOTE}\n"
+    assert json.loads(run(tmp_path, "ingest", "docs", "--json").stdout)["notes"] == {"bad.md": NOTE}
+    assert f"notes       bad.md: {NOTE}" in run(tmp_path, "index", "status").stdout
+    assert json.loads(run(tmp_path, "index", "status", "--json").stdout)["notes"] == {"bad.md": NOTE}
+
+
+def test_a_server_writes_it_into_its_log_at_every_start(write, tmp_path):
+    folder = write({"bad.md": BROKEN, "free.md": FREE})
+    for _ in range(2):
+        done = subprocess.run(
+            command(tmp_path / "index", "--stdio", documents=folder),
+            input=b"",
+            capture_output=True,
+            timeout=60,
+            check=False,
+            env=clean_environment(tmp_path / "index"),
+        )
+        assert done.stderr.decode().count(f"bad.md: {NOTE}") == 1
+
+
+@pytest.fixture
+def first_version(write, postgres):
+    """A database as the first version left it, over a document with a note."""
+    url = postgres.new_database()
+    name = url.rpartition("/")[2]
+    with Knowledge(url) as index:
+        index.ingest(write({"bad.md": BROKEN, "free.md": FREE}))
+    postgres.execute("ALTER TABLE aerogram_files DROP COLUMN note, DROP COLUMN reader", database=name)
+    postgres.execute("UPDATE aerogram_state SET version = 1", database=name)
+    return url
+
+
+def test_a_database_of_the_first_version_is_upgraded_by_the_first_of_many_who_open_it(first_version):
+    opened = []
+
+    def open_it():
+        with Knowledge(first_version) as index:
+            opened.append(index.store.files())
+
+    several = [threading.Thread(target=open_it) for _ in range(4)]
+    for one in several:
+        one.start()
+    for one in several:
+        one.join()
+    assert len(opened) == 4
+    with Knowledge(first_version) as index:
+        assert index.ingest().notes == {"bad.md": NOTE}
+        assert index.ingest().unchanged == 2
