@@ -270,6 +270,10 @@ class Knowledge:
         return reply_of(batch, {source_file: known}).replace(operation=DIGEST_TOOL)
 
     def text(self, source_file: str) -> str:
+    def documents(self) -> list[str]:
+        """The `source_file` of every document that may be shown, in order; each can be read and digested."""
+        return self.store.paths(self.gate.narrowed(Filters()))
+
         """The whole text of a document of the index, as its locators count it."""
         return self._whole(source_file)[1].text
 

@@ -206,7 +206,7 @@ class _Shelf:
 
 def _contents(known: Knowledge) -> dict[str, Any]:
     return {
-        "files": sorted(path for path, state in known.store.files().items() if not state.problem),
+        "files": known.documents(),
         "categories": dict(known.store.values("category")),
         "languages": dict(known.store.values("language")),
         "licenses": dict(known.store.values("license")),

@@ -172,6 +172,11 @@ def _add_resources(server: FastMCP[Any], library: Library) -> None:
         """The files, categories, languages, licences and vendors that there are."""
         return await library.contents()
 
+    @server.resource("aerogram://documents/{path*}#{record*}", mime_type="text/plain")
+    async def record(path: str, record: str) -> str:
+        """The text of one record of a file, by its source_file."""
+        return await library.text(f"{path}#{record}")
+
     @server.resource("aerogram://documents/{path*}", mime_type="text/plain")
     async def document(path: str) -> str:
         """The text of one document, by its source_file."""

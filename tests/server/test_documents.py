@@ -1,0 +1,65 @@
+"""Documents: whatever is offered can be opened, over both protocols, and nothing else is offered."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import anyio
+import httpx
+from fastmcp import Client
+
+from serving import serving
+
+
+def listed(server):
+    async def ask():
+        async with Client(server.mcp) as client:
+            return json.loads((await client.read_resource("aerogram://documents"))[0].text)["files"]
+
+    return anyio.run(ask)
+
+
+def test_every_document_that_is_listed_can_be_read_by_its_name_as_it_is_and_as_an_address(served):
+    async def read(names):
+        async with Client(served.mcp) as client:
+            for name in names:
+                plain, quoted = [
+                    (await client.read_resource(f"aerogram://documents/{form}"))[0].text for form in (name, quote(name))
+                ]
+                assert plain == quoted != "", name
+
+    anyio.run(read, listed(served))
+
+
+def test_every_document_that_is_listed_can_be_digested_over_both_protocols(served, http):
+    async def digest(names):
+        async with Client(served.mcp) as client:
+            for name in names:
+                asked = {"source_file": name, "query": "What is this about?"}
+                over_http = http.post("/v1/digests", params={"envelope": "v2"}, json=asked)
+                assert over_http.status_code == 200, name
+                assert not (await client.call_tool("digest_document", asked, raise_on_error=False)).is_error, name
+
+    anyio.run(digest, listed(served))
+
+
+def test_records_are_listed_one_by_one_and_files_that_only_say_who_is_who_are_not(served, http):
+    names = listed(served)
+    assert names == sorted(names)
+    assert {"apis/faq.jsonl#lost-key", "apis/faq.jsonl#money", "contracts/brackwater-framework.pdf"} <= set(names)
+    assert not {"vendors.csv", "vendors.json", "apis/faq.jsonl"} & set(names)
+    assert http.get("/page/api/contents").json()["files"] == names
+
+
+def test_what_is_withheld_or_empty_is_not_listed(tmp_path):
+    documents = tmp_path / "docs"
+    documents.mkdir()
+    (documents / "secret.md").write_text("---\nlicense: Secret\n---\nNine crowns for each berth.\n")
+    (documents / "broken.md").write_text('---\ntitle: "oops\n---\nNine crowns for each berth.\n')
+    (documents / "blank.md").write_text("---\ntitle: Nothing\n---\n")
+    (documents / "free.md").write_text("The ferry leaves at noon.\n")
+    withheld = ("--withheld-licenses", "Secret")
+    with serving(tmp_path / "index", *withheld, documents=documents) as server:
+        assert listed(server) == ["free.md"]
+        assert httpx.get(f"{server.address}/page/api/contents", timeout=30).json()["files"] == ["free.md"]
