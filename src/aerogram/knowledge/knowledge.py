@@ -269,11 +269,11 @@ class Knowledge:
         known = {name: value for name, value in about.items() if value}
         return reply_of(batch, {source_file: known}).replace(operation=DIGEST_TOOL)
 
-    def text(self, source_file: str) -> str:
     def documents(self) -> list[str]:
         """The `source_file` of every document that may be shown, in order; each can be read and digested."""
         return self.store.paths(self.gate.narrowed(Filters()))
 
+    def text(self, source_file: str) -> str:
         """The whole text of a document of the index, as its locators count it."""
         return self._whole(source_file)[1].text
 
