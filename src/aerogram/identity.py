@@ -1,39 +1,55 @@
-"""Identity: which member of a record identifies it, and what items are called."""
+"""Identity: which member of a record identifies it, and what items are called.
+
+What nobody declared is guessed, and a guess holds for a whole list: a member identifies its items if it is there for
+all of them and no two have the same. Usual names for identifiers come first, then names that keys often have, then
+whatever short text or number tells the items apart. Where there is none, an item that has a usual identifier to itself
+is called by that, and any other by its position. The order of members plays no part: archived JSON has another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any, Final
 
-__all__ = ["id_member", "identify", "identify_all", "position_name"]
+__all__ = ["Names", "id_member", "identify", "names_shown", "position_name"]
 
 LONGEST_ID: Final = 200
+SHORT: Final = 64
+"""Members whose names say nothing identify items only by values as short as this."""
 POSITION: Final = "#/"
 """How the name of an item begins that has none of its own: a JSON Pointer follows, as in a URI's fragment."""
 MOST_REMEMBERED: Final = 64
 """Records with more members than this are looked at anew each time."""
+SAMPLED: Final = 64
+"""So many items are looked at before all of them are."""
 
 _ID_NAMES: Final = ("id", "_id", "uuid", "guid", "key", "slug")
 _ID_ENDINGS: Final = ("_id", "Id", "ID", "_uuid", "_key")
+_KEY_NAMES: Final = (
+    *("sku", "isbn", "issn", "ean", "doi", "iban", "vin", "email", "code", "number", "no", "ref", "reference"),
+    *("symbol", "ticker", "handle", "username", "login", "hash", "sha"),
+)
+_KEY_ENDINGS: Final = ("_number", "Number", "_no", "_code", "Code", "_ref", "_sku", "_slug", "_email")
 _NAMES: Final = ("uri", "url", "path", "name", "title", "label")
 
 
-def _can_identify(value: Any) -> bool:
-    return (isinstance(value, str) and 0 < len(value) <= LONGEST_ID) or type(value) is int
+def _can_identify(value: Any, longest: int = LONGEST_ID) -> bool:
+    return (isinstance(value, str) and 0 < len(value) <= longest) or type(value) is int
 
 
-def _candidates(shape: tuple[str, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
-    """The members that may identify a record, the likeliest first."""
-    members = frozenset(shape)
-    foremost = [name for name in (*declared, *_ID_NAMES) if name in members]
+def _candidates(members: frozenset[str]) -> tuple[str, ...]:
+    """The members that may identify a record by their names, the likeliest first."""
+    ordered = sorted(members)
     return tuple(
         dict.fromkeys(
             (
-                *foremost,
-                *(name for name in shape if name.endswith(_ID_ENDINGS)),
+                *(name for name in _ID_NAMES if name in members),
+                *(name for name in ordered if name.endswith(_ID_ENDINGS)),
+                *(name for name in _KEY_NAMES if name in members),
+                *(name for name in ordered if name.endswith(_KEY_ENDINGS)),
                 *(name for name in _NAMES if name in members),
             )
         )
@@ -43,17 +59,21 @@ def _candidates(shape: tuple[str, ...], declared: tuple[str, ...]) -> tuple[str,
 _remembered = lru_cache(maxsize=1_024)(_candidates)
 
 
-def id_member(record: Mapping[str, Any], declared: Sequence[str] = ()) -> str | None:
-    """The member that identifies a record: the first declared one that can, else by the usual names for it."""
-    find = _remembered if len(record) <= MOST_REMEMBERED else _candidates
-    for name in find(tuple(record), tuple(declared)):
-        if _can_identify(record[name]):
+def _likely(record: Mapping[str, Any]) -> tuple[str, ...]:
+    return (_remembered if len(record) <= MOST_REMEMBERED else _candidates)(frozenset(record))
+
+
+def id_member(record: Mapping[str, Any], declared: Sequence[str] = (), shared: str | None = None) -> str | None:
+    """The member that identifies a record: a declared one, the one `shared` by its list, or a likely one."""
+    foremost = declared if shared is None else (*declared, shared)
+    for name in foremost:
+        if name in record and _can_identify(record[name]):
             return name
-    return None
+    return next((name for name in _likely(record) if _can_identify(record[name])), None)
 
 
 def identify(item: Any, declared: Sequence[str] = ()) -> str | None:
-    """The identifier of an item as text, or None when it has none."""
+    """The identifier of an item that stands alone, as text, or None when it has none."""
     name = id_member(item, declared) if isinstance(item, dict) else None
     return None if name is None else str(item[name])
 
@@ -63,37 +83,135 @@ def position_name(position: int, place: str = "") -> str:
     return f"#{place}/{position}"
 
 
-def identify_all(items: Sequence[Any], first: int, declared: Sequence[str] = (), place: str = "") -> list[str | int]:
-    """The identifiers of items from `first` on; one without is called by its position in the list at `place`."""
-    values = _values_alike(items, first, declared)
-    if values is not None:
-        return values
-    if _are_nameless(items, tuple(declared)):
-        return [position_name(position, place) for position in range(first, len(items))]
-    names = (identify(item, declared) for item in islice(items, first, None))
-    return [name or position_name(position, place) for position, name in enumerate(names, start=first)]
-
-
-def _values_alike(items: Sequence[Any], first: int, declared: Sequence[str]) -> list[str | int] | None:
-    """What identifies the items, if the same member identifies them all.
-
-    Most lists are alike throughout, and a hundred thousand items should not take a hundred thousand looks.
-    """
-    name = id_member(items[first], declared) if first < len(items) and isinstance(items[first], dict) else None
-    if name is None:
-        return None
-    try:
-        values = list(map(itemgetter(name), islice(items, first, None)))
-        types = set(map(type, values))
-    except (KeyError, TypeError, IndexError):
-        return None
+def _are_apart(values: Sequence[Any], longest: int) -> bool:
+    """Whether all values can identify, and no two of them are the same text."""
+    types = set(map(type, values))
     if types == {int}:
-        return values
-    lengths = set(map(len, values)) if types == {str} else {0}
-    return values if min(lengths) and max(lengths) <= LONGEST_ID else None
+        return len(set(values)) == len(values)
+    if not types or not types <= {int, str}:
+        return False
+    texts = values if types == {str} else list(map(str, values))
+    lengths = set(map(len, texts))
+    return min(lengths) > 0 and max(lengths) <= longest and len(set(texts)) == len(texts)
 
 
-def _are_nameless(items: Sequence[Any], declared: tuple[str, ...]) -> bool:
-    """Whether none of the items has a member that could identify it."""
-    shapes = {tuple(item) if isinstance(item, dict) else () for item in items}
-    return not any(_candidates(shape, declared) for shape in shapes)
+def _tells_apart(items: Sequence[Any], name: str, longest: int = LONGEST_ID) -> bool:
+    """Whether every item has the member, and each another one."""
+    for some in (items[:SAMPLED], items) if len(items) > SAMPLED else (items,):
+        try:
+            values = list(map(itemgetter(name), some))
+        except (KeyError, TypeError, IndexError):
+            return False
+        if not _are_apart(values, longest):
+            return False
+    return True
+
+
+def _shared_member(items: Sequence[Any]) -> str | None:
+    """The member that tells each item of a list from all others."""
+    first = items[0] if items else None
+    if not isinstance(first, dict):
+        return None
+    likely = _likely(first)
+    for name in likely:
+        if _tells_apart(items, name):
+            return name
+    others = [name for name in first if name not in likely and _can_identify(first[name], SHORT)]
+    if len(items) == 1:
+        return None  # alone, everything is one of a kind
+    others.sort(key=lambda name: (type(first[name]) is int, name))
+    return next((name for name in others if _tells_apart(items, name, SHORT)), None)
+
+
+def _own_member(items: Sequence[Any]) -> str | None:
+    """Among items that are not alike, a usual identifier that those which have it have to themselves."""
+    members = {name for item in islice(items, SAMPLED) if isinstance(item, dict) for name in item}
+    usual = (name for name in _candidates(frozenset(members)) if name in _ID_NAMES or name.endswith(_ID_ENDINGS))
+    for name in usual:
+        values = [item[name] for item in items if isinstance(item, dict) and _can_identify(item.get(name))]
+        if _are_apart(values, LONGEST_ID):
+            return name
+    return None
+
+
+class Names:
+    """What the items of lists are called, where a record type may be declared or several be possible.
+
+    What was found out about a list is kept as long as this object: lists must not change meanwhile. Where names bring
+    nothing back, it is enough to look at the `first` items of a list.
+    """
+
+    def __init__(
+        self, declared: Sequence[str] = (), kinds: Collection[Sequence[str]] = (), *, first: int | None = None
+    ) -> None:
+        self._first = first
+        self._always = tuple(declared)
+        self._foremost = {names[0]: tuple(names) for names in kinds if names}
+        self._known: dict[int, tuple[Any, str | None]] = {}
+
+    def shared(self, items: Sequence[Any]) -> str | None:
+        """The member that identifies the items of a list, unless it is declared what does."""
+        known = self._known.get(id(items))
+        if known is None:
+            is_declared = bool(self._always and items) and self._member(items[0], None) is not None
+            looked_at = items if self._first is None else items[: self._first]
+            found = None if is_declared else _shared_member(looked_at) or _own_member(looked_at)
+            known = self._known[id(items)] = (items, found)
+        return known[1]
+
+    def named(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        """The items of a list that have a name, with it: a declared one before any other."""
+        shared = self.shared(items)
+        for name, item in zip(map(self._member, items, repeat(None)), items, strict=True):
+            if name is not None:
+                yield str(item[name]), item
+        for item in items if shared is not None else ():
+            if isinstance(item, dict) and shared in item and _can_identify(item[shared]):
+                yield str(item[shared]), item
+
+    def ids(self, items: Sequence[Any], first: int, most: int | None = None, place: str = "") -> list[str | int]:
+        """What so many items from `first` on are called, in the list at a place."""
+        shared = self.shared(items)
+        chosen = items[first:] if most is None else items[first : first + most]
+        alike = self._values(chosen, shared)
+        if alike is not None:
+            return alike
+        names = ((self._member(item, shared), item) for item in chosen)
+        return [
+            position_name(position, place) if name is None else str(item[name])
+            for position, (name, item) in enumerate(names, start=first)
+        ]
+
+    def _declared(self, record: Mapping[str, Any]) -> tuple[str, ...]:
+        return self._always or next((names for first, names in self._foremost.items() if first in record), ())
+
+    def _member(self, item: Any, shared: str | None) -> str | None:
+        if not isinstance(item, dict):
+            return None
+        declared = self._declared(item)
+        names = declared if shared is None else (*declared, shared)
+        return next((name for name in names if name in item and _can_identify(item[name])), None)
+
+    def _values(self, items: Sequence[Any], shared: str | None) -> list[str | int] | None:
+        """What identifies the items, if the same member does for all of them; most lists are alike throughout."""
+        name = self._member(items[0], shared) if items else None
+        if name is None:
+            return None
+        try:
+            values = list(map(itemgetter(name), items))
+        except (KeyError, TypeError, IndexError):
+            return None
+        types = set(map(type, values))
+        if types == {int}:
+            return values
+        lengths = set(map(len, values)) if types == {str} else {0}
+        return values if min(lengths) and max(lengths) <= LONGEST_ID else None
+
+
+def names_shown(items: Sequence[Any]) -> list[str]:
+    """The names of the items of a reply, as far as they can be told from what it shows."""
+    alone = {next(iter(item)) for item in items if isinstance(item, dict) and len(item) == 1}
+    told = next(iter(alone)) if len(alone) == 1 else None  # what an item was reduced to is what identifies it
+    if told is not None and _tells_apart(items, told):
+        return [str(item[told]) for item in items]
+    return [name for name, _ in Names().named(items)]

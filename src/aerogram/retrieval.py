@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from aerogram.archive import CALL_AGAIN, Archive
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
-from aerogram.identity import POSITION, identify
+from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
@@ -28,8 +28,6 @@ __all__ = ["Retrieval", "retrieve"]
 
 SEARCHED_ENTRIES: Final = 64
 MOST_IDS: Final = 200
-
-Naming: TypeAlias = Callable[[Any], str | None]
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,8 @@ async def retrieve(
     """
     pager = asked.pager(cursors, tool, principal)
     if asked.ids:
-        rows, missing = await _find(archive, asked, principal, _naming(kind, kinds))
+        names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
+        rows, missing = await _find(archive, asked, principal, names)
         paged = _rows_page(rows, asked, pager, kind)
         return paged if not missing else Paged(_with_missing(paged.reply, missing), paged.resume)
     content = await archive.get(asked.hash or "", principal=principal)
@@ -91,19 +90,6 @@ async def retrieve(
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind)
     return Paged(Reply.ok(_shown(value, asked, kind)))
-
-
-def _naming(kind: RecordType | None, kinds: Collection[RecordType]) -> Naming:
-    """What items are called, by the types that are declared and else by the usual names."""
-    if kind is not None:
-        return lambda item: identify(item, kind.ids_only)
-    foremost = {one.ids_only[0]: one.ids_only for one in kinds if one.ids_only}
-
-    def name_of(item: Any) -> str | None:
-        declared = next((names for first, names in foremost.items() if isinstance(item, dict) and first in item), ())
-        return identify(item, declared)
-
-    return name_of
 
 
 def _value_of(content: Content) -> Any:
@@ -145,20 +131,18 @@ def _text_page(text: str, asked: Retrieval, pager: Pager) -> Paged:
     return Paged(Reply.ok(text[offset:], page=page), lambda count: pager.seal(offset + count))
 
 
-async def _find(
-    archive: Archive, asked: Retrieval, principal: str | None, name_of: Naming
-) -> tuple[list[Any], list[str]]:
+async def _find(archive: Archive, asked: Retrieval, principal: str | None, names: Names) -> tuple[list[Any], list[str]]:
     """The items with these ids, in this order, from one entry or from the newest that has them."""
     wanted = dict.fromkeys(map(str, asked.ids))
     found: dict[str, Any] = {}
     if asked.hash is not None:
         content = await archive.get(asked.hash, principal=principal)
-        found = _pick(content, wanted.keys(), asked.path, name_of)
+        found = _pick(content, wanted.keys(), asked.path, names)
         found |= _placed(content, wanted.keys() - found.keys())
     else:
         count = 0
         async for content in archive.newest(principal=principal):
-            found = {**_pick(content, wanted.keys() - found.keys(), asked.path, name_of), **found}
+            found = {**_pick(content, wanted.keys() - found.keys(), asked.path, names), **found}
             count += 1
             if len(found) == len(wanted) or count == SEARCHED_ENTRIES:
                 break
@@ -173,10 +157,12 @@ async def _find(
 
 def _remedy(asked: Retrieval) -> str:
     is_placeless = asked.hash is None and any(name.startswith(POSITION) for name in asked.ids)
-    return "Give the hash as well: a position counts in one entry" if is_placeless else CALL_AGAIN
+    if is_placeless:
+        return "Give the hash as well: a position counts in one entry"
+    return f"{CALL_AGAIN}; an item that shares its identifier with others is called by its position, such as #/0"
 
 
-def _pick(content: Content, wanted: Collection[str], path: str, name_of: Naming) -> dict[str, Any]:
+def _pick(content: Content, wanted: Collection[str], path: str, names: Names) -> dict[str, Any]:
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
     if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
@@ -184,7 +170,7 @@ def _pick(content: Content, wanted: Collection[str], path: str, name_of: Naming)
     found: dict[str, Any] = {}
     for named in (_items, _members):
         for outer in _containers(value):
-            for name, item in named(outer, name_of):
+            for name, item in named(outer, names):
                 if name in wanted:
                     found.setdefault(name, item)
             if len(found) == len(wanted):
@@ -217,13 +203,13 @@ def _containers(value: Any) -> Iterator[Any]:
             pending.extend(outer if isinstance(outer, list) else outer.values())
 
 
-def _items(outer: Any, name_of: Naming) -> Iterator[tuple[str, Any]]:
+def _items(outer: Any, names: Names) -> Iterator[tuple[str, Any]]:
     """The items of a list by their identifiers."""
     if isinstance(outer, list):
-        yield from ((name, item) for item in outer if (name := name_of(item)) is not None)
+        yield from names.named(outer)
 
 
-def _members(outer: Any, _: Naming) -> Iterator[tuple[str, Any]]:
+def _members(outer: Any, _: Names) -> Iterator[tuple[str, Any]]:
     """The members of a map by their names."""
     if isinstance(outer, dict) and is_map(outer):
         yield from outer.items()

@@ -20,7 +20,7 @@ from aerogram.dialects.knowledge_v1 import (
     WhitelistedVendorInfoFields,
 )
 from aerogram.errors import ValidationFailed
-from aerogram.identity import identify, identify_all
+from aerogram.identity import Names, identify
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, bare, in_mode, snippet
 from aerogram.shape.records import SEARCH_RESULT, VENDOR_INFO
 
@@ -137,10 +137,33 @@ def test_items_are_identified_by_the_usual_names(item: Any, name: str | None) ->
 
 
 def test_items_without_an_identifier_are_named_by_their_position() -> None:
-    assert identify_all([1, 2, {"id": "a"}, {"size": 1}, "text"], 2) == ["a", "#/3", "#/4"]
-    assert identify_all([{"size": 1}, {"size": 2}], 1, place="/sizes") == ["#/sizes/1"]
-    assert identify_all([{"id": "a"}, {"id": ""}, {"id": "x" * 201}], 0) == ["a", "#/1", "#/2"]
-    assert identify_all([{"id": 1}, {"id": 2}], 0) == [1, 2]
+    names = Names()
+    assert names.ids([1, 2, {"id": "a"}, {"size": 1}, "text"], 2) == ["a", "#/3", "#/4"]
+    assert names.ids([{"size": 1.5}, {"size": 2.5}], 1, place="/sizes") == ["#/sizes/1"]
+    assert names.ids([{"id": "a"}, {"id": ""}, {"id": "x" * 201}], 0) == ["a", "#/1", "#/2"]
+    assert names.ids([{"name": "Widget", "at": 7}, {"name": "Widget", "at": 7}], 0) == ["#/0", "#/1"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([{"id": 1}, {"id": 2}], [1, 2]),
+        ([{"sku": "S1", "name": "Widget"}, {"sku": "S2", "name": "Widget"}], ["S1", "S2"]),
+        ([{"email": "a@x.org", "name": "Ada"}, {"email": "b@x.org", "name": "Ada"}], ["a@x.org", "b@x.org"]),
+        ([{"order_number": 150, "at": "noon"}, {"order_number": 151, "at": "noon"}], [150, 151]),
+        ([{"id": 7, "slug": "a"}, {"id": 7, "slug": "b"}], ["a", "b"]),
+        ([{"id": 1, "slug": "a"}, {"id": "1", "slug": "b"}], ["a", "b"]),
+        ([{"user_id": 1, "order_id": 8}, {"user_id": 1, "order_id": 9}], [8, 9]),
+        ([{"word": "one", "size": 3}, {"word": "two", "size": 4}], ["one", "two"]),
+        ([{"id": "a", "n": 1}, {"n": 2}], [1, 2]),
+    ],
+)
+def test_a_guess_must_tell_all_items_apart(rows: list[dict[str, Any]], names: list[Any]) -> None:
+    assert Names().ids(rows, 0) == names
+    assert Names().ids([dict(sorted(row.items(), reverse=True)) for row in rows], 0) == names
+
+
+def test_what_is_not_identified_is_shown_by_a_short_fact() -> None:
     assert bare({"size": 1, "note": "x" * 99}) == {"size": 1}
 
 

@@ -85,7 +85,8 @@ async def test_the_archived_text_is_read_back_to_the_last_byte(budget: int) -> N
 
 async def test_dropped_ids_bring_their_items_back() -> None:
     desk = Desk(1_200)
-    reply = await desk.send(Reply.ok({"findings": FINDINGS * 4, "total": 240}))
+    many = [{**finding, "id": f"{finding['id']}-{part}"} for part in range(4) for finding in FINDINGS]
+    reply = await desk.send(Reply.ok({"findings": many, "total": 240}))
     assert reply.fidelity is not None
     wanted = reply.fidelity.dropped_ids[:2]
     assert wanted
@@ -165,7 +166,7 @@ async def test_ids_of_a_declared_member_bring_their_items_back() -> None:
     assert [item["sku"] for item in (await desk.fetch(kind=goods, ids=wanted)).data] == list(wanted)
     among = (SEARCH_RESULT, goods)
     for asked, found in ((wanted, list(wanted)), (["no-sku"], [None])):
-        await desk.send(Reply.ok([{"id": "no-sku", "rank": 1, "text": WORDS * 200}] * 9))
+        await desk.send(Reply.ok([{"id": f"no-sku{n or ''}", "rank": 1, "text": WORDS * 200} for n in range(9)]))
         paged = await retrieve(desk.archive, desk.cursors, Retrieval(ids=asked), principal="ada", kinds=among)
         assert [item.get("sku") for item in paged.reply.data] == found
 

@@ -18,9 +18,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.codes import WARNINGS
 from aerogram.content import Content, sha256_of
+from aerogram.identity import Names
 from aerogram.reply import Action, Fidelity, Notice, Page, Reply, Telemetry
 from aerogram.shape.loss import Loss
-from aerogram.shape.modes import RecordType
 
 __all__ = ["MANNERS", "Account", "Manner", "Sizes", "counted", "without_archive"]
 
@@ -70,7 +70,7 @@ class Account:
     """Dresses reduced data as a reply that tells the truth about itself."""
 
     reply: Reply[Any]
-    kind: RecordType | None
+    names: Names
     retrieve: str | None
     resume: Callable[[int], str] | None
     sizes: Sizes
@@ -112,7 +112,7 @@ class Account:
     def _fidelity(self, loss: Loss, after: int) -> Fidelity:
         """The account of this loss, on top of what the reply already lacked."""
         before = self.reply.fidelity or Fidelity("full")
-        listed = tuple(map(str, loss.dropped_ids(self.kind, self._listed)))
+        listed = tuple(map(str, loss.dropped_ids(self.names, self._listed)))
         hashes, extra = {**self._earlier_hashes, **self.hashes}, dict(before.extra or {})
         if self._archives_ids(loss):
             hashes[DROPPED_IDS] = self.ids_hash
@@ -177,7 +177,7 @@ class Account:
     def dropped_ids(self, loss: Loss) -> Content | None:
         """The whole list of dropped identifiers, when the reply names only the first of them."""
         loss = self._final(loss)
-        return Content.of_json(loss.dropped_ids(self.kind)) if self._archives_ids(loss) else None
+        return Content.of_json(loss.dropped_ids(self.names)) if self._archives_ids(loss) else None
 
     def _final(self, loss: Loss) -> Loss:
         """The loss without what the next page brings."""

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from aerogram.errors import InvalidFields
+from aerogram.identity import Names
 from aerogram.shape.modes import Mode, RecordType, in_mode
 
 __all__ = ["select"]
@@ -36,15 +37,19 @@ def select(
     page of them; nothing is refused where there are none.
     """
     rows = among if among is not None else data if isinstance(data, list) else [data]
-    wrong = _wrong(fields, rows, mode, kind)
+    shared = Names(kind.ids_only if kind else ()).shared(rows) if mode != "full" else None
+    wrong = _wrong(fields, rows, mode, kind, shared)
     if wrong:
-        allowed = list(_allowed(rows, mode, kind))
+        allowed = list(_allowed(rows, mode, kind, shared))
         raise InvalidFields(f"Fields {wrong} not available in '{mode}' mode", details={"allowed_fields": allowed})
-    shown = [in_mode(item, mode, kind) for item in data] if isinstance(data, list) else in_mode(data, mode, kind)
-    return _prune(shown, _tree_of(fields))
+    items = data if isinstance(data, list) else [data]
+    shown = [in_mode(item, mode, kind, shared) for item in items]
+    return _prune(shown if items is data else shown[0], _tree_of(fields))
 
 
-def _wrong(fields: Sequence[str], rows: Sequence[Any], mode: Mode, kind: RecordType | None) -> list[Any]:
+def _wrong(
+    fields: Sequence[str], rows: Sequence[Any], mode: Mode, kind: RecordType | None, shared: str | None
+) -> list[Any]:
     """Those of the fields that are not declared, or that none of the rows has."""
     declared = kind.fields(mode) if kind is not None else None
     if declared is not None:
@@ -53,7 +58,7 @@ def _wrong(fields: Sequence[str], rows: Sequence[Any], mode: Mode, kind: RecordT
     for row in rows:
         if not wrong:
             break
-        shown = in_mode(row, mode, kind)
+        shown = in_mode(row, mode, kind, shared)
         wrong = [path for path in wrong if not (isinstance(path, str) and _has(shown, path))]
     return wrong
 
@@ -73,12 +78,12 @@ def _has(value: Any, path: str) -> bool:
     return path in value or (bool(rest) and name in value and _has(value[name], rest))
 
 
-def _allowed(rows: Sequence[Any], mode: Mode, kind: RecordType | None) -> tuple[str, ...]:
+def _allowed(rows: Sequence[Any], mode: Mode, kind: RecordType | None, shared: str | None) -> tuple[str, ...]:
     """The names that `fields` may have in a mode: as declared, else as the first rows show them."""
     declared = kind.fields(mode) if kind is not None else None
     if declared is not None:
         return declared
-    paths = (path for row in islice(rows, SAMPLED_ROWS) for path in _paths(in_mode(row, mode, kind)))
+    paths = (path for row in islice(rows, SAMPLED_ROWS) for path in _paths(in_mode(row, mode, kind, shared)))
     return tuple(islice(dict.fromkeys(paths), MOST_FIELDS))
 
 

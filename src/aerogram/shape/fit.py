@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import LARGE, Content
 from aerogram.errors import ValidationFailed
+from aerogram.identity import Names
 from aerogram.jsontext import dumps
 from aerogram.reply import Notice, Reply
 from aerogram.shape.account import (
@@ -54,6 +55,8 @@ ROOMY: Final = 4
 SAMPLE_BYTES: Final = 4_000
 SAMPLED_ITEMS: Final = 64
 RESERVES: Final = 4
+LOOKED_AT: Final = 1_000
+"""Where there is no archive, so many items decide what identifies them all."""
 
 
 class Measure(Protocol):
@@ -104,7 +107,8 @@ def fit(
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
     clipper = _cut if resume is not None and isinstance(reply.data, str) else None
-    reducer = Reducer(_price(reply, measure), kind, detail_first, clipper)
+    names = Names(kind.ids_only if kind else (), first=None if archive else LOOKED_AT)
+    reducer = Reducer(_price(reply, measure), kind, detail_first, clipper, names)
     fitting = _Fitting(reply, budget, measure, reducer, Mold.of(schema), archive, retrieve, resume)
     return fitting.whole() or fitting.reduced() or fitting.refusal()
 
@@ -241,11 +245,13 @@ class _Fitting:
     def _in_a_mode(self, account: Account) -> _Done | None:
         """The whole list in the richest mode that fits, for types whose modes show less than its identifiers do."""
         data, account = self.reply.data, self._hashed(account)
+        shared = self.reducer.names.shared(data) if isinstance(data, list) else None
         for mode in reversed(MODES[:-1]) if isinstance(data, list) else ():
-            sample = [self.reducer.view(item, mode, self.mold.item) for item in _sample(data)]
+            sample = [self.reducer.view(item, mode, self.mold.item, shared) for item in _sample(data)]
             if self.reducer.price(dumps(sample).decode()) * len(data) * SLACK > self.budget * len(sample):
                 continue
-            found = self.search.dressed(account, [self.reducer.view(item, mode, self.mold.item) for item in data])
+            shown = [self.reducer.view(item, mode, self.mold.item, shared) for item in data]
+            found = self.search.dressed(account, shown)
             if found.size <= self.budget:
                 return _Done(account.dress(found.value, found.loss, found.size), found.loss, account.manner)
         return None
@@ -272,7 +278,7 @@ class _Fitting:
             self.contents[ENVELOPE] = Content.of_json(removed)
         hashes = {name: STAND_IN if one.size >= LARGE else one.hash for name, one in self.contents.items()}
         return Account(
-            *(light, self.reducer.kind, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget),
+            *(light, self.reducer.names, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget),
             is_lighter=bool(removed),
         )
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from aerogram.identity import identify_all
+from aerogram.identity import Names
 from aerogram.jsontext import pointer_of
 from aerogram.reply import FidelityLevel
-from aerogram.shape.modes import RecordType
 
 __all__ = ["Loss", "is_map", "loss_between"]
 
@@ -27,10 +26,9 @@ class Tail(NamedTuple):
     start: int
     place: str
 
-    def ids(self, kind: RecordType | None, most: int | None = None) -> list[str | int]:
+    def ids(self, names: Names, most: int | None = None) -> list[str | int]:
         """The identifiers of the lost items, or of the first `most` of them."""
-        items = self.items if most is None else self.items[: self.start + most]
-        return identify_all(items, self.start, kind.ids_only if kind else (), self.place)
+        return names.ids(self.items, self.start, most, self.place)
 
 
 @dataclass(slots=True)
@@ -67,11 +65,11 @@ class Loss:
             return "summary"
         return "partial"
 
-    def dropped_ids(self, kind: RecordType | None, most: int | None = None) -> list[str | int]:
+    def dropped_ids(self, names: Names, most: int | None = None) -> list[str | int]:
         """The identifiers of the dropped items, or of the first `most` of them."""
         found: list[str | int] = []
         for tail in self.tails:
-            ids = tail.ids(kind, None if most is None else most - len(found))
+            ids = tail.ids(names, None if most is None else most - len(found))
             found = found + ids if found else ids
         return [*found, *self.names[: None if most is None else most - len(found)]] if self.names else found
 

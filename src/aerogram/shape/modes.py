@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import ValidationFailed
-from aerogram.identity import id_member
+from aerogram.identity import Names, id_member
 from aerogram.shape.text import clip, whole_characters
 
 __all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]
@@ -91,29 +91,34 @@ def allowed_mode(mode: str) -> Mode:
     )
 
 
-def bare(item: Any, kind: RecordType | None = None) -> Any:
+def bare(item: Any, kind: RecordType | None = None, shared: str | None = None) -> Any:
     """The least that an item can be shown as: a record by its identifier alone."""
-    name = id_member(item, kind.ids_only if kind else ()) if isinstance(item, dict) else None
+    name = id_member(item, kind.ids_only if kind else (), shared) if isinstance(item, dict) else None
     return in_mode(item, "ids_only", kind) if name is None else {name: item[name]}
 
 
-def in_mode(value: Any, mode: Mode, kind: RecordType | None = None) -> Any:
-    """A value as a mode shows it: records by their type or automatically, texts clipped, lists shortened."""
+def in_mode(value: Any, mode: Mode, kind: RecordType | None = None, shared: str | None = None) -> Any:
+    """A value as a mode shows it: records by their type or automatically, texts clipped, lists shortened.
+
+    `shared` is the member that identifies the records of the list that this one is from.
+    """
     if isinstance(value, dict):
-        return kind.show(value, mode) if kind is not None and kind.describes(value) else _show_record(value, mode)
+        is_declared = kind is not None and kind.describes(value)
+        return kind.show(value, mode) if kind is not None and is_declared else _show_record(value, mode, shared)
     if mode == "full":
         return value
     if isinstance(value, str):
         return clip(value, _STRING_LENGTHS[mode])
     if isinstance(value, (list, tuple)):
-        return [in_mode(item, mode, kind) for item in value[: _LIST_LENGTHS[mode]]]
+        known = Names(kind.ids_only if kind else ()).shared(value)
+        return [in_mode(item, mode, kind, known) for item in value[: _LIST_LENGTHS[mode]]]
     return value
 
 
-def _show_record(record: Record, mode: Mode) -> Record:
+def _show_record(record: Record, mode: Mode, shared: str | None) -> Record:
     if mode == "full":
         return record
-    name = id_member(record)
+    name = id_member(record, shared=shared)
     if mode == "ids_only":
         return {name: record[name]} if name is not None else _first_fact(record)
     if mode == "metadata":

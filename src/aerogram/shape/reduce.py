@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from aerogram.identity import id_member
+from aerogram.identity import Names, id_member
 from aerogram.jsontext import dumps
 from aerogram.shape.modes import MODES, Mode, RecordType, bare, in_mode
 from aerogram.shape.mold import ANYTHING, Mold, lawful
@@ -75,14 +75,18 @@ class Reducer:
     kind: RecordType | None = None
     detail_first: bool = False
     clipper: Callable[[str, int], str] | None = None
+    names: Names = field(default_factory=Names)
     # by identity, with the value itself so that the identity stays its own
     _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict, init=False)
-    _seen: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict, init=False)
+    _seen: dict[tuple[int, str, str | None], tuple[Any, Any]] = field(default_factory=dict, init=False)
     _rolls: dict[int, Roll] = field(default_factory=dict, init=False)
     _join: float = field(default=1.0, init=False)
 
-    def reduce(self, value: Any, room: float, mold: Mold = ANYTHING) -> Part | None:
-        """The richest version of the value within the room; None when there is none."""
+    def reduce(self, value: Any, room: float, mold: Mold = ANYTHING, shared: str | None = None) -> Part | None:
+        """The richest version of the value within the room; None when there is none.
+
+        `shared` is the member that identifies the items of the list that the value is from.
+        """
         cost = self.cost(value, room)
         if cost <= room:
             return Part(value, cost)
@@ -91,7 +95,7 @@ class Reducer:
         if isinstance(value, str):
             return self._reduce_text(value, room)
         if isinstance(value, dict):
-            return self._reduce_record(value, room, mold)
+            return self._reduce_record(value, room, mold, shared)
         if isinstance(value, list):
             return self._reduce_list(value, room, mold)
         return None
@@ -144,11 +148,11 @@ class Reducer:
             length = min(int(wanted), len(text) - 1) if part.cost <= room else min(int(wanted), len(clipped) - 8)
         return best
 
-    def _reduce_record(self, record: Mapping[str, Any], room: float, mold: Mold) -> Part | None:
+    def _reduce_record(self, record: Mapping[str, Any], room: float, mold: Mold, shared: str | None) -> Part | None:
         """Water-filling: go through the members from the cheapest on, each within its share of what is left."""
         left = room - self.price("{}")
         names = [name for _, name in zip(range(int(room) + 1), record, strict=False)]
-        vital = self._vital(record, mold)
+        vital = self._vital(record, mold, shared)
         prices = {name: self.price(dumps(name).decode() + ":,") for name in (*names, *vital)}
         costs = {name: self.cost(record[name], left) + prices[name] for name in prices}
         kept: dict[str, Any] = {}
@@ -165,9 +169,9 @@ class Reducer:
             return None
         return Part({name: kept[name] for name in record if name in kept}, room - left)
 
-    def _vital(self, record: Mapping[str, Any], mold: Mold) -> frozenset[str]:
+    def _vital(self, record: Mapping[str, Any], mold: Mold, shared: str | None) -> frozenset[str]:
         """The members that come first: what the schema requires and what identifies the record."""
-        identifier = id_member(record, self.kind.ids_only if self.kind else ())
+        identifier = id_member(record, self.kind.ids_only if self.kind else (), shared)
         return frozenset(name for name in mold.required if name in record) | (
             {identifier} if identifier else frozenset()
         )
@@ -180,8 +184,8 @@ class Reducer:
             return None
         left -= sum(row.cost for row in rows) + named.cost
         if len(rows) == len(items) and not self.detail_first:
-            left = self._enrich(rows, left, mold.item)
-        self._fill(rows, left, mold.item)
+            left = self._enrich(rows, left, mold.item, self.names.shared(items))
+        self._fill(rows, left, mold.item, self.names.shared(items))
         return Part([*(row.shown for row in rows), *named.shown], brackets + sum(row.cost for row in rows) + named.cost)
 
     def _rows(self, items: list[Any], left: float, mold: Mold) -> tuple[list[_Row], _Named]:
@@ -202,14 +206,15 @@ class Reducer:
         """The items of a list as they are named."""
         known = self._rolls.get(id(items))
         if known is None:
-            known = self._rolls[id(items)] = Roll(items, self.price, self.kind, mold.item)
+            known = self._rolls[id(items)] = Roll(items, self.price, self.kind, self.names.shared(items), mold.item)
         return known
 
     def _learn_to_join(self, items: list[Any]) -> None:
         """What a separator adds, which may be less than nothing: `},{` is one token where `}` and `{` are two."""
         if self._rolls or len(items) < SAMPLED_ITEMS:
             return
-        sample = [bare(item, self.kind) for item in items[:SAMPLED_ITEMS]]
+        shared = self.names.shared(items)
+        sample = [bare(item, self.kind, shared) for item in items[:SAMPLED_ITEMS]]
         alone = sum(self.price(dumps(item).decode()) for item in sample)
         together = self.price(dumps(sample).decode()) - self.price("[]")
         self._join = max((together - alone) / (SAMPLED_ITEMS - 1), -0.5 * alone / SAMPLED_ITEMS)
@@ -227,19 +232,19 @@ class Reducer:
         return rows or self._squeezed_first(items, left, mold)
 
     def _squeezed_first(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
-        part = self.reduce(items[0], left - self._join, mold.item) if items else None
+        part = self.reduce(items[0], left - self._join, mold.item, self.names.shared(items)) if items else None
         return [] if part is None else [_Row(items[0], part.value, part.cost + self._join, len(MODES) - 1)]
 
-    def view(self, item: Any, mode: Mode, mold: Mold) -> Any:
+    def view(self, item: Any, mode: Mode, mold: Mold, shared: str | None = None) -> Any:
         """An item in a mode, with what its schema insists on put back."""
-        seen = self._seen.get((id(item), mode))
+        seen = self._seen.get((id(item), mode, shared))
         if seen is None:
-            shown = in_mode(item, mode, self.kind)
+            shown = in_mode(item, mode, self.kind, shared)
             seen = (item, shown if mode == "full" else lawful(shown, item, mode, mold))
-            self._seen[id(item), mode] = seen
+            self._seen[id(item), mode, shared] = seen
         return seen[1]
 
-    def _enrich(self, rows: list[_Row], left: float, mold: Mold) -> float:
+    def _enrich(self, rows: list[_Row], left: float, mold: Mold, shared: str | None) -> float:
         """Raise the detail of the rows mode by mode, best-ranked first; the room that remains."""
         for mode in ENRICHMENT:
             rank = MODES.index(mode)
@@ -247,7 +252,7 @@ class Reducer:
             for row in rows:
                 if row.rank > rank:
                     continue
-                shown = self.view(row.item, mode, mold)
+                shown = self.view(row.item, mode, mold, shared)
                 if shown == row.shown:
                     row.rank = rank
                     continue
@@ -261,7 +266,7 @@ class Reducer:
                     break
         return left
 
-    def _fill(self, rows: list[_Row], left: float, mold: Mold) -> None:
+    def _fill(self, rows: list[_Row], left: float, mold: Mold, shared: str | None) -> None:
         """Give the room that is left to the first rows that are not whole yet."""
         tried = 0
         for row in rows:
@@ -270,7 +275,7 @@ class Reducer:
             if row.rank == len(MODES) - 1:
                 continue
             tried += 1
-            part = self.reduce(row.item, row.cost - self._join + left, mold)
+            part = self.reduce(row.item, row.cost - self._join + left, mold, shared)
             if part is not None and part.cost + self._join > row.cost and _says_more(part.value, row.shown):
                 left -= part.cost + self._join - row.cost
                 row.shown, row.cost = part.value, part.cost + self._join

@@ -32,6 +32,7 @@ class Roll:
     items: list[Any]
     price: Callable[[str], float]
     kind: RecordType | None
+    shared: str | None
     mold: Mold
     shown: list[Any] = field(default_factory=list, init=False)
     costs: list[float] = field(default_factory=list, init=False)
@@ -69,5 +70,5 @@ class Roll:
             at, spent, step = len(self.costs), self.costs[-1], min(step * 2, MOST_AT_ONCE)
 
     def _named(self, item: Any) -> Any:
-        named = bare(item, self.kind)
+        named = bare(item, self.kind, self.shared)
         return named if self.mold.is_free else lawful(named, item, "ids_only", self.mold)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from aerogram.client import AsyncClient, Retries
 from aerogram.cursor import Cursors, Position
 from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
-from aerogram.identity import identify, position_name
+from aerogram.identity import Names, identify, position_name
 from aerogram.jsontext import pointer_of
 from aerogram.reading import items_of
 from aerogram.reply import Reply
@@ -240,6 +240,7 @@ def _is_full(reply: Reply[Any]) -> bool:
 def _names(value: Any, place: str = "") -> Iterator[str]:
     """Every identifier inside a value, and the positions of items that have none."""
     if isinstance(value, list):
+        yield from map(str, Names().ids(value, 0, place=place))
         for position, item in enumerate(value):
             yield identify(item) or position_name(position, place)
             yield from _names(item, f"{place}/{position}")

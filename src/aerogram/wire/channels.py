@@ -21,7 +21,7 @@ from aerogram.codes import Retry
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ValidationFailed
-from aerogram.identity import identify
+from aerogram.identity import names_shown
 from aerogram.jsontext import dumps
 from aerogram.normalize.plain import json_around
 from aerogram.reply import Action, Fidelity, Page, Problem, Reply
@@ -71,7 +71,7 @@ def summary_of(reply: Reply[Any], body: Any = None) -> str:
     lines = [_headline(reply, body)]
     if reply.problem is not None:
         lines.append(_problem_line(reply.problem))
-    ids = [found for item in _items(reply.data) if (found := identify(item)) is not None]
+    ids = names_shown(_items(reply.data))
     if ids:
         lines.append("ids: " + ", ".join(ids))
     if reply.page is not None:

@@ -1,0 +1,99 @@
+"""The law of identity: every identifier that a reply shows brings exactly its item back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aerogram.archive import Archive
+from aerogram.cursor import Cursors
+from aerogram.errors import NotFound
+from aerogram.identity import POSITION, Names
+from aerogram.reply import Reply
+from aerogram.retrieval import Retrieval, retrieve
+from aerogram.shape.fit import fit
+from aerogram.wire.channels import Sizer, summary_of
+
+COLUMNS = ["id", "uuid", "user_id", "orderId", "sku", "email", "order_number", "name", "title", "word", "size", "open"]
+TEXT = "A text that is long enough to be left out of a reply at most budgets. "
+SIZER = Sizer()
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Rows whose columns tell them apart, or not, or only some of them."""
+    count = draw(st.integers(1, 60))
+    values = {
+        "unique text": lambda column, at: f"{column}-{at}",
+        "unique number": lambda _, at: at + 100,
+        "text that comes again": lambda column, at: f"{column}-{at % 3}",
+        "number that comes again": lambda _, at: at % 5,
+        "one number, one text": lambda _, at: at // 2 if at % 2 else str(at // 2),
+        "now and then missing": lambda column, at: f"{column}-{at}" if at % 7 else None,
+        "no identifier": lambda _, at: at / 3,
+    }
+    drawn = draw(st.dictionaries(st.sampled_from(COLUMNS), st.sampled_from(sorted(values)), min_size=1, max_size=5))
+    return [
+        {**{column: values[how](column, at) for column, how in drawn.items()}, "text": f"{at} {TEXT * 4}"}
+        for at in range(count)
+    ]
+
+
+class Desk:
+    """An archive, and what comes back from it."""
+
+    def __init__(self) -> None:
+        self.archive = Archive.in_memory()
+        self.cursors = Cursors()
+
+    async def send(self, data: Any, budget: int) -> Reply[Any]:
+        fitted = fit(Reply.ok(data), budget, measure=SIZER, retrieve="retrieve")
+        await self.archive.put(*(left.content for left in fitted.leftovers))
+        self.left = {left.name: left.content.value() for left in fitted.leftovers}
+        return fitted.reply
+
+    async def back(self, name: Any, hash: str | None) -> list[Any]:
+        try:
+            return list((await retrieve(self.archive, self.cursors, Retrieval(hash, [name]))).reply.data)
+        except NotFound:
+            return []
+
+
+@settings(max_examples=120, deadline=None)
+@given(tables(), st.booleans(), st.integers(250, 1_500))
+async def test_every_identifier_that_a_reply_shows_brings_exactly_its_item_back(
+    rows: list[dict[str, Any]], is_boxed: bool, budget: int
+) -> None:
+    desk = Desk()
+    reply = await desk.send({"rows": rows, "total": len(rows)} if is_boxed else rows, budget)
+    if reply.fidelity is None:
+        return
+    digest = (reply.fidelity.archive_hashes or {})["data"]
+    shown = reply.data.get("rows", []) if is_boxed else reply.data
+    dropped = desk.left.get("dropped_ids", list(reply.fidelity.dropped_ids))
+    for name, item in zip(dropped, rows[len(shown) :], strict=False):
+        assert await desk.back(name, digest) == [item]
+        if not str(name).startswith(POSITION):
+            assert await desk.back(name, None) == [item]
+    are_named = not any(str(name).startswith(POSITION) for name in Names().ids(rows, 0))
+    for part, item in zip(shown, rows, strict=False):
+        if len(part) == 1:
+            (name,) = part.values()
+            for asked in (digest, None):
+                found = await desk.back(str(name), asked)
+                assert found == [item] if are_named else found in ([], [item])
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.integers(250, 1_500))
+async def test_a_summary_names_items_as_the_reply_does(rows: list[dict[str, Any]], budget: int) -> None:
+    desk = Desk()
+    reply = await desk.send(rows, budget)
+    are_named = not any(str(name).startswith(POSITION) for name in Names().ids(rows, 0))
+    if reply.fidelity is None or not are_named or all(len(row) > 1 for row in reply.data):
+        return
+    listed = next(line for line in summary_of(reply).splitlines() if line.startswith("ids: "))
+    for name, item in zip(listed.removeprefix("ids: ").split(", "), rows, strict=False):
+        assert await desk.back(name, None) == [item]
