@@ -25,7 +25,7 @@ def test_without_a_budget_the_reply_is_whole(shrink):
     told = shrink(mode="full", dialect="knowledge-1.0")
     assert (told["before"]["items"], told["after"]["whole"], told["after"]["fidelity"]) == (10, 10, "full")
     assert told["before"]["size"] == told["after"]["size"] == tokens(told["body"])
-    assert told["pieces"] == {"total": 0, "listed": []}
+    assert told["pieces"] == {"total": 0, "counts": {}, "listed": []}
     assert told["archives"] == []
 
 
@@ -163,6 +163,11 @@ def test_every_piece_that_was_left_out_comes_back_with_its_hash(shrink, ask):
     told = shrink(900, mode="full")
     rows = told["pieces"]["listed"]
     assert told["pieces"]["total"] == len(rows) == told["after"]["shortened"] + told["after"]["dropped"] > 0
+    counts = told["pieces"]["counts"]
+    assert [counts.get(what, 0) for what in ("shortened", "dropped")] == [
+        told["after"]["shortened"],
+        told["after"]["dropped"],
+    ]
     for row in rows:
         back = ask("piece", source=SEARCH, mode="full", **{name: row[name] for name in ("archive", "pointer", "hash")})
         assert back["matches"] is True

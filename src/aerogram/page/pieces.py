@@ -6,6 +6,7 @@ reads the entry, takes the piece out of it and hashes that anew, so a match is c
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -65,13 +66,13 @@ def _of_list(original: list[Any], shown: list[Any], pointer: str) -> Iterator[Mi
 def listed(
     original: Any, shown: Any, archive_hash: str | None, kind: RecordType | None, counter: Counter
 ) -> dict[str, Any]:
-    """How many pieces are missing, and the first of them with their hashes; dropped ones come first."""
+    """How many pieces are missing and in which way, and the first with their hashes; dropped ones come first."""
     found = sorted(missing_pieces(original, shown), key=lambda one: one.what == "shortened")
     rows = [
         _row(number, one, archive_hash, kind.ids_only if kind else (), counter)
         for number, one in enumerate(islice(found, LISTED))
     ]
-    return {"total": len(found), "listed": rows}
+    return {"total": len(found), "counts": dict(Counts(one.what for one in found)), "listed": rows}
 
 
 def _row(

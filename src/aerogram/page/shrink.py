@@ -238,7 +238,7 @@ class Shrinker:
 
     def _pieces(self, done: _Fitting) -> dict[str, Any]:
         if done.is_refused or done.whole.problem is not None:
-            return {"total": 0, "listed": []}
+            return {"total": 0, "counts": {}, "listed": []}
         kind = done.contract.kinds.get(done.shown.operation)
         return pieces.listed(done.whole.data, done.reply.data, done.hashes.get("data"), kind, done.counter)
 

@@ -219,7 +219,6 @@ async def test_the_slider_goes_by_arrow_keys_and_says_where_it_is(page):
 
 async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
     fitted = await choose_budget(page, 1400)
-    assert fitted["pieces"]["total"] == await number_in(page.locator("#left-out-title .chip"))
     piece = fitted["pieces"]["listed"][0]
     node = page.locator(".piece").first
     async with page.expect_response("**/page/api/piece") as waiting:
@@ -231,6 +230,30 @@ async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
     assert "in this browser" in await node.locator(".proof").inner_text()
     words = back["value"]["chunk_text"].split()
     assert words[0] in await node.locator(".restored").inner_text()
+
+
+@pytest.mark.parametrize("tokens", [1400, 3000])
+async def test_what_is_missing_is_counted_and_called_as_the_cards_are(page, tokens):
+    """The heading has the figures of the account; a row has the rank and title of its card, and leads there."""
+    fitted = await choose_budget(page, tokens)
+    after = fitted["after"]
+    for what in ("shortened", "dropped"):
+        chips = page.locator(f"#left-out-title .chip[data-what={what}]")
+        assert await chips.count() == (after[what] > 0)
+        if after[what]:
+            assert await number_in(chips) == after[what]
+    account = await page.locator(".account").inner_text()
+    assert f"{after['shortened']} shortened, {after['dropped']} left out" in account
+    for piece in (await page.locator(".piece-shortened").all())[:3]:
+        name = await piece.locator(".piece-name").inner_text()
+        await piece.locator(".to-card").click()
+        card = page.locator(".results .record:focus")
+        assert (
+            name.split()
+            == (await card.locator(".rank, h3").all_inner_texts())[0].split()
+            + (await card.locator("h3").inner_text()).split()
+        )
+        assert await card.locator(".missing").count() == 1
 
 
 async def test_a_piece_that_was_tampered_with_does_not_pass(page):
@@ -294,7 +317,9 @@ async def test_a_budget_that_is_too_small_says_what_it_needs(page):
     fitted = await choose_budget(page, 5)
     assert fitted["refused"]["needed"] > 5
     found = fitted["before"]["found"]
-    assert found > fitted["before"]["items"] == await number_in(page.locator("#left-out-title .chip"))
+    assert (
+        found > fitted["before"]["items"] == await number_in(page.locator("#left-out-title .chip[data-what=dropped]"))
+    )
     await page.get_by_role("heading", name=f"None of {found} passages fits").wait_for()
     await page.locator(".results .failure code", has_text="TOKEN_LIMIT_EXCEEDED").wait_for()
     await page.get_by_role("button", name=re.compile(r"Use \d+ tokens")).click()

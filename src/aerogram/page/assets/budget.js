@@ -177,7 +177,12 @@ export class Budget {
       this._ceiling(after),
     );
     announce(
-      t("budget.said", { before: count(before.size), after: count(after.size), dropped: count(after.dropped ?? 0) }),
+      t("budget.said", {
+        before: count(before.size),
+        after: count(after.size),
+        shortened: count(after.shortened ?? 0),
+        dropped: count(after.dropped ?? 0),
+      }),
     );
   }
 

@@ -11,19 +11,22 @@ import { ask } from "./server.js";
 import { t } from "./texts.js";
 
 const CURVE_PAUSE = 350;
+const none = () => () => null;
 
 /**
  * `source()` says which reply is wanted, null for none; `show(fitted)` draws it,
  * `refuse(error)` says why there is none, and `render(value)` draws a piece that came back.
+ * `cards(fitted)` gives a function that says how the card of a piece is called; null for what has none.
  */
 export class Fitting {
-  constructor({ context, params, signal, source, show, refuse, render = record, changed = () => {} }) {
+  constructor({ context, params, signal, source, show, refuse, render = record, cards = none, changed = none }) {
     Object.assign(this, {
       _signal: signal,
       _source: source,
       _show: show,
       _refuse: refuse,
       _render: render,
+      _cards: cards,
       _changed: changed,
     });
     this.budget = new Budget(context, params, () => this.update());
@@ -64,9 +67,11 @@ export class Fitting {
   /** What is missing of a row, as a piece that can be brought back; null when nothing is. */
   missing(fitted, row) {
     const found = fitted.pieces?.listed.find(({ what, id }) => what === "shortened" && id === String(row?.chunk_id));
-    return found
-      ? new Piece(found, { source: this._source(), mode: fitted.mode, signal: this._signal, render: this._render })
-      : null;
+    return found ? new Piece(found, { source: this._source(), mode: fitted.mode, ...this._handling(fitted) }) : null;
+  }
+
+  _handling(fitted) {
+    return { signal: this._signal, render: this._render, cardOf: this._cards(fitted) };
   }
 
   /** A budget in which not even the names fit, and one that is enough. */
@@ -86,7 +91,7 @@ export class Fitting {
   _present(fitted, asked, signal) {
     this.aside.hidden = false;
     this.budget.show(fitted);
-    fill(this._pieces, pieceList(fitted, asked.source, { signal: this._signal, render: this._render }));
+    fill(this._pieces, pieceList(fitted, asked.source, this._handling(fitted)));
     this._drawSoon(asked, signal);
   }
 

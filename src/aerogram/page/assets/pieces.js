@@ -4,17 +4,18 @@ import { announce } from "./announcer.js";
 import { button, el, fill } from "./element.js";
 import { explain } from "./hint.js";
 import { count } from "./numbers.js";
+import { rankMark } from "./records.js";
 import { ask } from "./server.js";
 import { brief, sha256 } from "./sha256.js";
 import { t } from "./texts.js";
 
 const FIRST = 6;
+const KINDS = ["shortened", "dropped", "part"];
 
-/** The list of a fitted reply's pieces; `render(value)` draws what came back. */
-export function pieceList(fitted, source, { signal, render }) {
+/** The list of a fitted reply's pieces; `render(value)` draws what came back, `cardOf(piece)` says how it is called. */
+export function pieceList(fitted, source, handling) {
   const { listed, total } = fitted.pieces ?? { listed: [], total: 0 };
-  const missing = fitted.refused ? fitted.after.dropped : total;
-  const items = listed.map((piece) => new Piece(piece, { source, mode: fitted.mode, signal, render }));
+  const items = listed.map((piece) => new Piece(piece, { source, mode: fitted.mode, ...handling }));
   const list = el(
     "ol",
     { class: "plain pieces" },
@@ -26,7 +27,7 @@ export function pieceList(fitted, source, { signal, render }) {
     el(
       "div",
       { class: "row between" },
-      el("h2", { id: "left-out-title" }, t("pieces.title"), " ", el("span", { class: "chip number" }, count(missing))),
+      el("h2", { id: "left-out-title" }, t("pieces.title"), tally(fitted)),
       items.some(({ isKept }) => isKept)
         ? button(t("pieces.all"), () => bringAll(items, list), { class: "link" })
         : null,
@@ -39,6 +40,14 @@ export function pieceList(fitted, source, { signal, render }) {
       : null,
     total ? archives(fitted.archives ?? []) : null,
   );
+}
+
+/** How many pieces are missing in which way, in the words that stand beside each of them. */
+function tally({ pieces, refused, after }) {
+  const counts = refused ? { dropped: after.dropped } : (pieces?.counts ?? {});
+  const words = (what) => t(`pieces.${what}`, { n: count(counts[what]) });
+  const chip = (what) => el("span", { class: `chip number ${toneOf(what)}`, data: { what } }, words(what));
+  return KINDS.filter((what) => counts[what]).map((what) => [" ", chip(what)]);
 }
 
 function about(items, refused) {
@@ -83,13 +92,14 @@ function archives(entries) {
 
 /** One piece: who asks for it gets it back with proof. */
 export class Piece {
-  constructor(piece, { source, mode, signal, render }) {
+  constructor(piece, { source, mode, signal, render, cardOf = () => null }) {
     Object.assign(this, {
       _piece: piece,
       _source: source,
       _mode: mode,
       _signal: signal,
       _render: render,
+      _card: cardOf(piece),
       isChecked: false,
     });
     this._outcome = el("div", { class: "outcome", tabindex: "-1" });
@@ -128,7 +138,14 @@ export class Piece {
   }
 
   get _name() {
+    if (this._card) return [this._card.rank, this._card.title].filter((said) => said !== null).join(" ");
     return [this._piece.id, this._piece.label].filter(Boolean).join(" · ") || this._piece.pointer;
+  }
+
+  /** Rank and title as on the card, and the way to it. */
+  _title() {
+    const { rank, title, go } = this._card;
+    return [rankMark(rank), " ", go ? button(title, go, { class: "link to-card" }) : title];
   }
 
   _head() {
@@ -136,7 +153,7 @@ export class Piece {
     return el(
       "div",
       { class: "piece-head" },
-      el("div", { class: "piece-name", dir: "auto" }, this._name),
+      el("div", { class: "piece-name", dir: "auto" }, this._card ? this._title() : this._name),
       el(
         "div",
         { class: "piece-facts" },
@@ -185,7 +202,9 @@ export class Piece {
   }
 }
 
-const whatChip = (what) => el("span", { class: `chip ${what === "dropped" ? "bad" : "warn"}` }, t(`piece.${what}`));
+const toneOf = (what) => (what === "dropped" ? "bad" : "warn");
+
+const whatChip = (what) => el("span", { class: `chip ${toneOf(what)}` }, t(`piece.${what}`));
 
 function proof(expected, found, isSame, isOwn) {
   return el(

@@ -10,11 +10,15 @@ const CUT = /\s?…\s?\[\+([\d,]+) chars\]$/;
 const LONG = 3000;
 const PORTION = 50;
 
-/** Rows as a list, a portion at a time; `missing(row)` may give the piece that a row lacks. */
-export function recordList(rows, terms, missing = () => null) {
+/**
+ * Rows as a list, a portion at a time; `missing(row)` may give the piece that a row lacks.
+ * `first` is the number of the first row, for rows that do not say theirs.
+ */
+export function recordList(rows, { terms = [], missing = () => null, first = null } = {}) {
   const list = el("ol", { class: "plain records" });
+  const card = (row, at) => el("li", {}, record(row, terms, missing(row), { rank: rankAt(row, first, at), at }));
   const extend = (from) => {
-    list.append(...rows.slice(from, from + PORTION).map((row) => el("li", {}, record(row, terms, missing(row)))));
+    list.append(...rows.slice(from, from + PORTION).map((row, n) => card(row, from + n)));
     const left = rows.length - from - PORTION;
     if (left <= 0) return;
     const more = el(
@@ -35,31 +39,58 @@ export function recordList(rows, terms, missing = () => null) {
   return list;
 }
 
+/**
+ * How the card of a piece is called: its rank, its title, and the way to it inside of `place`.
+ * What was left out altogether has no card; it is called as its card would be.
+ */
+export function cardsOf(rows, first, place) {
+  if (!rows?.every(isPassage)) return () => null;
+  return ({ pointer, label }) => {
+    const at = Number(/^\/(\d+)$/.exec(pointer)?.[1] ?? NaN);
+    if (Number.isNaN(at)) return null;
+    const row = rows[at];
+    const go = () => visit(place.querySelector(`.record[data-at="${at}"]`));
+    return { rank: rankAt(row, first, at), title: row ? titleText(row) : label, go: row ? go : null };
+  };
+}
+
+function visit(card) {
+  card?.scrollIntoView({ block: "center" });
+  card?.focus({ preventScroll: true });
+}
+
+const isPassage = (row) => row !== null && typeof row === "object" && "chunk_id" in row;
+
+const rankAt = (row, first, at) => row?.rank ?? (first === null ? null : first + at);
+
+/** The number of a card, in the list and wherever it is spoken of. */
+export const rankMark = (rank) =>
+  rank === null || rank === undefined
+    ? null
+    : el("span", { class: "rank number", title: t("record.rank") }, count(rank));
+
 /** One row. A passage shows where it stands, how well it answers, and its words. */
-export function record(row, terms = [], piece = null) {
+export function record(row, terms = [], piece = null, { rank = row?.rank, at = null } = {}) {
   if (row === null || typeof row !== "object") return el("p", { class: "record", dir: "auto" }, String(row));
-  if (!("chunk_id" in row)) return tree(row);
+  if (!isPassage(row)) return tree(row);
   const text = row.chunk_text ?? row.chunk_snippet ?? row.snippet ?? row.text;
   return el(
     "article",
-    { class: "record", data: { id: row.chunk_id } },
-    el("div", { class: "record-head" }, rankOf(row), titleOf(row), scoreOf(row)),
+    { class: "record", tabindex: at === null ? null : -1, data: { id: row.chunk_id, ...(at !== null && { at }) } },
+    el("div", { class: "record-head" }, rankMark(rank), titleOf(row), scoreOf(row)),
     typeof text === "string" ? words(text, terms) : null,
     piece?.line,
     facts(row),
   );
 }
 
-function rankOf(row) {
-  return row.rank === undefined ? null : el("span", { class: "rank number", title: t("record.rank") }, count(row.rank));
-}
+const titleText = (row) => row.context_header ?? row.source_file ?? t("record.chunk", { id: row.chunk_id });
 
 function titleOf(row) {
-  const trail = row.context_header ?? row.source_file;
   return el(
     "div",
     { class: "record-title" },
-    el("h3", { dir: "auto" }, trail ?? t("record.chunk", { id: row.chunk_id })),
+    el("h3", { dir: "auto" }, titleText(row)),
     row.context_header && row.source_file ? el("span", { class: "small quiet", dir: "auto" }, row.source_file) : null,
   );
 }

@@ -5,7 +5,7 @@ import { failure } from "../failure.js";
 import { Fitting, rowsOf } from "../fitting.js";
 import { noticeList } from "../notices.js";
 import { count } from "../numbers.js";
-import { recordList } from "../records.js";
+import { cardsOf, recordList } from "../records.js";
 import { addressOf } from "../route.js";
 import { ask } from "../server.js";
 import { language, t } from "../texts.js";
@@ -54,6 +54,7 @@ class InspectView {
       source: () => this._reply && { reply: this._reply.id },
       show: (fitted) => this._show(fitted),
       refuse: (error) => fill(this._results, failure(error)),
+      cards: (fitted) => cardsOf(rowsOf(fitted), null, this._results),
     });
     this._fitted = el(
       "div",
@@ -192,7 +193,7 @@ class InspectView {
       this._results,
       noticeList(fitted.notices),
       isPassages
-        ? recordList(rows, [], (row) => this._fitting.missing(fitted, row))
+        ? recordList(rows, { missing: (row) => this._fitting.missing(fitted, row) })
         : el("div", { class: "card" }, tree(fitted.body)),
     );
   }

@@ -9,7 +9,7 @@ import { termsOf } from "../marking.js";
 import { noticeList } from "../notices.js";
 import { count, milliseconds } from "../numbers.js";
 import { Question } from "../question.js";
-import { record, recordList } from "../records.js";
+import { cardsOf, record, recordList } from "../records.js";
 import { addressOf } from "../route.js";
 import { ask } from "../server.js";
 import { searchOf } from "../source.js";
@@ -40,6 +40,7 @@ class SearchView {
       show: (fitted) => this._show(fitted),
       refuse: (error) => this._settle(failure(error, () => this._fitting.update())),
       render: (value) => record(value, termsOf(this._question.text)),
+      cards: (fitted) => cardsOf(rowsOf(fitted), this._first(fitted), this._results),
       changed: () => {
         note(this._params(), { state: { trail: this._trail }, isStep: this._isTurning });
         this._results.setAttribute("aria-busy", "true");
@@ -136,7 +137,11 @@ class SearchView {
     const rows = rowsOf(fitted);
     if (!rows) return el("div", { class: "card" }, tree(fitted.body));
     if (!rows.length) return el("p", { class: "card quiet" }, t("search.none"));
-    return recordList(rows, termsOf(this._question.text), (row) => this._fitting.missing(fitted, row));
+    return recordList(rows, {
+      terms: termsOf(this._question.text),
+      missing: (row) => this._fitting.missing(fitted, row),
+      first: this._first(fitted),
+    });
   }
 
   _pager(fitted) {
