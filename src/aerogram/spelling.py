@@ -6,15 +6,18 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-__all__ = ["nearest", "strays"]
+__all__ = ["SLIP", "nearest", "strays"]
 
 MOST_LISTED: Final = 12
+ALIKE: Final = 0.6
+SLIP: Final = 0.75
+"""From here on a name looks like another one, and like another one in which somebody's finger slipped (1: the same)."""
 
 
-def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+def nearest(name: str, known: Iterable[str], most: int = 1, *, least: float = ALIKE) -> list[str]:
     """The known names that look most like one, the best first; upper and lower case are alike."""
     alike = {one.casefold(): one for one in known}
-    return [alike[one] for one in difflib.get_close_matches(name.casefold(), alike, n=most)]
+    return [alike[one] for one in difflib.get_close_matches(name.casefold(), alike, n=most, cutoff=least)]
 
 
 def strays(named: Mapping[str, Iterable[str]], known: Collection[str], what: str) -> Iterator[str]:

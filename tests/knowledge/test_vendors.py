@@ -73,6 +73,29 @@ def test_a_near_miss_is_told_what_was_meant(vendors):
     with pytest.raises(NotFound) as nobody:
         vendors.vendor("Zyx")
     assert nobody.value.details["did_you_mean"] == []
+    assert nobody.value.remediation.startswith("Use the name of one of the 3 vendors: Acme Corporation, Borealis Data")
+
+
+def test_only_vendors_that_are_near_are_offered_for_a_name_that_nobody_has(write, index):
+    graph = {"entities": [{"name": "France", "type": "COUNTRY"}, {"name": "Lindqvist Freight AB", "type": "COMPANY"}]}
+    index.ingest(write({"vendors.json": json.dumps(graph)}))
+    for asked, meant in {
+        "acme": [],
+        "Frence": [],
+        "Linqvist": ["Lindqvist Freight AB"],
+        "lindqvist frieght": ["Lindqvist Freight AB"],
+        "AC": [],
+    }.items():
+        with pytest.raises(NotFound) as missing:
+            index.vendor(asked)
+        assert missing.value.details["did_you_mean"] == meant, asked
+        assert ("did you mean" in str(missing.value)) == bool(meant)
+
+
+def test_an_index_without_vendors_says_so(small):
+    with pytest.raises(NotFound) as missing:
+        small.vendor("Acme")
+    assert "knows of no vendor" in missing.value.remediation
 
 
 @pytest.mark.parametrize("name", ["", "  ", "…", "x" * 201, None, 7])

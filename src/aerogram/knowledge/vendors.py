@@ -7,7 +7,6 @@ them, and one that means none comes with the nearest names.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +17,17 @@ from aerogram.digest.terms import fold
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.knowledge.graph import name_id
 from aerogram.knowledge.store import Graph
+from aerogram.spelling import SLIP, nearest
 
 __all__ = ["Directory", "find_mentions"]
 
 LONGEST_NAME: Final = 200
 MOST_CANDIDATES: Final = 10
 MOST_PLACES: Final = 10
-NEAR: Final = 0.6
+MOST_NEAR: Final = 5
+MOST_LISTED: Final = 12
+TELLING: Final = 4
+"""Letters of a word that tells a vendor from others; shorter ones are mostly legal forms."""
 VENDOR_TYPES: Final = frozenset({"VENDOR", "COMPANY", "ORGANIZATION", "ORGANISATION", "ORG", "SUPPLIER"})
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -136,16 +139,23 @@ class Directory:
         )
 
     def _unknown(self, name: str, asked: str) -> NotFound:
-        near = difflib.get_close_matches(asked, self._by_name, n=5, cutoff=NEAR)
-        meant = list(dict.fromkeys(str(self._entities[one]["name"]) for key in near for one in self._by_name[key]))
+        meant, every = self._near(asked), self.vendors()
         hint = f"; did you mean {' or '.join(meant[:3])}?" if meant else ""
         return NotFound(
             f"No vendor is called {name!r}{hint}",
-            remediation=f"Use one of these names: {', '.join(meant)}"
-            if meant
-            else "Check the name; search the documents",
-            details={"did_you_mean": meant, "vendor_count": len(self.vendors())},
+            remediation=f"Use one of these names: {', '.join(meant)}" if meant else _listed(every),
+            details={"did_you_mean": meant, "vendor_count": len(every)},
         )
+
+    def _near(self, asked: str) -> list[str]:
+        """The vendors with a name, or a word in it, that somebody may have mistyped."""
+        spelt: dict[str, list[str]] = {}
+        for key, identities in self._by_name.items():
+            names = [str(one["name"]) for one in map(self._entities.__getitem__, identities) if _is_vendor(one)]
+            for part in {key, *(word for word in key.split() if len(word) >= TELLING)}:
+                spelt.setdefault(part, []).extend(names)
+        near = nearest(asked, spelt, MOST_NEAR, least=SLIP)
+        return list(dict.fromkeys(name for part in near for name in spelt[part]))[:MOST_NEAR]
 
 
 def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
@@ -202,6 +212,14 @@ def _merged(entities: Iterable[Record]) -> dict[str, dict[str, Any]]:
 def _names(entity: Record) -> list[str]:
     others = entity.get("aliases") or []
     return [str(entity["name"]), *(str(one) for one in ([others] if isinstance(others, str) else others) if one)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """How to come by the name of a vendor when none is near."""
+    if not names:
+        return "Search the documents: the index knows of no vendor, because no file or front matter names one"
+    more = "; the resource aerogram://documents lists all" if len(names) > MOST_LISTED else ""
+    return f"Use the name of one of the {len(names)} vendors: {', '.join(names[:MOST_LISTED])}{more}"
 
 
 def _key(name: str) -> str:
