@@ -6,7 +6,6 @@ document all read the same row. Your own codes join it with `register_code`.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from aerogram.errors import InvalidReply, UnknownCode
+from aerogram.spelling import nearest
 
 Kind = Literal[
     "validation",
@@ -32,6 +32,8 @@ Retry = Literal["yes", "no", "check"]
 Severity = Literal["info", "warning", "error"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LANGUAGES = ("en", "ja")
+MOST_NEAR = 3
+"""How many codes are suggested for one that is not there."""
 
 _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
@@ -87,12 +89,13 @@ class ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class WarningCode:
-    """A standard warning: how grave it is, what it means, what to do about it."""
+    """A standard warning: how grave it is, what it means, what to do about it, and what to show a person."""
 
     name: str
     severity: Severity
     description: str
     suggestion: str
+    user_text: Mapping[str, str] = field(default_factory=dict)
 
 
 def _error(
@@ -103,9 +106,14 @@ def _error(
     return ErrorCode(name, kind, status or rule.status, retry or rule.retry, **columns)
 
 
+def _warning(description: str, user_text: Mapping[str, str], **columns: Any) -> WarningCode:
+    """A row as the table's file has it: in English its description is for people too."""
+    return WarningCode(description=description, user_text={"en": f"{description}.", **user_text}, **columns)
+
+
 _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-WARNINGS: Mapping[str, WarningCode] = MappingProxyType({row["name"]: WarningCode(**row) for row in _FILE["warnings"]})
+WARNINGS: Mapping[str, WarningCode] = MappingProxyType({row["name"]: _warning(**row) for row in _FILE["warnings"]})
 """The standard warnings by name."""
 _OTHER_STATUSES = {
     402: "FORBIDDEN",
@@ -129,8 +137,7 @@ class ErrorTable(Mapping[str, ErrorCode]):
     def __getitem__(self, name: str) -> ErrorCode:
         row = self._rows.get(name)
         if row is None:
-            near = difflib.get_close_matches(name.upper(), self._rows, n=1)
-            raise UnknownCode(name, near[0] if near else None)
+            raise UnknownCode(name, nearest(name, self._rows, MOST_NEAR))
         return row
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -128,7 +128,7 @@ _RETRY = {"yes": "yes", "no": "no", "check": "look at the state first"}
 
 
 def _article(found: Explanation, language: str) -> str:
-    facts = [*_error_facts(found, language), *_warning_facts(found)]
+    facts = [*_error_facts(found, language), *_warning_facts(found, language)]
     return "\n".join([found.code, *_columns(facts)])
 
 
@@ -149,11 +149,12 @@ def _error_facts(found: Explanation, language: str) -> list[tuple[str, str]]:
     return [(name, fact) for name, fact in facts if fact] + spoken
 
 
-def _warning_facts(found: Explanation) -> list[tuple[str, str]]:
+def _warning_facts(found: Explanation, language: str) -> list[tuple[str, str]]:
     row = found.warning
     if row is None:
         return []
-    return [("warning", row.description), ("severity", row.severity), ("what to do", row.suggestion)]
+    facts = [("warning", row.description), ("severity", row.severity), ("what to do", row.suggestion)]
+    return [*facts, ("tell the user", row.user_text[language])]
 
 
 _TRANSLATE_EXAMPLES = """\b

@@ -26,7 +26,7 @@ What the caller can fix is a result; what it cannot is a protocol error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -53,13 +53,15 @@ class UnknownDialect(AerogramError, LookupError):
 
 
 class UnknownCode(AerogramError, LookupError):
-    """There is no error code of that name in the table."""
+    """There is no code of that name in the table; `suggestions` are the nearest that there are."""
 
-    def __init__(self, name: str, suggestion: str | None = None) -> None:
+    def __init__(self, name: str, suggestions: Sequence[str] = ()) -> None:
         self.name = name
-        self.suggestion = suggestion
-        hint = f"; did you mean {suggestion}?" if suggestion else ""
-        super().__init__(f"unknown error code {name!r}{hint}")
+        self.suggestions = tuple(suggestions)
+        near = (
+            f"did you mean {' or '.join(suggestions)}?" if suggestions else "none is near, `aerogram explain` lists all"
+        )
+        super().__init__(f"unknown error code {name!r}; {near}")
 
 
 class InvalidReply(AerogramError, ValueError):

@@ -6,15 +6,15 @@ explain("not-found").said_as              the word that each dialect has for it
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aerogram.codes import TABLE, WARNINGS, ErrorCode, WarningCode
+from aerogram.codes import MOST_NEAR, TABLE, WARNINGS, ErrorCode, WarningCode
 from aerogram.dialects import NAMES, dialect
 from aerogram.errors import UnknownCode
 from aerogram.reply import Reply
+from aerogram.spelling import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Explanation:
         error = _columns(self.error, "kind", "status", "retry", "title", "remediation", "parent")
         if self.error is not None:
             error |= {"user_text": dict(self.error.user_text), "said_as": dict(self.said_as)}
-        warning = _columns(self.warning, "severity", "description", "suggestion")
+        warning = _columns(self.warning, "severity", "description", "suggestion", "user_text")
         return {"code": self.code, "error": error or None, "warning": warning or None}
 
 
@@ -44,12 +44,11 @@ def _columns(row: ErrorCode | WarningCode | None, *names: str) -> dict[str, Any]
 
 
 def explain(code: str) -> Explanation:
-    """What the tables say about a code; case and dashes do not matter, and a near miss is suggested."""
+    """What the tables say about a code; case and dashes do not matter, and near ones are suggested."""
     name = code.strip().upper().replace("-", "_").replace(" ", "_")
     error, warning = TABLE.get(name), WARNINGS.get(name)
     if error is None and warning is None:
-        near = difflib.get_close_matches(name, [*TABLE, *WARNINGS], n=1)
-        raise UnknownCode(code, near[0] if near else None)
+        raise UnknownCode(code, nearest(name, [*TABLE, *WARNINGS], MOST_NEAR))
     return Explanation(name, error, warning)
 
 

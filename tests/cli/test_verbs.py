@@ -164,10 +164,24 @@ def test_a_code_that_is_an_error_and_a_warning_is_explained_as_both(aerogram):
     assert found["warning"]["suggestion"] == WARNINGS["TOKEN_LIMIT_EXCEEDED"].suggestion
 
 
-def test_explain_suggests_the_nearest_code(aerogram):
+def test_explain_suggests_the_nearest_codes(aerogram):
     done = aerogram("explain", "NOTFOUND")
     assert done.returncode == 1
-    assert b"did you mean NOT_FOUND?" in done.stderr
+    assert b"did you mean NOT_FOUND or " in done.stderr
+    assert b"did you mean UNKNOWN_CAPABILITY?" in aerogram("explain", "capabilty").stderr
+
+
+def test_explain_says_when_nothing_is_near_and_how_to_see_all(aerogram):
+    done = aerogram("explain", "XYZZY")
+    assert done.returncode == 1
+    assert b"unknown error code 'XYZZY'; none is near, `aerogram explain` lists all" in done.stderr
+
+
+@pytest.mark.parametrize("code", ["CONTROL_IGNORED", "UNKNOWN_CAPABILITY", "UNSUPPORTED_CAPABILITY", "NOTICE"])
+def test_explain_knows_every_notice_in_both_languages(aerogram, code):
+    english, japanese = (aerogram("explain", code, "--language", one).stdout.decode() for one in ("en", "ja"))
+    assert code in english and "what to do" in english
+    assert english.isascii() and not japanese.isascii()
     warned = aerogram("explain", "STALE_CASH", "--json")
     assert warned.returncode == 1
     assert "did you mean STALE_CACHE?" in json.loads(warned.stdout)["detail"]

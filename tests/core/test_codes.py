@@ -130,6 +130,7 @@ def test_every_standard_warning_has_a_level_a_meaning_and_a_suggestion():
     for row in WARNINGS.values():
         assert row.severity in ("info", "warning", "error")
         assert row.description and row.suggestion
+        assert set(row.user_text) == set(LANGUAGES) and all(row.user_text.values())
 
 
 @pytest.mark.parametrize("wrong", [{"retry": "sometimes"}, {"status": 99}, {"status": 200}])

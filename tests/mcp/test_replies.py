@@ -158,12 +158,3 @@ async def test_resources_are_normalised_and_their_faults_explained(door):
     assert picture.mime_type == "image/png"
     assert caught.value.error.code == mcp_types.INVALID_PARAMS
     assert caught.value.error.data["code"] == "NOT_FOUND" and caught.value.error.data["remediation"]
-
-
-def test_a_contract_and_its_settings_are_not_given_twice():
-    from aerogram.contract import Contract
-    from tool_servers import build
-
-    for framework in ("fastmcp", "sdk"):
-        with pytest.raises(TypeError, match="budget"):
-            build(framework, contract=Contract(), budget=10)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from aerogram.codes import Kind, Severity, is_code
+from aerogram.codes import KIND_RULES, Kind, Severity, is_code
 from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry, is_zoned
@@ -399,7 +399,7 @@ def _write_notice(notice: Notice) -> dict[str, Any]:
 
 
 def _problem_warning(problem: Problem) -> dict[str, Any]:
-    code = problem.code if is_code(problem.code) else "ERROR"
+    code = problem.code if is_code(problem.code) else KIND_RULES[problem.kind].code
     said = {"level": "error", "code": code, "message": problem.message}
     return {**said, **without_nothing(suggestion=problem.remediation)}
 
