@@ -19,11 +19,21 @@ def test_every_code_is_listed_with_all_that_the_table_says(http):
         known = TABLE[code]
         facts = {name: row[name] for name in ("kind", "status", "retry", "title", "remediation", "parent")}
         assert facts == {name: getattr(known, name) for name in facts}
-        assert set(row["user_text"]) == set(row["provoked_by"]) == {"en", "ja"}
+        assert set(row["user_text"]) == set(row["provoked_by"]) == set(row["retry_word"]) == {"en", "ja"}
         assert set(row["said_as"]) == {"response-v2", "standard-v2", "knowledge-1.0", "problem"}
     assert {row["code"] for row in told["warnings"]} == set(WARNINGS)
     assert {row["kind"] for row in told["kinds"]} == set(KINDS)
     assert set(told["retry"]) == {"yes", "no", "check"}
+
+
+def test_the_advice_about_another_try_goes_with_the_codes_own(http):
+    """Only what is wrong with the call is mended in the call; where waiting is asked for, nothing else is."""
+    rows = http.get("/page/api/errors").json()["errors"]
+    words = {row["code"]: row["retry_word"]["en"] for row in rows}
+    assert words["QUOTA_EXCEEDED"] == "Not now: wait for the reset, then again"
+    assert words["RATE_LIMITED"] == "Yes, after a while"
+    mended = {row["kind"] for row in rows if "mend the call" in row["retry_word"]["en"]}
+    assert mended == {"validation", "not_found"}
 
 
 @pytest.mark.parametrize("code", list(TABLE))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from aerogram.codes import KIND_RULES, TABLE
+from aerogram.codes import KIND_RULES, TABLE, Kind, Retry
 from aerogram.dialects import NAMES, dialect
 from aerogram.explain import explain, explain_all
 from aerogram.page.members import MCP
@@ -23,6 +24,13 @@ _RETRY: Final = {
     "no": {"en": "No: mend the call first", "ja": "いいえ。先に呼び出しを直してください"},
     "check": {"en": "Look at the state first", "ja": "先に状態を確かめてください"},
 }
+_NEVER_ALONE: Final[Mapping[Kind, Mapping[str, str]]] = {
+    "authentication": {"en": "No: say who you are first", "ja": "いいえ。先に認証してください"},
+    "authorization": {"en": "No: it takes a permission first", "ja": "いいえ。先に権限が必要です"},
+    "feature_flag": {"en": "No: it has to be switched on first", "ja": "いいえ。先に有効にする必要があります"},
+    "rate_limit": {"en": "Not now: wait for the reset, then again", "ja": "今は不可。枠が戻るまで待ってから"},
+}
+"""What has to happen before another try where that is not up to the call."""
 
 
 def every_failure() -> dict[str, Any]:
@@ -42,7 +50,13 @@ def every_failure() -> dict[str, Any]:
 
 
 def _row(code: str) -> dict[str, Any]:
-    return {"code": code, **explain(code).as_json()["error"], "provoked_by": recipe_for(code).how}
+    row = {"code": code, **explain(code).as_json()["error"]}
+    return {**row, "retry_word": _retry_word(row["kind"], row["retry"]), "provoked_by": recipe_for(code).how}
+
+
+def _retry_word(kind: Kind, retry: Retry) -> Mapping[str, str]:
+    """Whether to try again, in words that go with what the code asks for."""
+    return _NEVER_ALONE.get(kind, _RETRY[retry]) if retry == "no" else _RETRY[retry]
 
 
 def one_failure(code: str) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """Errors: every code with all that is known of it, and each can be provoked."""
 
+import re
+
 import pytest
 
 from aerogram import TABLE
+from aerogram.codes import WARNINGS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -30,6 +33,27 @@ async def test_a_code_has_its_own_address_and_shows_its_shape_in_each_dialect(op
     for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem", "mcp"):
         await row.locator(f".choice button[data-name='{name}']").click()
         assert await row.locator(".tree .member").count() > 2
+
+
+JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+
+
+async def test_in_japanese_every_code_and_every_warning_is_in_japanese(open_page, served):
+    page = await open_page(f"{served.address}/#/errors", locale="ja-JP")
+    await page.locator(".error").first.wait_for()
+    said = await page.evaluate(
+        """async () => {
+            const { errorWords, warningWords } = await import("/page/assets/codes.js");
+            const { errors, warnings } = await (await fetch("/page/api/errors")).json();
+            return [...errors.map(errorWords), ...warnings.map(warningWords)].flatMap(Object.values);
+        }"""
+    )
+    assert len(said) == 2 * (len(TABLE) + len(WARNINGS))
+    assert [text for text in said if not JAPANESE.search(text)] == []
+    shown = await page.locator(".error .meaning, .warnings td:not(:first-child)").all_inner_texts()
+    assert len(shown) == len(TABLE) + 3 * len(WARNINGS)
+    assert [text for text in shown if not JAPANESE.search(text)] == []
+    assert TABLE["QUOTA_EXCEEDED"].title not in await page.locator("main").inner_text()
 
 
 async def test_codes_are_found_by_words_and_kind(open_page, served):

@@ -327,6 +327,18 @@ async def test_a_budget_that_is_too_small_says_what_it_needs(page):
     assert await number_in(page.locator(".figure-sent .big")) <= fitted["refused"]["needed"]
 
 
+async def test_in_japanese_failures_and_reasons_are_in_japanese(open_page, served):
+    """What the server says itself stays below, for whoever wants to look it up."""
+    page = await open_page(f"{served.address}/#/search?q=token&budget=none", locale="ja-JP")
+    await page.locator(".record").first.wait_for()
+    facts = " ".join(await page.locator(".record .facts").all_inner_texts())
+    assert "最上位の結果：" in facts
+    assert not re.search(r"result:|match|relevance|overlap", facts)
+    await choose_budget(page, 5)
+    await page.locator(".results .failure-title", has_text="返信がトークンの上限を超えます").wait_for()
+    assert await page.locator(".results .failure [lang=en]").count() == 1
+
+
 async def test_a_reply_is_the_same_in_another_dialect(page):
     """The rows stay; only their price changes."""
     await choose_budget(page, 100_000)

@@ -1,5 +1,6 @@
 /** Failure: what went wrong, in the words of the reply, with what to do about it. */
 
+import { errorWords } from "./codes.js";
 import { button, el } from "./element.js";
 import { t } from "./texts.js";
 
@@ -8,14 +9,18 @@ export function failure(error, again = null) {
   return el(
     "div",
     { class: "failure card", role: "alert" },
-    el(
-      "p",
-      { class: "failure-title" },
-      error.code ? el("code", {}, error.code) : null,
-      " ",
-      error.message || t("failure.unknown"),
-    ),
-    error.remediation ? el("p", { class: "quiet" }, error.remediation) : null,
+    failureWords(error),
     again ? button(t("failure.again"), again) : null,
   );
+}
+
+/** The lines of it; what a server says in its own language stays readable below what it means. */
+export function failureWords(error) {
+  const { title, remediation } = errorWords({ ...error, title: error.message || t("failure.unknown") });
+  const isTold = title !== error.message && error.message;
+  return [
+    el("p", { class: "failure-title" }, error.code ? el("code", {}, error.code) : null, " ", title),
+    remediation ? el("p", { class: "quiet" }, remediation) : null,
+    isTold ? el("p", { class: "small quiet", lang: "en", dir: "auto" }, error.message) : null,
+  ];
 }

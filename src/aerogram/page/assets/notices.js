@@ -1,5 +1,6 @@
 /** Notices: what a reply says about itself besides its data. */
 
+import { warningWords } from "./codes.js";
 import { el } from "./element.js";
 import { has, t } from "./texts.js";
 
@@ -11,5 +12,6 @@ export function noticeList(notices = []) {
 /** What is said to programs about calls and hashes is said to people in other words. */
 function words({ code, message, suggestion }) {
   if (has(`notice.${code}`)) return t(`notice.${code}`);
-  return [message, " ", el("span", { class: "quiet" }, suggestion ?? "")];
+  const said = warningWords({ code, description: message, suggestion });
+  return [said.description, " ", el("span", { class: "quiet" }, said.suggestion ?? "")];
 }

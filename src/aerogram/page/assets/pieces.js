@@ -2,6 +2,7 @@
 
 import { announce } from "./announcer.js";
 import { button, el, fill } from "./element.js";
+import { failureWords } from "./failure.js";
 import { explain } from "./hint.js";
 import { count } from "./numbers.js";
 import { rankMark } from "./records.js";
@@ -198,7 +199,7 @@ export class Piece {
 
   _gone(error) {
     this._button.disabled = false;
-    fill(this._outcome, el("p", { class: "failure" }, error.message, " ", error.remediation ?? ""));
+    fill(this._outcome, el("div", { class: "failure" }, failureWords(error)));
   }
 }
 

@@ -3,7 +3,7 @@
 import { button, el } from "./element.js";
 import { marked } from "./marking.js";
 import { count, score } from "./numbers.js";
-import { t } from "./texts.js";
+import { has, t } from "./texts.js";
 import { tree } from "./tree.js";
 
 const CUT = /\s?…\s?\[\+([\d,]+) chars\]$/;
@@ -128,13 +128,19 @@ function words(text, terms) {
   return node;
 }
 
+/** Why a result stands where it does: "tier: reason", each in the reader's language where that has words for it. */
+function reasonOf(explanation) {
+  const word = (said) => (has(`reason.${said}`) ? t(`reason.${said}`) : said);
+  return explanation.split(": ").map(word).join(t("reason.between"));
+}
+
 function facts(row) {
   const said = [];
   if (row.source_category) said.push(row.source_category);
   if (row.total_chunks)
     said.push(t("record.place", { n: count((row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
   if (row.chunk_token_count) said.push(t("budget.tokens", { n: count(row.chunk_token_count) }));
-  if (row.ranking?.explanation) said.push(row.ranking.explanation);
+  if (row.ranking?.explanation) said.push(reasonOf(row.ranking.explanation));
   const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");
   if (parts.length) said.push(parts.map((name) => `${t(`record.${name}`)} ${score(row[name])}`).join(", "));
   if (row.context_header ?? row.source_file) said.push(t("record.chunk", { id: row.chunk_id }));

@@ -148,6 +148,23 @@ export default {
   "record.place": "part {n} of {total}",
   "record.cut": "{n} characters left out",
 
+  "reason.between": ": ",
+  "reason.Top-tier result": "Top-tier result",
+  "reason.High relevance": "High relevance",
+  "reason.Moderate match": "Moderate match",
+  "reason.Weak match": "Weak match",
+  "reason.Strong semantic and keyword match": "Strong semantic and keyword match",
+  "reason.Some keyword overlap": "Some keyword overlap",
+  "reason.Strong keyword match": "Strong keyword match",
+  "reason.Strong semantic match": "Strong semantic match",
+  "reason.Strong semantic match, none of the words": "Strong semantic match, none of the words",
+  "reason.Fair keyword match": "Fair keyword match",
+  "reason.Fair semantic match": "Fair semantic match",
+  "reason.Fair semantic match, none of the words": "Fair semantic match, none of the words",
+  "reason.Weak keyword match": "Weak keyword match",
+  "reason.Weak semantic match": "Weak semantic match",
+  "reason.Weak semantic match, none of the words": "Weak semantic match, none of the words",
+
   "chart.title": "Tokens by mode and budget",
   "chart.about": "What is sent for each budget. The dashed line is yours.",
   "chart.label": "Tokens sent, by mode and budget",
@@ -246,6 +263,9 @@ export default {
   "errors.code": "Code",
   "errors.severity": "Severity",
   "errors.meaning": "Meaning",
+  "severity.info": "info",
+  "severity.warning": "warning",
+  "severity.error": "error",
 
   "live.title": "What the server is sending",
   "live.lead":

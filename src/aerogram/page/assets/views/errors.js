@@ -2,6 +2,7 @@
 
 import { announce } from "../announcer.js";
 import { Choice } from "../choice.js";
+import { errorWords, warningWords } from "../codes.js";
 import { button, el, fill } from "../element.js";
 import { failure } from "../failure.js";
 import { count } from "../numbers.js";
@@ -54,11 +55,6 @@ class ErrorsView {
     return this._signal;
   }
 
-  /** The word for a retry rule. */
-  retryWord(retry) {
-    return this._table.retry[retry]?.[language()] ?? retry;
-  }
-
   _form() {
     this._found = el("span", { class: "quiet small", role: "status" });
     return el(
@@ -74,7 +70,8 @@ class ErrorsView {
   show() {
     const words = this._words.value.trim().toLowerCase();
     const isWanted = (row) =>
-      (!this._kind.value || row.kind === this._kind.value) && JSON.stringify(row).toLowerCase().includes(words);
+      (!this._kind.value || row.kind === this._kind.value) &&
+      JSON.stringify({ ...row, here: errorWords(row) }).toLowerCase().includes(words);
     const wanted = this._table.errors.filter(isWanted);
     fill(
       this._list,
@@ -110,10 +107,10 @@ class ErrorRow {
           el(
             "span",
             { class: `chip ${row.retry === "yes" ? "good" : row.retry === "no" ? "" : "warn"}` },
-            t("errors.retry", { word: view.retryWord(row.retry) }),
+            t("errors.retry", { word: row.retry_word[language()] }),
           ),
         ),
-        el("span", { class: "quiet meaning" }, row.title),
+        el("span", { class: "quiet meaning" }, errorWords(row).title),
       ),
       this._inside,
     );
@@ -135,12 +132,12 @@ class ErrorRow {
   }
 
   _facts() {
-    const { remediation, parent, user_text: texts, said_as: names } = this._row;
+    const { parent, user_text: texts, said_as: names } = this._row;
     const spelled = Object.entries(names ?? {})
       .filter(([, name]) => name && name !== this._row.code)
       .map(([dialect, name]) => `${dialect}: ${name}`);
     const facts = [
-      ["errors.todo", remediation],
+      ["errors.todo", errorWords(this._row).remediation],
       ["errors.says", texts?.[language()]],
       ["errors.parent", parent],
       ["errors.spelled", spelled.join(" · ")],
@@ -251,7 +248,10 @@ function warnings(rows) {
     table(
       t("errors.warnings"),
       ["errors.code", "errors.severity", "errors.meaning", "errors.todo"].map((key) => t(key)),
-      rows.map((row) => [el("code", {}, row.code), row.severity, row.description, row.suggestion]),
+      rows.map((row) => {
+        const { description, suggestion } = warningWords(row);
+        return [el("code", {}, row.code), t(`severity.${row.severity}`), description, suggestion];
+      }),
     ),
   );
 }

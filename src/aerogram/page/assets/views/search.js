@@ -3,7 +3,7 @@
 import { announce } from "../announcer.js";
 import { copyButton } from "../copying.js";
 import { button, el, fill } from "../element.js";
-import { failure } from "../failure.js";
+import { failure, failureWords } from "../failure.js";
 import { Fitting, rowsOf } from "../fitting.js";
 import { termsOf } from "../marking.js";
 import { noticeList } from "../notices.js";
@@ -200,12 +200,8 @@ class SearchView {
     return el(
       "div",
       { class: "notice", role: "alert" },
-      el(
-        "p",
-        {},
-        el("strong", {}, problem.details?.reason === "expired" ? t("search.cursorExpired") : problem.message),
-      ),
-      el("p", { class: "small" }, el("code", {}, problem.code), " ", problem.remediation ?? ""),
+      problem.details?.reason === "expired" ? el("p", {}, el("strong", {}, t("search.cursorExpired"))) : null,
+      failureWords(problem),
       button(
         t(isCursor ? "search.startAgain" : "failure.again"),
         () => (isCursor ? this._restart() : this._fitting.update()),

@@ -4,7 +4,7 @@ import { announce } from "../announcer.js";
 import { Choice } from "../choice.js";
 import { copyButton } from "../copying.js";
 import { button, el, fill, form } from "../element.js";
-import { failure } from "../failure.js";
+import { failure, failureWords } from "../failure.js";
 import { dataOf } from "../fitting.js";
 import { Graph } from "../graph.js";
 import { count } from "../numbers.js";
@@ -152,7 +152,7 @@ class VendorsView {
     return el(
       "div",
       { class: "notice", role: "alert" },
-      el("p", {}, el("code", {}, problem.code), " ", problem.message),
+      failureWords(near.length ? { ...problem, remediation: null } : problem),
       near.length
         ? el(
             "div",
@@ -165,7 +165,7 @@ class VendorsView {
               }),
             ),
           )
-        : el("p", {}, problem.remediation ?? ""),
+        : null,
     );
   }
 
