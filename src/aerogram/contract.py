@@ -312,6 +312,8 @@ class Contract:
         try:
             if self._only_completes and call.is_plain:
                 return self.completed(reply, call)
+            if call.cursor is not None and reply.problem is None:
+                await self.cursors.prepared(call.cursor)
             told = self.told(reply, call)
             fitted = Fitted(told) if told is call._settled else self.finish(told, call)
             finished = self.counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
@@ -354,6 +356,7 @@ class Contract:
         tool = self.retrieve or "retrieve"
         try:
             kinds = tuple(self.kinds.values())
+            await self.cursors.prepared(asked.cursor)
             paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
             return call.settled(await self._kept(self.fitted(paged, call, detail_first=True), call))
         except Exception as error:  # noqa: BLE001 - every request gets an answer

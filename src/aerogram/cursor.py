@@ -14,6 +14,7 @@ and every base64 decoder reads it.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
@@ -25,6 +26,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -128,6 +130,10 @@ class KeyRing:
     def key(self, kid: str) -> SigningKey | None:
         """The key of that name, if the ring has or had it."""
         return next((key for key in self._keys if key.kid == kid), None)
+
+    def reading(self) -> Future[None] | None:
+        """A look for keys that others have made, under way; None when there is nothing to wait for."""
+        return None
 
     def rotate(self) -> None:
         """Sign with a fresh key from now on; cursors of the older keys stay good."""
@@ -239,6 +245,27 @@ class Cursors:
         if len(cursor) > MAX_CURSOR_LENGTH:
             raise ContractError(f"a key is too long: the cursor has more than {MAX_CURSOR_LENGTH} characters", "/pos")
         return cursor
+
+    def prepare(self, cursor: str | None) -> None:
+        """Have a key that is unknown looked for where others put theirs, before `open`, which waits for nobody."""
+        reading = self._reading_for(cursor)
+        if reading is not None:
+            reading.result()
+
+    async def prepared(self, cursor: str | None) -> None:
+        """As `prepare`, for whoever must not hold up an event loop."""
+        reading = self._reading_for(cursor)
+        if reading is not None:
+            await asyncio.wrap_future(reading)
+
+    def _reading_for(self, cursor: str | None) -> Future[None] | None:
+        if cursor is None:
+            return None
+        try:
+            kid = _decode(cursor)["kid"]
+        except InvalidCursor:  # whoever opens it says so
+            return None
+        return self._keys.reading() if self._keys.key(kid) is None else None
 
     def open(
         self, cursor: str, *, query_hash: str, response_mode: str | None = None, principal: str | None = None

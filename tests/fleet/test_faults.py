@@ -20,6 +20,10 @@ import httpx
 import pytest
 
 from aerogram import read
+from aerogram.cursor import Cursors
+from aerogram.knowledge.ring import StoreRing
+from aerogram.knowledge.store.address import open_store
+from aerogram.retrieval import Retrieval
 from backends import is_root, program_with_faked_time
 from balancer import balancing, wait_for
 from postgres import running_postgres
@@ -174,6 +178,40 @@ def test_a_digest_that_waits_for_postgresql_lets_nobody_else_wait(fleet, own_pos
         assert in_shape([waiting.result()])
         own_postgres.resume()
         wait_for(lambda: client.post("/v1/digests", json=digest).status_code == 200)
+
+
+def test_a_cursor_whose_key_must_be_looked_up_lets_nobody_else_wait(fleet, own_postgres):
+    """A key that was made elsewhere a moment ago is good at once; while the store is silent, nobody can tell."""
+    (server,) = fleet.add("--store", own_postgres.samples, "--timeout", "4")
+    with httpx.Client(base_url=server.address, timeout=30) as client, ThreadPoolExecutor() as aside:
+        cut = client.get("/v1/search", params=CUT).json()
+        piece = cut["aerogram"]["fidelity"]["archive_hashes"]["data"]
+
+        def go_on(cursors):
+            """Ask for the rest of a piece with a cursor that another server may have signed."""
+            onward = Retrieval(piece).pager(cursors, "retrieve", None).seal(1)
+            params = {"envelope": "v2", "cursor": onward}
+            return httpx.get(f"{server.address}/v1/content/{piece}", params=params, timeout=30)
+
+        def is_refused(reply):
+            return reply.status_code == 400 and read(reply.json()).problem.code == "INVALID_CURSOR"
+
+        with contextlib.closing(open_store(own_postgres.samples, 256)) as store:
+            ring = StoreRing(store)
+            ring.rotate()
+            assert go_on(Cursors(ring)).status_code == 200
+        strange = Cursors()
+        assert is_refused(go_on(strange))
+        own_postgres.pause()
+        waiting = [aside.submit(go_on, strange) for _ in range(4)]
+        time.sleep(0.5)  # they have arrived, and go on waiting
+        for _ in range(3):
+            assert client.get("/v1/nothing").status_code == 404
+            recover(server.address, [piece])
+        assert not any(one.done() for one in waiting)
+        assert in_shape([one.result() for one in waiting])
+        own_postgres.resume()
+        wait_for(lambda: is_refused(go_on(strange)))
 
 
 def test_while_postgresql_is_away_known_keys_stay_known_and_no_other_is_called_wrong(fleet, own_postgres):

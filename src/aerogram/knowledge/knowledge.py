@@ -182,6 +182,7 @@ class Knowledge:
         mode, way = allowed_mode(response_mode), checked_method(method)
         arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
         pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
+        self.cursors.prepare(cursor)
         window = pager.window(cursor, page_size)
         searched = self._search.rank(asked, narrowed, way)
         withheld = self._search.withheld(asked, narrowed, way)

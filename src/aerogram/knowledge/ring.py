@@ -1,18 +1,20 @@
 """A ring of cursor keys that lives in the store, so that every server opens what any of them has sealed.
 
 A new key is written before anything is signed with it, and servers that have not heard of it yet look it up when they
-first meet it: a rotation cuts off nobody. Two servers that rotate at once agree on the one that was faster.
+first meet it: a rotation cuts off nobody. Two servers that rotate at once agree on the one that was faster. The store
+is asked in a thread, one for all who look for a key, so that signing and opening never wait for it.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
+from concurrent.futures import Future
 from typing import Final
 
 from aerogram.cursor import DAY, KeyRing, SigningKey
-from aerogram.errors import AerogramError
 from aerogram.knowledge.store import Store
 
 __all__ = ["StoreRing"]
@@ -20,6 +22,8 @@ __all__ = ["StoreRing"]
 log = logging.getLogger("aerogram")
 
 NAME: Final = "cursor-keys"
+TRY_AGAIN: Final = 5.0
+"""Seconds after which a rotation that is due is tried again."""
 
 
 class StoreRing(KeyRing):
@@ -30,30 +34,49 @@ class StoreRing(KeyRing):
         self._rotate_every = rotate_every
         self._keep = keep
         self._keys = ()
+        self._guard = threading.Lock()
+        self._turn = threading.Lock()
+        self._next: Future[None] | None = None
+        self._tried_at = 0.0
         self._update(rotate=False)
 
     def signing_key(self) -> SigningKey:
-        """The newest key; one that is too old is followed by another, unless the store is away."""
-        if time.time() - self._keys[0].created > self._rotate_every:
-            try:
-                self._update(rotate=False)
-            except AerogramError as error:
-                log.warning("the cursor keys cannot be rotated: %s", error)
+        """The newest key; one that is too old is followed by another soon, unless the store is away."""
+        now = time.time()
+        if now - self._keys[0].created > self._rotate_every and now - self._tried_at > TRY_AGAIN:
+            self._tried_at = now
+            self.reading().add_done_callback(_told)
         return self._keys[0]
 
-    def key(self, kid: str) -> SigningKey | None:
-        """The key of that name, perhaps one that another server has made."""
-        found = super().key(kid)
-        if found is None:
-            self._keys = self._read()[0] or self._keys
-            found = super().key(kid)
-        return found
+    def reading(self) -> Future[None]:
+        """A look into the store that begins now, or after the one under way, which may be older than a new key."""
+        with self._guard:
+            if self._next is None:
+                self._next = Future()
+                self._next.set_running_or_notify_cancel()  # one who no longer waits must not end it for the others
+                threading.Thread(target=self._read_again, args=(self._next,), daemon=True).start()
+            return self._next
 
     def rotate(self) -> None:
         """Sign with a fresh key from now on, on every server that meets it."""
         self._update(rotate=True)
 
+    def _read_again(self, told: Future[None]) -> None:
+        with self._turn:
+            with self._guard:
+                self._next = None
+            try:
+                self._take(rotate=False)
+            except BaseException as error:  # noqa: BLE001 - it is for those who wait
+                told.set_exception(error)
+            else:
+                told.set_result(None)
+
     def _update(self, *, rotate: bool) -> None:
+        with self._turn:  # so that what was read first is not taken for the newest
+            self._take(rotate=rotate)
+
+    def _take(self, *, rotate: bool) -> None:
         """Read the keys and add one when it is due; whoever is slower takes what the faster one wrote."""
         while True:
             now = time.time()
@@ -69,6 +92,12 @@ class StoreRing(KeyRing):
     def _read(self) -> tuple[tuple[SigningKey, ...], int]:
         found = self._store.shared(NAME)
         return (_unpacked(found[0]), found[1]) if found else ((), 0)
+
+
+def _told(reading: Future[None]) -> None:
+    error = reading.exception()
+    if error is not None:
+        log.warning("the cursor keys cannot be rotated: %s", error)
 
 
 def _packed(keys: tuple[SigningKey, ...]) -> bytes:
