@@ -37,6 +37,7 @@ class ContractClerk:
         self._contract = contract
         spoken = replace(contract, channels="text")
         legacy, current = replace(spoken, dialect=versions.legacy), replace(spoken, dialect=versions.current)
+        self._sized: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
         self._legacy_has_size = legacy.speaker.name != "bare"
         if not self._legacy_has_size:
             legacy = replace(legacy, budget=None, budgets={})
@@ -72,6 +73,8 @@ class ContractClerk:
 
     async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
         """The finished reply to an outcome, and the JSON of its data where that is known."""
+        if isinstance(outcome, Reply) and outcome is exchange.settled:
+            return outcome, None
         contract = self._contracts[exchange.version]
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
             return contract.refused(outcome, self._call(exchange)), None
@@ -80,6 +83,15 @@ class ContractClerk:
         heard = await contract.hear(outcome, call)
         reply = await contract.conclude(heard.reply, call)
         return reply, heard.json_in(reply)
+
+    async def within(self, reply: Reply[Any], exchange: Exchange, max_tokens: int) -> Reply[Any]:
+        """The finished reply within a size, in the shape in which it is sent.
+
+        For handlers that say what it lacks where a payload alone cannot: in headers.
+        """
+        call = self._call(exchange, {"max_tokens": max_tokens})
+        exchange.settled = await self._sized[exchange.version].answer(reply, call)
+        return exchange.settled
 
     async def retrieve(
         self, exchange: Exchange, hash: str, *, ids: Sequence[str] = (), path: str = "", as_text: bool = False
@@ -103,6 +115,8 @@ class ContractClerk:
     def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
         terms = exchange.terms
         known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
+        if exchange.writer is not None:
+            known = {**known, "writer": exchange.writer}
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],
             resource=terms.path if terms else "",

@@ -62,7 +62,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
-from aerogram.wire.channels import POLICIES, Channels, Payload, Policy, Sizer, channels_of
+from aerogram.wire.channels import POLICIES, Channels, Payload, Policy, Sizer, Writer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
 
@@ -88,7 +88,8 @@ class Call:
     """What is known about one request: who asks for what, and how the reply is to be shaped.
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
-    data is sent when it is sent alone. `resource` tells operations of one name apart, such as routes.
+    data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
+    operations of one name apart, such as routes.
     """
 
     operation: str = "unknown"
@@ -104,6 +105,7 @@ class Call:
     page_size: int | None = None
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
+    writer: Writer | None = None
     allowance: Allowance | None = None
     started: float = field(default_factory=time.perf_counter)
     _settled: ClassVar[Reply[Any] | None] = None
@@ -438,7 +440,7 @@ class Contract:
         return found
 
     def _sizer(self, budget: Budget, call: Call) -> Sizer:
-        return Sizer(self.speaker, self.channels, budget.counter, payload=call.payload)
+        return Sizer(self.speaker, self.channels, budget.counter, call.payload, call.writer)
 
     def _holds(self, reply: Reply[Any], call: Call) -> bool:
         budget = self.limit(call)
@@ -452,7 +454,7 @@ class Contract:
         if cost.tokens_estimated not in (0, _most_tokens(budget)):
             return reply
         unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-        return counted(unsaid, Sizer(self.speaker, self.channels, payload=call.payload))[0]
+        return counted(unsaid, Sizer(self.speaker, self.channels, payload=call.payload, writer=call.writer))[0]
 
     async def referred(self, media: tuple[dict[str, Any], ...], reply: Reply[Any], call: Call) -> tuple[Any, ...]:
         """The pictures and sounds beside a finished reply; where bytes count, what does not fit is a link instead."""

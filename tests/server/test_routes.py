@@ -13,6 +13,7 @@ from aerogram import dialects
 from aerogram.client import Client
 from aerogram.digest import payload_of, verify
 from aerogram.reading import read
+from aerogram.tokens import Vocabulary
 
 V2 = {"Accept": "application/vnd.aerogram.v2+json"}
 ROUTES = {
@@ -96,13 +97,29 @@ def test_a_legacy_answer_that_is_shortened_says_so_in_its_headers_and_where_the_
     assert http.get(tight.links["next"]["url"]).json()["offset"] == 10
 
 
+@pytest.mark.parametrize("budget", [150, 200, 400, 600, 1_200])
+@pytest.mark.parametrize("envelope", ["v1", "v2"])
+def test_a_budget_is_that_of_the_body_that_is_sent(http, envelope, budget):
+    """In either shape: what fits is sent, and less than a tenth is left where there was more."""
+    asked = {"q": "token", "response_mode": "full", "envelope": envelope, "max_tokens": budget}
+    answer = http.get("/v1/search", params=asked)
+    size = Vocabulary().count(answer.text)
+    if answer.status_code == 200:
+        assert 0.9 * budget < size <= budget
+    else:
+        assert (envelope, read(answer).problem.code) == ("v2", "TOKEN_LIMIT_EXCEEDED")
+        assert budget < 600
+
+
 def test_a_legacy_record_that_is_shortened_says_so_too(http):
     identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
-    tight = http.get(f"/v1/chunks/{identity}", params={"max_tokens": 290})  # all of it costs about 360
+    alone = http.get(f"/v1/chunks/{identity}")
+    less = Vocabulary().count(alone.text) * 2 // 3
+    tight = http.get(f"/v1/chunks/{identity}", params={"max_tokens": less})
     assert "X-Fidelity" in tight.headers
     whole = http.get(tight.links["alternate"]["url"]).json()
-    assert whole == [http.get(f"/v1/chunks/{identity}").json()]
-    part = http.get(tight.links["alternate"]["url"], params={"max_tokens": 210})  # about 245, and 170 at the least
+    assert whole == [alone.json()]
+    part = http.get(tight.links["alternate"]["url"], params={"max_tokens": less})
     assert "X-Fidelity" in part.headers
     assert json.loads(http.get(part.links["alternate"]["url"]).json()) == whole
 

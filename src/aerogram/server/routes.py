@@ -124,7 +124,8 @@ class _Desk:
         """The reply within the size that its caller asks for; that of the server is seen to anyway."""
         if max_tokens is None:
             return reply
-        fitted = await self._contract.answer(reply, self._call(request, max_tokens))
+        exchange: Exchange = request.scope[EXCHANGE]
+        fitted = await exchange.layer.clerk.within(reply, exchange, max_tokens)
         if fitted.problem is None and fitted.data != reply.data:
             response.headers["X-Fidelity"] = _shortened(reply.data, fitted)
             if (kept := await self._kept(reply.data, request)) is not None:
@@ -142,6 +143,11 @@ class _Desk:
             return None
         return digest
 
+    def _speaking(self, request: Request) -> Contract:
+        """The contract in the shape that this caller gets, so that sizes are those of what is sent."""
+        exchange: Exchange = request.scope[EXCHANGE]
+        return replace(self._contract, channels="text", dialect=exchange.layer.speakers[exchange.version])
+
     def _call(self, request: Request, max_tokens: int | None) -> Call:
         exchange: Exchange = request.scope[EXCHANGE]
         return Call(
@@ -150,6 +156,7 @@ class _Desk:
             client_tag=exchange.client_tag,
             principal=self._principal(request.scope),
             max_tokens=max_tokens,
+            writer=exchange.writer,
             started=exchange.started,
         )
 
@@ -253,7 +260,7 @@ class _Desk:
         ) -> Reply[Any]:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
             asked = Retrieval(hash, (), path, response_mode, _names(fields) or (), as_text, cursor, page_size)
-            reply = await self._contract.retrieved(asked, self._call(request, max_tokens))
+            reply = await self._speaking(request).retrieved(asked, self._call(request, max_tokens))
             if reply.fidelity is not None and reply.problem is None:
                 response.headers["X-Fidelity"] = reply.fidelity.level
                 response.headers["Link"] = f'</v1/content/{hash}?as_text=true>; rel="alternate"'

@@ -14,6 +14,7 @@ text and are not counted as text; a budget in bytes counts the result as it goes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -28,10 +29,12 @@ from aerogram.reply import Action, Fidelity, Page, Problem, Reply
 from aerogram.tokens import Counter, best_counter
 from aerogram.wire.encodings import cheapest_text
 
-__all__ = ["POLICIES", "Channels", "Payload", "Policy", "Sizer", "channels_of", "summary_of"]
+__all__ = ["POLICIES", "Channels", "Payload", "Policy", "Sizer", "Writer", "channels_of", "summary_of"]
 
 Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
 POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
+Writer: TypeAlias = Callable[[Reply[Any]], Any]
+"""What says a reply in a shape of its own, which is sent in place of its data."""
 
 FRAME_BYTES: Final = 256
 """Room for what the protocol and a framework put around a result: the response's frame, flags, the server's name."""
@@ -172,6 +175,7 @@ class Sizer:
     policy: Policy = "text"
     counter: Counter = field(default_factory=best_counter)
     payload: Payload | None = None
+    writer: Writer | None = None
 
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply, both channels together."""
@@ -179,6 +183,8 @@ class Sizer:
             return self.of(self.payload.sent(reply))
         spoken = dialect_named(self.dialect)
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
+        if self.writer is not None and completed.problem is None:
+            completed = completed.replace(data=self.writer(completed))
         return self.of(channels_of(completed, spoken.encode(completed), self.policy))
 
     def of(self, channels: Channels) -> int:

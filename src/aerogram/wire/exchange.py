@@ -97,6 +97,9 @@ class Clerk(Protocol):
     async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
         """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
 
+    async def within(self, reply: Reply[Any], exchange: Exchange, max_tokens: int) -> Reply[Any]:
+        """The finished reply within a size, in the shape in which it is sent."""
+
     async def retrieve(
         self, exchange: Exchange, hash: str, *, ids: Sequence[str], path: str, as_text: bool
     ) -> Reply[Any]:
@@ -173,6 +176,8 @@ class Exchange(Request):
     allowance: Any = None
     """What the caller's limits have let through."""
     observation: Any = None
+    settled: Reply[Any] | None = None
+    """A reply that is finished before its handler returns it."""
     _is_open = False
     _ours: Body | None = None
     _held: Message | None = None
@@ -193,6 +198,11 @@ class Exchange(Request):
     def version(self) -> Version:
         """The envelope of the answer: a route that is not migrated has only one."""
         return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
+
+    @property
+    def writer(self) -> Callable[[Reply[Any]], Any] | None:
+        """What says a reply in the shape that this caller knows, if its route has a shape of its own."""
+        return self.terms.shapes.legacy if self.terms is not None and self.version == LEGACY else None
 
     @property
     def holds(self) -> bool:
@@ -413,9 +423,8 @@ class Exchange(Request):
         media_type = self.choice.media_type if self.version == CURRENT else JSON
         if reply.problem is not None and self.choice.as_problem and not self.is_passing:
             return render(reply, self.layer.problem, media_type, status)
-        writer = self.terms.shapes.legacy if self.terms else None
-        if writer is not None and self.version == LEGACY and reply.problem is None:
-            reply, json = reply.replace(data=writer(reply)), None
+        if self.writer is not None and reply.problem is None:
+            reply, json = reply.replace(data=self.writer(reply)), None
         return render(reply, self.layer.speakers[self.version], media_type, status, json)
 
     @property
