@@ -204,6 +204,27 @@ async def test_more_than_the_server_ever_sends_is_called_that(open_page, served)
     assert await page.locator(".ceiling").count() == 0
 
 
+@pytest.mark.parametrize("tokens", [5, 900, 2500])
+async def test_the_line_of_the_chart_is_the_budget_in_use(page, tokens):
+    """Also where nothing fits, and while another curve is on its way."""
+    await page.locator(".chart .now").wait_for()
+    await page.route("**/page/api/curve", lambda route: None)
+    await page.get_by_role("button", name="as sent over HTTP").click()
+    await settled(page)
+    await choose_budget(page, tokens)
+    assert await page.locator(".chart .now text").text_content() == f"{tokens:,}"
+
+
+async def test_without_a_question_there_are_no_figures(page):
+    await page.locator("#question").fill("")
+    await page.get_by_text("Nothing is asked, so there is nothing to count").wait_for()
+    assert await page.locator(".figures, .tick").count() == 0
+    assert set(await page.locator(".price .number").all_inner_texts()) == {"–"}
+    assert not await page.locator(".left-out").is_visible()
+    await page.locator("#question").fill("token")
+    await page.locator(".figure-sent .big").wait_for()
+
+
 async def test_the_slider_goes_by_arrow_keys_and_says_where_it_is(page):
     slider = page.locator(SLIDER)
     await slider.focus()

@@ -45,6 +45,20 @@ export class Budget {
     this._dialects(fitted);
   }
 
+  /** Nothing is asked for, so nothing costs anything. */
+  rest() {
+    fill(this._sum, el("p", { class: "quiet" }, t("budget.nothing")));
+    fill(this._marks);
+    refill(
+      this._modeRow,
+      this._context.modes.map((mode) => this._modePrice(mode, null)),
+    );
+    refill(
+      this._dialectRow,
+      speakable(this._context).map((dialect) => this._dialectPrice(dialect, null)),
+    );
+  }
+
   /** From about half of what the names alone take to the whole reply: outside of that, nothing changes. */
   _span({ before, modes }) {
     const names = modes.find(({ mode }) => mode === "ids_only")?.size;
@@ -197,16 +211,7 @@ export class Budget {
   _modes({ modes }) {
     refill(
       this._modeRow,
-      modes.map(({ mode, size }) =>
-        this._price(
-          mode,
-          t(`mode.${mode}`),
-          size,
-          mode === this.mode,
-          () => (this.mode = mode),
-          t(`mode.${mode}.about`),
-        ),
-      ),
+      modes.map(({ mode, size }) => this._modePrice(mode, size)),
     );
     fill(
       this._marks,
@@ -225,17 +230,18 @@ export class Budget {
     const said = dialects.filter(({ dialect, size }) => dialect !== "problem" || size !== null);
     refill(
       this._dialectRow,
-      said.map(({ dialect, size }) =>
-        this._price(
-          dialect,
-          dialect,
-          size,
-          dialect === this.dialect,
-          () => (this.dialect = dialect),
-          t(`dialect.${dialect}`),
-        ),
-      ),
+      said.map(({ dialect, size }) => this._dialectPrice(dialect, size)),
     );
+  }
+
+  _modePrice(mode, size) {
+    const choose = () => (this.mode = mode);
+    return this._price(mode, t(`mode.${mode}`), size, mode === this.mode, choose, t(`mode.${mode}.about`));
+  }
+
+  _dialectPrice(dialect, size) {
+    const choose = () => (this.dialect = dialect);
+    return this._price(dialect, dialect, size, dialect === this.dialect, choose, t(`dialect.${dialect}`));
   }
 
   _price(name, label, size, isChosen, choose, about) {

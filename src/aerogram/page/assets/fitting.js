@@ -57,7 +57,7 @@ export class Fitting {
     try {
       const fitted = await ask("shrink", asked, { signal });
       if (fitted.problem) this.rest();
-      else this._present(fitted, asked, signal);
+      else this._present(fitted, asked);
       this._show(fitted);
     } catch (error) {
       if (!signal.aborted) this._refuse(error);
@@ -86,29 +86,38 @@ export class Fitting {
   /** Nothing to fit. */
   rest() {
     this.aside.hidden = true;
+    this.budget.rest();
   }
 
-  _present(fitted, asked, signal) {
+  _present(fitted, asked) {
     this.aside.hidden = false;
     this.budget.show(fitted);
     fill(this._pieces, pieceList(fitted, asked.source, this._handling(fitted)));
-    this._drawSoon(asked, signal);
+    this._drawSoon(asked);
   }
 
-  /** The chart belongs to the reply and its dialect; the slider only moves its cursor. */
-  _drawSoon({ source, dialect, way }, signal) {
+  /** The chart belongs to the reply, its dialect and its way; the slider only moves its cursor, and that at once. */
+  _drawSoon({ source, dialect, way }) {
     const key = JSON.stringify([source, dialect, way]);
-    if (key === this._curveKey) return this._draw();
+    if (this._curve) this._draw();
+    if (key === this._curveKey) return;
+    this._curveKey = key;
+    this._curveAsked?.abort();
+    this._curveAsked = new AbortController();
+    const signal = AbortSignal.any([this._signal, this._curveAsked.signal]);
     clearTimeout(this._curveTimer);
-    this._curveTimer = setTimeout(async () => {
-      try {
-        this._curve = await ask("curve", { source, dialect, way }, { signal });
-        this._curveKey = key;
-        this._draw();
-      } catch (error) {
-        if (!signal.aborted) fill(this._chart, failure(error));
-      }
-    }, CURVE_PAUSE);
+    this._curveTimer = setTimeout(() => this._askForCurve({ source, dialect, way }, signal), CURVE_PAUSE);
+  }
+
+  async _askForCurve(asked, signal) {
+    try {
+      this._curve = await ask("curve", asked, { signal });
+      this._draw();
+    } catch (error) {
+      if (signal.aborted) return;
+      this._curve = this._curveKey = null;
+      fill(this._chart, failure(error));
+    }
   }
 
   _draw() {

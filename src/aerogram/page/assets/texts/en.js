@@ -87,6 +87,7 @@ export default {
   "budget.complete": "All {n} items are there, and nothing is missing.",
   "budget.complete.one": "The one item is there, and nothing is missing.",
   "budget.account": "Of {items} items: {whole} whole, {shortened} shortened, {dropped} left out.",
+  "budget.nothing": "Nothing is asked, so there is nothing to count.",
   "budget.refused": "Too small for this reply: {needed} tokens are enough.",
   "budget.enough": "Use {n} tokens",
   "level.full": "complete",
@@ -104,13 +105,13 @@ export default {
   "mode.preview.about":
     "Short facts, and the beginning of long texts. The figure is the whole reply in this mode, in tokens.",
   "mode.full.about": "Everything. The figure is the whole reply in this mode, in tokens.",
-  "dialect.response-v2": "success, data, error, meta: for MCP tools. The figure is the fitted reply in tokens.",
+  "dialect.response-v2": "success, data, error, meta: for MCP tools. The figure is what it would send within the budget, in tokens; – where nothing fits.",
   "dialect.standard-v2":
-    "status, results, citations, error, meta: for HTTP APIs and MCP tools. The figure is the fitted reply in tokens.",
+    "status, results, citations, error, meta: for HTTP APIs and MCP tools. The figure is what it would send within the budget, in tokens; – where nothing fits.",
   "dialect.knowledge-1.0":
-    "_metadata, results, pagination, warnings: for search tools. The figure is the fitted reply in tokens.",
+    "_metadata, results, pagination, warnings: for search tools. The figure is what it would send within the budget, in tokens; – where nothing fits.",
   "dialect.problem": "RFC 9457 problem details: failures over HTTP.",
-  "dialect.bare": "The payload alone. The figure is the fitted reply in tokens.",
+  "dialect.bare": "The payload alone. The figure is what it would send within the budget, in tokens; – where nothing fits.",
 
   "pieces.title": "What is missing",
   "pieces.shortened": "{n} shortened",

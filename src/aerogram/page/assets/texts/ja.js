@@ -87,6 +87,7 @@ export default {
   "budget.complete": "{n} 件すべてが揃っており、欠けているものはありません。",
   "budget.complete.one": "その 1 件があり、欠けているものはありません。",
   "budget.account": "{items} 件のうち、完全 {whole}、短縮 {shortened}、省略 {dropped}。",
+  "budget.nothing": "質問がないため、数えるものがありません。",
   "budget.refused": "この返信には小さすぎます。{needed} トークンあれば足ります。",
   "budget.enough": "{n} トークンにする",
   "level.full": "完全",
@@ -103,13 +104,13 @@ export default {
   "mode.metadata.about": "各項目の短い事実。数字はこのモードでの返信全体のトークン数です。",
   "mode.preview.about": "短い事実と、長い文章の冒頭。数字はこのモードでの返信全体のトークン数です。",
   "mode.full.about": "すべて。数字はこのモードでの返信全体のトークン数です。",
-  "dialect.response-v2": "success、data、error、meta：MCP ツール向け。数字は予算に収めた返信のトークン数です。",
+  "dialect.response-v2": "success、data、error、meta：MCP ツール向け。数字は予算内でこの方言が送るトークン数です（– は収まらない場合）。",
   "dialect.standard-v2":
-    "status、results、citations、error、meta：HTTP API と MCP ツール向け。数字は予算に収めた返信のトークン数です。",
+    "status、results、citations、error、meta：HTTP API と MCP ツール向け。数字は予算内でこの方言が送るトークン数です（– は収まらない場合）。",
   "dialect.knowledge-1.0":
-    "_metadata、results、pagination、warnings：検索ツール向け。数字は予算に収めた返信のトークン数です。",
+    "_metadata、results、pagination、warnings：検索ツール向け。数字は予算内でこの方言が送るトークン数です（– は収まらない場合）。",
   "dialect.problem": "RFC 9457 の問題詳細：HTTP での失敗。",
-  "dialect.bare": "データのみ。数字は予算に収めた返信のトークン数です。",
+  "dialect.bare": "データのみ。数字は予算内でこの方言が送るトークン数です（– は収まらない場合）。",
 
   "pieces.title": "欠けているもの",
   "pieces.shortened": "短縮 {n}",
