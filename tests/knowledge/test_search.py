@@ -141,6 +141,26 @@ def test_terms_that_nobody_has_are_echoed_and_left_out_of_the_retry(small):
     assert nothing.query_echo.unparsed_terms == ("xylophone", "zither")
 
 
+def test_a_misspelt_name_of_a_document_is_spelt_right_in_the_retry(small):
+    for asked, filters, retry in (
+        ("harvst", {}, {"query": "harvest"}),
+        ("Harvst xyzzy", {}, {"query": "harvest"}),
+        ("harvst", {"category": "farm"}, {"query": "harvest", "filters": {"category": ["farm"]}}),
+        ("harvst", {"category": "security"}, {"query": "harvest"}),
+        ("xylophone", {}, None),
+    ):
+        reply = small.search(asked, filters=filters, method="bm25")
+        assert (reply.empty_reason, reply.retry_with) == ("no_match", retry), asked
+        if retry:
+            assert small.search(**retry, method="bm25").data
+
+
+def test_what_a_gate_withholds_is_not_named_in_a_retry(small, where):
+    with Knowledge(where, withheld_licenses=["CC-BY-4.0"]) as gated:
+        assert small.search("gides", method="bm25").retry_with == {"query": "guides"}
+        assert gated.search("gides", method="bm25").retry_with is None
+
+
 def test_a_query_of_strange_words_finds_nothing_rather_than_anything(small):
     assert small.search("zzyzx qwrtp").status == "empty"
 

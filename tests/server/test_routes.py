@@ -55,7 +55,7 @@ def test_a_search_without_results_says_why_and_what_to_try(http):
     assert (body["status"], body["empty_reason"], body["results"]) == ("empty", "no_match", [])
     narrow = {"q": "token", "category": "security", "after": "2999-01-01", "envelope": "v2"}
     body = http.get("/v1/search", params=narrow).json()
-    assert (body["empty_reason"], body["retry_with"]) == ("filters_too_narrow", {"query": "token"})
+    assert (body["empty_reason"], body["retry_with"]) == ("filters_too_narrow", {"q": "token"})
     assert body["query_echo"]["applied_filters"] == {"category": ["security"], "after": "2999-01-01"}
 
 

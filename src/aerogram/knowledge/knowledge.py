@@ -22,6 +22,7 @@ from aerogram.digest.limits import Limits
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
+from aerogram.knowledge.advice import instead, names_in
 from aerogram.knowledge.citations import Status, citations_of, verify
 from aerogram.knowledge.cluster import Cluster
 from aerogram.knowledge.crew import Crew
@@ -37,7 +38,7 @@ from aerogram.knowledge.parcels import Recipe
 from aerogram.knowledge.prepare import Preparer
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
 from aerogram.knowledge.ring import StoreRing
-from aerogram.knowledge.search import Search, Searched, checked_method, checked_query
+from aerogram.knowledge.search import SMALL_INDEX, Search, Searched, checked_method, checked_query
 from aerogram.knowledge.store import Found, Health, Store
 from aerogram.knowledge.store.address import is_url, open_store
 from aerogram.knowledge.vendors import Directory, find_mentions
@@ -389,13 +390,30 @@ class Knowledge:
     def _nothing(self, query: str, filters: Filters, searched: Searched, window: Window) -> Reply[Any]:
         """The reply without results: why, and what to ask instead."""
         reason = self._search.why_empty(query, filters, searched.ranked.method)
-        retry = _retry(query, filters, searched.ranked.unknown, reason)
+        retry = self._instead(query, filters, searched)
         page = Page(has_more=False, total=0, page_size=window.size)
         actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
         said = self._said(query, filters, searched)
         if reason == "license_blocked":
             said["notices"] += (filtered_out(),)
         return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
+
+    def _instead(self, query: str, filters: Filters, searched: Searched) -> dict[str, Any]:
+        """The nearest question that has an answer."""
+        method = searched.ranked.method
+        return instead(
+            query,
+            filters,
+            searched.ranked.unknown,
+            lambda words, fewer: bool(len(self._search.rank(words, fewer, method).ranked)),
+            self._names,
+        )
+
+    def _names(self) -> frozenset[str]:
+        """The words by which documents, categories and vendors are called; in a large index it would take too long."""
+        if self.store.count(Filters()) > SMALL_INDEX:
+            return frozenset()
+        return names_in(self.documents(), self.store.values("category"), self.directory().vendors())
 
     def _onward(
         self, query: str, filters: Filters, mode: Mode, chunks: Sequence[Found], ranked: Ranked
@@ -459,18 +477,6 @@ def _page_of(pager: Pager, ranked: Ranked, first: int, window: Window) -> Page:
 def _seal(pager: Pager, ranked: Ranked, count: int) -> str:
     after = [float(ranked.hybrid[count - 1]), int(ranked.ids[count - 1])] if count else None
     return pager.seal(count, after)
-
-
-def _retry(query: str, filters: Filters, unknown: Sequence[str], reason: str) -> dict[str, Any]:
-    """The nearest question that has a chance."""
-    if reason == "license_blocked":
-        rest = filters.without_license().as_json()
-        return {"query": query, "filters": rest} if rest else {"query": query}
-    if reason == "filters_too_narrow":
-        return {"query": query}
-    strange = set(unknown)
-    kept = [word for word in query.split() if not any(one in word.lower() for one in strange)]
-    return {"query": " ".join(kept)} if kept and len(kept) < len(query.split()) else {}
 
 
 def _checked_ids(ids: Any) -> list[int]:

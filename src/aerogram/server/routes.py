@@ -29,11 +29,12 @@ from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
 from aerogram.page.host import Host
 from aerogram.page.routes import page_routes
-from aerogram.reply import Action, Page, Reply
+from aerogram.reply import Page, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.server.examples import illustrate
 from aerogram.server.health import Health
 from aerogram.server.library import Library
+from aerogram.server.naming import addressed, in_parameters
 from aerogram.server.reference import reference_page
 from aerogram.server.table import CSV, search_table
 from aerogram.shape.modes import Mode
@@ -182,16 +183,18 @@ class _Desk:
         ) -> Any:
             """Find passages that answer a question."""
             where = {"category": category, "path": path, "license": license, "after": after, "before": before}
-            asked = {
-                "response_mode": response_mode,
-                "fields": _names(fields),
-                "filters": Filters.of(where),
-                "principal": self._principal(request.scope),
-            }
-            if format == "csv" or _wants_csv(request):
-                return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
-            reply = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
-            return await self._within(max_tokens, _placed(_addressed(reply), cursor, page_size), request, response)
+            with in_parameters("semantic_search"):
+                asked = {
+                    "response_mode": response_mode,
+                    "fields": _names(fields),
+                    "filters": Filters.of(where),
+                    "principal": self._principal(request.scope),
+                }
+                if format == "csv" or _wants_csv(request):
+                    return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
+                reply = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
+            placed = _placed(addressed(reply, "semantic_search"), cursor, page_size)
+            return await self._within(max_tokens, placed, request, response)
 
         return search
 
@@ -207,8 +210,9 @@ class _Desk:
             max_tokens: MaxTokens = None,
         ) -> Reply[Any]:
             """Say who a vendor is, and whom it has to do with."""
-            reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
-            return await self._within(max_tokens, _addressed(reply), request, response)
+            with in_parameters("find_vendor_info"):
+                reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
+            return await self._within(max_tokens, addressed(reply, "find_vendor_info"), request, response)
 
         return vendor
 
@@ -290,13 +294,6 @@ class _Desk:
 
 
 _CSV_TOO: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {CSV: {"schema": {"type": "string"}}}}}
-_ADDRESSES: Final = {
-    "semantic_search": ("/v1/search", {"query": "q"}),
-    "get_chunks": ("/v1/chunks/{id}", {"chunk_ids": "id"}),
-    "digest_document": ("/v1/digests", {}),
-    "find_vendor_info": ("/v1/vendors/{name}", {"vendor_name": "name"}),
-}
-"""The address and the renamed arguments of what a tool does."""
 
 
 def _names(fields: str | None) -> list[str] | None:
@@ -328,19 +325,3 @@ def _shortened(whole: Any, fitted: Reply[Any]) -> str:
 
 def _only_record(reply: Reply[Any]) -> Any:
     return reply.data[0] if isinstance(reply.data, list) and len(reply.data) == 1 else reply.data
-
-
-def _addressed(reply: Reply[Any]) -> Reply[Any]:
-    """The reply with follow-up calls as addresses; several chunks are as many calls."""
-    return reply.replace(actions=tuple(one for action in reply.actions for one in _calls(action)))
-
-
-def _calls(action: Action) -> list[Action]:
-    endpoint, renamed = _ADDRESSES.get(action.tool or "", (None, {}))
-    if endpoint is None:
-        return [action]
-    given = {renamed.get(name, name): value for name, value in (action.args or {}).items()}
-    filters = given.pop("filters", {})
-    if isinstance(given.get("id"), list):
-        return [Action(endpoint=endpoint, args={"id": one}) for one in given["id"]]
-    return [Action(endpoint=endpoint, args={**given, **filters})]
