@@ -17,6 +17,7 @@ from aerogram.errors import Conflict, Forbidden, NotFound, Unavailable, Validati
 from aerogram.knowledge import Knowledge, NoEmbedder
 from aerogram.knowledge.ring import StoreRing
 from aerogram.knowledge.store.postgres.replicas import LAG
+from aerogram.knowledge.store.postgres.schema import VERSION
 from aerogram.knowledge.store.postgres.store import PostgresStore
 from knowledge.documents import GUIDE, HARVEST
 from postgres import Postgres, own_folder, run, running_postgres
@@ -56,7 +57,7 @@ def test_ten_processes_that_start_at_once_find_one_schema(postgres):
     assert [one.returncode for one in ten] == [0] * 10, told
     assert [
         row[0] for row in postgres.execute("SELECT version FROM aerogram_state", database=url.rpartition("/")[2])
-    ] == [1]
+    ] == [VERSION]
 
 
 def test_a_socket_is_an_address_too(postgres, database):
@@ -199,6 +200,21 @@ def test_keys_are_rotated_without_a_cut(small, where):
         for index in (small, other):
             for cursor in (old, new):
                 assert index.search("token apples", page_size=1, cursor=cursor).data[0]["rank"] == 2
+
+
+def test_a_key_that_is_too_old_is_followed_by_another_and_signs_until_then(server):
+    with contextlib.closing(PostgresStore(server.new_database(), 256, patience=1.0, seconds=1.0)) as store:
+        ring = StoreRing(store, rotate_every=0)
+        server.pause()
+        try:
+            old = ring.signing_key()
+            with pytest.raises(Unavailable):
+                ring.reading().result()
+            assert ring.signing_key() == old
+        finally:
+            server.resume()
+        _until(lambda: ring.signing_key() != old)
+        assert ring.key(old.kid) == old
 
 
 # -- servers that come and go
