@@ -38,11 +38,11 @@ from aerogram.knowledge.parcels import Recipe
 from aerogram.knowledge.prepare import Preparer
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
 from aerogram.knowledge.ring import StoreRing
-from aerogram.knowledge.search import SMALL_INDEX, Search, Searched, checked_method, checked_query
+from aerogram.knowledge.search import SMALL_INDEX, Search, checked_method, checked_query
 from aerogram.knowledge.store import Found, Health, Store
 from aerogram.knowledge.store.address import is_url, open_store
 from aerogram.knowledge.vendors import Directory, find_mentions
-from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, Telemetry
+from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.modes import Mode, allowed_mode
 from aerogram.shape.pages import Paged, Pager, Window
@@ -185,32 +185,32 @@ class Knowledge:
         pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
         self.cursors.prepare(cursor)
         window = pager.window(cursor, page_size)
-        searched = self._search.rank(asked, narrowed, way)
+        ranked = self._search.rank(asked, narrowed, way)
         withheld = self._search.withheld(asked, narrowed, way)
-        if not len(searched.ranked):
+        if not len(ranked):
             if withheld:
                 raise self.gate.refusal(withheld)
-            return Paged(self._nothing(asked, narrowed, searched, window))
-        first = _first(searched.ranked, window)
-        shown = range(len(searched.ranked))[first : first + window.size]
-        chunks = self.store.chunks([int(searched.ranked.ids[place]) for place in shown])
+            return Paged(self._nothing(asked, narrowed, ranked, window))
+        first = _first(ranked, window)
+        shown = range(len(ranked))[first : first + window.size]
+        chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
         wanted = _cites(cite, mode) or about or mode == "full"
         statuses = self._verified(chunks) if wanted else None
         kind = kind_for(mode, fields, about)
         similar = self.store.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
         known = statuses or ["verified"] * len(chunks)
-        records = search_records(chunks, searched.ranked, shown, known, similar)
+        records = search_records(chunks, ranked, shown, known, similar)
         rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-        said = self._said(asked, narrowed, searched)
+        said = self._said(asked, narrowed, ranked)
         said["notices"] += self.gate.notices(withheld)
         reply = (Reply.partial if withheld else Reply.ok)(
             rows,
-            page=_page_of(pager, searched.ranked, first, window),
+            page=_page_of(pager, ranked, first, window),
             citations=citations_of(chunks, known) if _cites(cite, mode) else (),
             **said,
-            **self._onward(asked, narrowed, mode, chunks, searched.ranked),
+            **self._onward(asked, narrowed, mode, chunks, ranked),
         )
-        return Paged(reply, lambda count: _seal(pager, searched.ranked, first + count))
+        return Paged(reply, lambda count: _seal(pager, ranked, first + count))
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
@@ -376,36 +376,35 @@ class Knowledge:
             raise NotFound(f"The file no longer has {chunk.path!r}")
         return texts[chunk.path]
 
-    def _said(self, query: str, filters: Filters, searched: Searched) -> dict[str, Any]:
-        echo = QueryEcho({"query": query}, filters.as_json(), searched.ranked.unknown)
-        weak = len(searched.ranked) and float(searched.ranked.hybrid[0]) < WEAK
+    def _said(self, query: str, filters: Filters, ranked: Ranked) -> dict[str, Any]:
+        echo = QueryEcho({"query": query}, filters.as_json(), ranked.unknown)
+        weak = len(ranked) and float(ranked.hybrid[0]) < WEAK
         notices = (Notice.of("LOW_QUALITY_RESULTS"),) if weak else ()
         return {
             "operation": SEARCH_TOOL,
             "query_echo": echo,
             "notices": notices,
-            "telemetry": Telemetry(cache_hit=searched.cached),
         }
 
-    def _nothing(self, query: str, filters: Filters, searched: Searched, window: Window) -> Reply[Any]:
+    def _nothing(self, query: str, filters: Filters, ranked: Ranked, window: Window) -> Reply[Any]:
         """The reply without results: why, and what to ask instead."""
-        reason = self._search.why_empty(query, filters, searched.ranked.method)
-        retry = self._instead(query, filters, searched)
+        reason = self._search.why_empty(query, filters, ranked.method)
+        retry = self._instead(query, filters, ranked)
         page = Page(has_more=False, total=0, page_size=window.size)
         actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
-        said = self._said(query, filters, searched)
+        said = self._said(query, filters, ranked)
         if reason == "license_blocked":
             said["notices"] += (filtered_out(),)
         return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
 
-    def _instead(self, query: str, filters: Filters, searched: Searched) -> dict[str, Any]:
+    def _instead(self, query: str, filters: Filters, ranked: Ranked) -> dict[str, Any]:
         """The nearest question that has an answer."""
-        method = searched.ranked.method
+        method = ranked.method
         return instead(
             query,
             filters,
-            searched.ranked.unknown,
-            lambda words, fewer: bool(len(self._search.rank(words, fewer, method).ranked)),
+            ranked.unknown,
+            lambda words, fewer: bool(len(self._search.rank(words, fewer, method))),
             self._names,
         )
 

@@ -22,7 +22,7 @@ from aerogram.knowledge.store import Store
 from aerogram.knowledge.turnstile import Turnstile
 from aerogram.reply import EmptyReason
 
-__all__ = ["Search", "Searched", "checked_query"]
+__all__ = ["Search", "checked_query"]
 
 LONGEST_QUERY: Final = 500
 SMALL_INDEX: Final = 20_000
@@ -44,13 +44,6 @@ LISTING: Final = Depth(5_000, 3_000)
 QUESTION: Final = Depth(1_000, 3_000)
 
 
-class Searched(NamedTuple):
-    """A ranking, and whether it was remembered from before."""
-
-    ranked: Ranked
-    cached: bool
-
-
 class Search:
     """Ranks the chunks of a store."""
 
@@ -63,7 +56,7 @@ class Search:
         self._guard = threading.Lock()
         self.turn = Turnstile(CALLERS)
 
-    def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Searched:
+    def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Ranked:
         """All results of a query that may be shown, the best first."""
         return self._known(query, self.gate.narrowed(filters), method)
 
@@ -74,9 +67,9 @@ class Search:
         import numpy as np
 
         every, shown = self._known(query, filters, method), self.rank(query, filters, method)
-        return int(np.isin(every.ranked.ids, shown.ranked.ids, invert=True).sum())
+        return int(np.isin(every.ids, shown.ids, invert=True).sum())
 
-    def _known(self, query: str, filters: Filters, method: Method) -> Searched:
+    def _known(self, query: str, filters: Filters, method: Method) -> Ranked:
         """A ranking, remembered if it can be."""
         generation = self.store.generation
         key = (generation, query, filters, method)
@@ -84,13 +77,13 @@ class Search:
             known = self._remembered.get(key)
             if known is not None:
                 self._remembered.move_to_end(key)
-                return Searched(known, cached=True)
+                return known
         ranked = self._rank(query, filters, method, self._chunks(generation))
         with self._guard:
             self._remembered[key] = ranked
             while len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
-        return Searched(ranked, cached=False)
+        return ranked
 
     def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> Ranked:
         terms = query_terms(query, self.store.languages())
@@ -113,9 +106,9 @@ class Search:
         """Why a query has no results."""
         if not self.store.count(Filters()):
             return "source_unavailable"
-        if filters.is_open or not len(self.rank(query, Filters(), method).ranked):
+        if filters.is_open or not len(self.rank(query, Filters(), method)):
             return "no_match"
-        if filters.license and len(self.rank(query, filters.without_license(), method).ranked):
+        if filters.license and len(self.rank(query, filters.without_license(), method)):
             return "license_blocked"
         return "filters_too_narrow"
 
