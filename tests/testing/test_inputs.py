@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, Field
 
-from aerogram.testing.inputs import example_of, explain_mismatch, spoiled
+from aerogram.testing.inputs import example_of, explain_mismatch, number_near, spoiled
 
 
 class Part(BaseModel):
@@ -57,3 +57,21 @@ def test_a_mismatch_says_where_and_what():
         == 'at /a: "x" is not of type "integer"'
     )
     assert "broken" in explain_mismatch({"type": "nothing"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("schema", "wanted", "found"),
+    [
+        ({}, 67, 50),
+        (None, 0, 1),
+        ({"type": "integer", "minimum": 1, "maximum": 50}, 67, 50),
+        ({"anyOf": [{"type": "integer", "minimum": 10, "maximum": 20}, {"type": "null"}]}, 67, 20),
+        ({"type": "integer", "exclusiveMinimum": 10}, 3, 11),
+        ({"type": "integer", "minimum": 100}, 3, 100),
+        ({"enum": [10, 25]}, 20, 25),
+        ({"type": "integer", "multipleOf": 10, "default": 30}, 7, 30),
+        ({"type": "string"}, 7, None),
+    ],
+)
+def test_the_nearest_number_is_one_that_the_schema_allows(schema, wanted, found):
+    assert number_near(schema, wanted, range(1, 51)) == found

@@ -8,16 +8,22 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from fastapi import FastAPI
 from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
+from pydantic import Field
 
-from aerogram import Contract
+import aerogram.fastapi
+from aerogram import Contract, Page, Reply
+from aerogram.errors import InvalidCursor
 from aerogram.fastmcp import install
 from aerogram.limits import Limits, Plan
 from aerogram.testing import PROMISES, BrokenPromises, sweep, sweep_async
 from aerogram.testing.settings import Settings
+from aerogram.wire.negotiation import Versions
 from testing.mutants import EXAMPLES, ROUTES, ROWS, TOOLS, good_routes, good_tools
 
 PROGRAMS = Path(__file__).parents[2] / "examples"
@@ -96,6 +102,85 @@ def test_expired_cursors_are_tried_where_the_contract_is_known():
     report = sweep(server, contract=contract).raise_for_failures()
     tried = {one.probe.partition(",")[0] for one in report.visited if one.outcome == "INVALID_CURSOR"}
     assert {"garbled cursor", "foreign cursor", "expired cursor"} <= tried
+
+
+LONG = [{"id": number, "text": f"row {number}"} for number in range(10_000)]
+
+
+@pytest.mark.parametrize("framework", [FastMCP, MCPServer])
+def test_pages_are_asked_for_in_sizes_that_the_server_takes(framework):
+    def many() -> list[dict]:
+        return LONG[:200]
+
+    report = sweep(good_tools(framework, handlers=[many], budget=20_000, controls=True)).raise_for_failures()
+    assert not report.unseen
+    assert any(one.probe.startswith("next page") for one in report.visited)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "usual", "fewer"),
+    [
+        (Field(ge=20, le=25), 25, 20),
+        (Field(ge=1, le=7), 7, 3),
+        (Field(gt=10, lt=90), 30, 11),
+        (Field(json_schema_extra={"enum": [10, 25]}), 25, 10),
+    ],
+    ids=["20 to 25", "up to 7", "11 to 89", "10 or 25"],
+)
+def test_the_bounds_of_a_tools_own_page_size_are_kept(sizes, usual, fewer):
+    asked = []
+
+    def own(page_size: int = usual, cursor: str | None = None) -> Reply:
+        if cursor is not None and not cursor.isdigit():
+            raise InvalidCursor("not a cursor of this tool")
+        asked.append(page_size)
+        start, end = int(cursor or 0), int(cursor or 0) + page_size
+        more = end < 100
+        return Reply.ok(LONG[start : min(end, 100)], page=Page(str(end) if more else None, more, 100))
+
+    own.__annotations__["page_size"] = Annotated[int, sizes]
+    report = sweep(good_tools(handlers=[own])).raise_for_failures()
+    assert set(asked) == {usual, fewer}
+    assert any(one.probe.startswith("next page") for one in report.visited)
+
+
+def test_a_route_with_more_rows_than_a_page_may_have_is_walked():
+    app = FastAPI()
+    contract = Contract(budget=20_000)
+    aerogram.fastapi.install(app, contract, Versions(controls=True))
+    app.get("/rows")(lambda: LONG[:200])
+    report = sweep(app, contract=contract).raise_for_failures()
+    assert ("GET /rows", "next page", "200") in report.visited
+
+
+@pytest.mark.parametrize("settings", [{}, {"controls": True, "budget": 4_000}], ids=["own pages", "controls"])
+def test_a_list_of_many_pages_is_walked_as_far_as_it_goes_and_the_rest_is_told(settings):
+    def own(cursor: str | None = None) -> Reply:
+        if cursor is not None and not cursor.isdigit():
+            raise InvalidCursor("not a cursor of this tool")
+        start = int(cursor or 0)
+        return Reply.ok(LONG[start : start + 2], page=Page(str(start + 2), has_more=True))
+
+    handler = own if not settings else (lambda: LONG)
+    server = FastMCP("rows")
+    install(server, **settings)
+    server.tool(handler, name="rows")
+    report = sweep(server).raise_for_failures()
+    [unseen] = report.unseen
+    assert unseen.target == "rows" and unseen.what.startswith("the pages after the first 60, which have ")
+    assert f"not looked at: rows: {unseen.what}" in str(report)
+
+
+def test_a_long_list_that_goes_wrong_before_its_end_is_found():
+    def turning(cursor: str | None = None) -> Reply:
+        if cursor is not None and not cursor.isdigit():
+            raise InvalidCursor("not a cursor of this tool")
+        start = int(cursor or 0)
+        return Reply.ok([LONG[start % 60], LONG[start % 60 + 1]], page=Page(str(start + 2), has_more=True))
+
+    report = sweep(good_tools(handlers=[turning]))
+    assert [one.promise for one in report.failures] == ["pages"]
+    assert "these came more than once" in report.failures[0].evidence
 
 
 def test_a_route_that_is_not_migrated_is_held_to_the_legacy_envelope():

@@ -9,7 +9,7 @@ from typing import Any, Final
 from aerogram.errors import MissingExtra
 from aerogram.jsontext import dumps, loads
 
-__all__ = ["example_of", "explain_mismatch", "spoiled"]
+__all__ = ["example_of", "explain_mismatch", "number_near", "spoiled"]
 
 Schema = Mapping[str, Any]
 
@@ -25,6 +25,7 @@ _TEXTS: Final = {
 _ODD_VALUES: Final = ({"no": ["such", "value"]}, "no such value", -0.5, [None], None)
 """Candidates for a wrong value; objects first, because nothing makes numbers or texts of them."""
 _DEEPEST: Final = 12
+_BOUNDS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "default")
 
 
 def example_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
@@ -70,6 +71,18 @@ def _number(schema: Schema) -> Any:
     bounds = (schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf"))
     guesses = (1, *bounds, low + 1, high - 1, (low + high) / 2)
     return next((one for one in guesses if one is not None and explain_mismatch(schema, one) is None), 1)
+
+
+def number_near(schema: Any, wanted: int, usual: range, root: Schema | None = None) -> int | None:
+    """The whole number nearest to the one that is wanted that a schema allows; `usual` bounds what it leaves open."""
+    whole = {**_definitions(root or {}), **(schema if isinstance(schema, Mapping) else {})}
+    shapes = [one for one in (whole, *whole.get("anyOf", ()), *whole.get("oneOf", ())) if isinstance(one, Mapping)]
+    told = [value for one in shapes for value in (*(one.get(name) for name in _BOUNDS), *one.get("enum", ()))]
+    guesses = [value + step for value in told if type(value) is int for step in (0, 1, -1)]
+    within = min(max(wanted, usual.start), usual.stop - 1)
+    lawful = [one for one in (within, *guesses) if one > 0 and explain_mismatch(whole, one) is None]
+    known = [one for one in lawful if one in usual] or lawful
+    return min(known, key=lambda one: abs(one - wanted), default=None)
 
 
 def _preferred(options: list[Any]) -> Any:

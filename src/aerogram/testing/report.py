@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-__all__ = ["PROMISES", "BrokenPromises", "Failure", "Report", "Visit"]
+__all__ = ["PROMISES", "BrokenPromises", "Failure", "Report", "Unseen", "Visit"]
 
 PROMISES: Final[Mapping[str, str]] = {
     "answer": "every request is answered",
@@ -47,6 +47,13 @@ class Visit(NamedTuple):
     outcome: str
 
 
+class Unseen(NamedTuple):
+    """What a sweep did not look at, and why; no promise is judged by it."""
+
+    target: str
+    what: str
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A promise that was broken: where, at which request, and how one can tell."""
@@ -74,6 +81,7 @@ class Report:
 
     visited: list[Visit] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    unseen: list[Unseen] = field(default_factory=list)
     _succeeded: set[str] = field(default_factory=set, repr=False)
 
     def visit(self, target: str, probe: str, outcome: str, *, succeeded: bool = False) -> None:
@@ -87,6 +95,11 @@ class Report:
         shown = evidence if len(evidence) <= _SHOWN else evidence[: _SHOWN - 1] + "…"
         if not any((one.target, one.promise, one.evidence) == (target, promise, shown) for one in self.failures):
             self.failures.append(Failure(target, probe, promise, shown))
+
+    def leave(self, target: str, what: str) -> None:
+        """Note what is not looked at."""
+        if Unseen(target, what) not in self.unseen:
+            self.unseen.append(Unseen(target, what))
 
     @property
     def targets(self) -> list[str]:
@@ -113,6 +126,8 @@ class Report:
         count = f"{len(self.visited)} requests to {len(self.targets)} targets"
         lines = [f"{count}: every promise kept" if not self.failures else f"{count}: {len(self.failures)} failures"]
         lines += [f"\n{number}. {failure}" for number, failure in enumerate(self.failures, 1)]
+        if self.unseen:
+            lines.append("\nnot looked at: " + "; ".join(f"{target}: {what}" for target, what in self.unseen))
         if self.never_succeeded:
             lines.append(f"\nno success seen, so examples are wanted: {', '.join(self.never_succeeded)}")
         return "\n".join(lines)

@@ -13,12 +13,12 @@ from aerogram.controls import CONTROLS
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply
 from aerogram.testing.asgi import Response, running, send
-from aerogram.testing.inputs import example_of, spoiled
+from aerogram.testing.inputs import example_of, number_near, spoiled
 from aerogram.testing.leaks import InjectedFault
 from aerogram.testing.report import Report
 from aerogram.testing.responses import Answer, Ask, Place
 from aerogram.testing.settings import Settings
-from aerogram.testing.trails import LIMITED, Trail
+from aerogram.testing.trails import LIMITED, PAGE_SIZES, Trail
 from aerogram.wire.exchange import Layer
 from aerogram.wire.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
 from aerogram.wire.routes import CONTENT, Entry
@@ -204,6 +204,11 @@ class _Route:
         sent = dumps(body) if self.method in _WITH_BODY else b""
         return replace(shape, method=self.method, path=_filled(self.entry.terms.path, arguments), body=sent,
                        query={**shape.query, **query})  # fmt: skip
+
+    def page_size_near(self, wanted: int) -> int | None:
+        """The nearest page size that the document allows."""
+        described = next((one for one in self._parameters() if one["name"] == "page_size"), {})
+        return number_near(described.get("schema"), wanted, PAGE_SIZES, self.sweep.document)
 
     async def ask(self, probe: str, arguments: Mapping[str, Any]) -> Reply[Any]:
         """A request in the newer envelope, its answer checked."""

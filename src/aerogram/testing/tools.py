@@ -16,13 +16,13 @@ from aerogram.controls import CONTROLS
 from aerogram.errors import MissingExtra
 from aerogram.negotiation import EXTENSION
 from aerogram.reply import Reply
-from aerogram.testing.inputs import example_of, spoiled
+from aerogram.testing.inputs import example_of, number_near, spoiled
 from aerogram.testing.leaks import InjectedFault, leaks_in
 from aerogram.testing.observation import UNREADABLE, Complaint
 from aerogram.testing.report import Report
 from aerogram.testing.results import Answer
 from aerogram.testing.settings import Settings
-from aerogram.testing.trails import LIMITED, Trail
+from aerogram.testing.trails import LIMITED, PAGE_SIZES, Trail
 from aerogram.tokens import Budget
 from aerogram.wire.mcp import INVALID_PARAMS, PREFIX
 
@@ -237,6 +237,10 @@ class _Tool:
         self.given = sweep.settings.examples_of(name)
         self.arguments: Mapping[str, Any] = self.given[0] if self.given else example_of(self.schema)
         self.controls = frozenset(CONTROLS) & self.schema.get("properties", {}).keys()
+
+    def page_size_near(self, wanted: int) -> int | None:
+        """The nearest page size that the input schema allows."""
+        return number_near(self.schema["properties"]["page_size"], wanted, PAGE_SIZES, self.schema)
 
     async def ask(self, probe: str, arguments: Mapping[str, Any]) -> Reply[Any]:
         """A call, its answer checked."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -19,11 +20,15 @@ from aerogram.identity import Names, identify, position_name
 from aerogram.jsontext import pointer_of
 from aerogram.reading import items_of
 from aerogram.reply import Reply
+from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.testing.report import Report
 
 __all__ = ["Target", "Trail"]
 
-MOST_PAGES: Final = 200
+MOST_PAGES: Final = 60
+"""How far a list is walked; what comes after it is told, and not judged."""
+PAGE_SIZES: Final = range(1, LARGEST_SIZE + 1)
+"""The page sizes that are asked for where a server says nothing else."""
 PARTS: Final = 3
 """Into how many pages a list is cut, about; enough for a first, a middle and a last one."""
 LIMITED: Final = "rate_limit"
@@ -39,6 +44,9 @@ class Target(Protocol):
     name: str
     arguments: Mapping[str, Any]
     controls: frozenset[str]
+
+    def page_size_near(self, wanted: int) -> int | None:
+        """The page size nearest to the one that is wanted that may be asked for."""
 
     async def ask(self, probe: str, arguments: Mapping[str, Any]) -> Reply[Any]:
         """The reply to a call; what could not be read is a failed one."""
@@ -103,21 +111,25 @@ class Trail:
                 found += items_of(whole or page)
                 total = page.page.total if page.page and page.page.total is not None else total
                 self._check_page(f"page {count}", page, size)
-                if count == MOST_PAGES:
-                    self._fail(f"page {count}", "pages", f"after {count} pages there is still more")
-                    return
+                if goes_on and count == MOST_PAGES:
+                    break
         except (RateLimited, QuotaExceeded):
             return
         except AerogramError as error:
             self._fail(f"page {count + 1}", "pages", f"{error}")
             return
-        if is_whole and not goes_on:  # else there are more in a way that only the server knows
-            self._check_items(found, total, await self._reference(first))
+        reference = await self._reference(first)
+        if count == MOST_PAGES and goes_on:
+            self._check_beginning(found, total, reference)
+        elif is_whole and not goes_on:  # else there are more in a way that only the server knows
+            self._check_items(found, total, reference)
 
     def _page_size(self, first: Reply[Any]) -> int | None:
         count = len(items_of(first))
         is_list = isinstance(first.data, list) or first.page is not None
-        return math.ceil(count / PARTS) if "page_size" in self.target.controls and is_list and count > 1 else None
+        if "page_size" not in self.target.controls or not is_list or count <= 1:
+            return None
+        return self.target.page_size_near(math.ceil(count / PARTS))
 
     def _check_page(self, probe: str, reply: Reply[Any], size: int | None) -> None:
         page = reply.page
@@ -135,9 +147,23 @@ class Trail:
         if probe == "example" and is_last and _is_full(reply) and held < (page.total or 0):
             self._fail(probe, "pages", f"{held} items of {page.total} are shown, and has_more is {page.has_more}")
 
+    def _check_beginning(self, found: list[Any], total: int | None, reference: list[Any] | None) -> None:
+        """What there is of pages that were not walked to their end: it is the beginning, and does not come again."""
+        names, repeated = _names_of(found)
+        expected = None if reference is None else [identify(one) for one in reference[: len(found)]]
+        if expected is not None and expected != names:
+            self._fail("first pages", "pages", f"the first {len(found)} items are not those that come all at once")
+        elif repeated and expected is None:
+            self._fail("first pages", "pages", f"these came more than once: {', '.join(repeated[:10])}")
+        elif total is not None and len(found) >= total:
+            self._fail("first pages", "pages", f"after {len(found)} items of {total} there is still more")
+        else:
+            self.report.leave(
+                self.target.name, f"the pages after the first {MOST_PAGES}, which have {len(found)} items"
+            )
+
     def _check_items(self, found: list[Any], total: int | None, reference: list[Any] | None) -> None:
-        names = [identify(item) for item in found]
-        repeated = sorted({name for name in names if name is not None and names.count(name) > 1})
+        names, repeated = _names_of(found)
         if repeated and not (reference and len(reference) == len(found)):
             self._fail("all pages", "pages", f"these came more than once: {', '.join(repeated[:10])}")
         if total is not None and total != len(found):
@@ -231,6 +257,12 @@ class Trail:
 def is_refusal(reply: Reply[Any]) -> bool:
     """Whether a reply says that nothing fits into the budget, which may itself be larger than that."""
     return reply.problem is not None and reply.problem.code == _TOO_SMALL
+
+
+def _names_of(items: list[Any]) -> tuple[list[str | None], list[str]]:
+    """The identifiers of items, and those that several of them have."""
+    names = [identify(item) for item in items]
+    return names, sorted(name for name, times in Counter(names).items() if name is not None and times > 1)
 
 
 def _is_full(reply: Reply[Any]) -> bool:

@@ -15,6 +15,8 @@ from typing import Any, Final
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
+from aerogram.shape.modes import MODES
+from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.wire.negotiation import CURRENT, JSON, PARAMETER, PROBLEM, VERSIONS, Versions
 from aerogram.wire.routes import CONTROLS, Entry, Terms
 from aerogram.wire.sparse import SCHEMAS, Sparse
@@ -34,12 +36,12 @@ _FIELDS: Final = {
     "Link": "The next page, or the successor of a deprecated shape",
 }
 _ON_FAILURE: Final = {"Retry-After": "Seconds to wait before the next try"}
-_PARAMETERS: Final = {
-    "response_mode": ("How much of each record to show", "string"),
-    "fields": ("The fields to show, separated by commas", "string"),
-    "max_tokens": ("The largest size of the reply, in tokens", "integer"),
-    "cursor": ("Where to go on, as the last page said", "string"),
-    "page_size": ("How many records a page has", "integer"),
+_PARAMETERS: Final[Mapping[str, tuple[str, Document]]] = {
+    "response_mode": ("How much of each record to show", {"type": "string", "enum": list(MODES)}),
+    "fields": ("The fields to show, separated by commas", {"type": "string"}),
+    "max_tokens": ("The largest size of the reply, in tokens", {"type": "integer", "minimum": 1}),
+    "cursor": ("Where to go on, as the last page said", {"type": "string"}),
+    "page_size": ("How many records a page has", {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE}),
 }
 _LEAVING_OUT: Final = frozenset({"response_mode", "fields"})
 _PAGING: Final = frozenset({"cursor", "page_size"})
@@ -138,8 +140,8 @@ class _Writer:
             _parameter("X-Request-Id", "header", "A request id of your own"),
         ]
         for name in (one for one in CONTROLS if one in terms.controls):
-            description, kind = _PARAMETERS[name]
-            found.append(_parameter(name, "query", description, {"type": kind}))
+            description, schema = _PARAMETERS[name]
+            found.append(_parameter(name, "query", description, schema))
         return [one for one in found if one["name"] not in known]
 
     @property
