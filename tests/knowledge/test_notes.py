@@ -72,6 +72,37 @@ def test_a_server_writes_it_into_its_log_at_every_start(write, tmp_path):
         assert done.stderr.decode().count(f"bad.md: {NOTE}") == 1
 
 
+LINES = """{"id": "one", "text": "About chestnuts."}
+{"id": "two", "text": "About
+
+{"id": "three", "number": 3}
+{"id": "four", "text": "About macadamia.", "license": ["Secret"]}
+"""
+ASIDE = (
+    "line 2 is set aside: it is not JSON: Unterminated string starting at column 23; "
+    "line 4 is set aside: it has no text: one of text, content, body, chunk_text, markdown; "
+    "line 5: the licence that it states is no text, so its licence is unknown"
+)
+
+
+def test_a_line_that_cannot_be_read_is_set_aside_with_its_number_and_the_others_are_there(write, index):
+    done = index.ingest(write({"nuts.jsonl": LINES}))
+    assert (done.problems, done.notes) == ({}, {"nuts.jsonl": ASIDE})
+    assert index.documents() == ["nuts.jsonl#four", "nuts.jsonl#one"]
+    assert index.text("nuts.jsonl#four") == "About macadamia."
+    assert index.ingest().notes == {"nuts.jsonl": ASIDE}
+
+
+def test_many_bad_lines_are_counted_and_a_file_of_nothing_else_is_a_problem(write, index):
+    bad = "\n".join(["no"] * 40)
+    done = index.ingest(write({"some.jsonl": bad + '\n"About chestnuts."', "none.jsonl": bad}))
+    for told in (done.notes["some.jsonl"], done.problems["none.jsonl"]):
+        assert told.count("is set aside") == 5
+        assert told.startswith("line 1 is set aside: it is not JSON: Expecting value at column 1; line 2 ")
+        assert told.endswith("; and 35 more")
+    assert index.documents() == ["some.jsonl#41"]
+
+
 @pytest.fixture
 def first_version(write, postgres):
     """A database as the first version left it, over a document with a note."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
-from aerogram.knowledge.front import Front, date_of, front_of_html, license_of, split_front, text_of
+from aerogram.knowledge.front import LICENSES, Front, date_of, front_of_html, license_of, split_front, text_of
 from aerogram.knowledge.language import language_of
 from aerogram.knowledge.sections import Section, sections_of
 
@@ -40,6 +40,8 @@ SUFFIXES: Final = {
 }
 _TEXTS: Final = ("text", "content", "body", "chunk_text", "markdown")
 _NAMES: Final = ("id", "slug", "key", "name")
+MOST_LINES: Final = 5
+"""So many lines that cannot be read are told one by one."""
 _TITLE_LINE: Final = re.compile(r"\S[^\n]{0,119}")
 
 
@@ -86,7 +88,7 @@ def read_file(file: File, limits: Limits | None = None) -> list[Document]:
     if is_pdf(file.content):
         kind = "pdf"
     if kind == "jsonl":
-        return list(_records(file, limits))
+        return _records(file, limits)
     if kind == "pdf":
         text = read(file.content, kind="pdf", name=file.path, limits=limits)
         return [_document(file, kind, Front({}, ""), text)]
@@ -131,8 +133,14 @@ def _described(
         dated=date_of(said, "updated", "last_updated", "modified", "date", "published", "created"),
         url=text_of(said, "url", "source_url", "source", "link"),
         said=said,
-        notes=(*notes, *text.notes),
+        notes=(*notes, *_odd_license(said), *text.notes),
     )
+
+
+def _odd_license(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is to be told of a licence that is stated and is no text."""
+    odd = license_of(said) is not None and text_of(said, *LICENSES) is None
+    return ("the licence that it states is no text, so its licence is unknown",) if odd else ()
 
 
 def _title(path: str, text: str, sections: tuple[Section, ...]) -> str:
@@ -152,24 +160,40 @@ def _category(path: str) -> str | None:
     return parts[0] if len(parts) > 1 else None
 
 
-def _records(file: File, limits: Limits) -> Iterator[Document]:
-    """A document for each line of JSON; a line that is none makes the whole file unreadable, with its number."""
+def _records(file: File, limits: Limits) -> list[Document]:
+    """A document for each line of JSON; lines that are none are told with the first of the others."""
+    found: list[Document] = []
+    aside: list[str] = []
     seen: set[str] = set()
     for number, line in enumerate(file.content.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            record = loads(line)
-        except ContractError as error:
-            raise UnreadableSource("broken", f"line {number} is not JSON: {error.rule}") from error
-        words = text_of_record(record)
-        if words is None:
-            raise UnreadableSource("broken", f"line {number} has no text: one of {', '.join(_TEXTS)}")
-        name = _name(record, number, seen)
-        text = read(words, kind="markdown", limits=limits)
-        sections = tuple(sections_of(text.text, "markdown"))
-        said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
-        yield _described(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
+            found.append(_record(file, number, line, seen, limits))
+        except UnreadableSource as error:
+            aside.append(f"line {number} is set aside: {error}")
+    told = "; ".join([*aside[:MOST_LINES], *([f"and {len(aside) - MOST_LINES} more"] if aside[MOST_LINES:] else [])])
+    if aside and not found:
+        raise UnreadableSource("broken", told)
+    return [replace(found[0], notes=(told, *found[0].notes)), *found[1:]] if aside else found
+
+
+def _record(file: File, number: int, line: bytes, seen: set[str], limits: Limits) -> Document:
+    """The document in a line; its notes say in which."""
+    try:
+        record = loads(line)
+    except ContractError as error:
+        reason = error.rule.removeprefix("not JSON: ").replace(" at line 1, column", " at column").replace("at at", "at")
+        raise UnreadableSource("broken", f"it is not JSON: {reason}") from error
+    words = text_of_record(record)
+    if words is None:
+        raise UnreadableSource("broken", f"it has no text: one of {', '.join(_TEXTS)}")
+    text = read(words, kind="markdown", limits=limits)
+    sections = tuple(sections_of(text.text, "markdown"))
+    said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
+    name = _name(record, number, seen)
+    document = _described(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
+    return replace(document, notes=tuple(f"line {number}: {note}" for note in document.notes))
 
 
 def text_of_record(record: Any) -> str | None:

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.errors import MissingExtra
 
-__all__ = ["UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "license_of", "split_front", "text_of"]
+__all__ = ["LICENSES", "UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "license_of", "split_front", "text_of"]
 
 LARGEST: Final = 64 * 1024
 UNKNOWN_LICENSE: Final = "NOASSERTION"
 """The licence of a document that may state one which cannot be read; the name is that of SPDX."""
-_LICENSES: Final = ("license", "licence", "rights")
+LICENSES: Final = ("license", "licence", "rights")
 _FENCED: Final = re.compile(
     r"\ufeff?(?:\s*\n)?(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)(?:^(?P=mark)[ \t]*(?:\n|\Z)|(?P<open>\Z))",
     re.DOTALL | re.MULTILINE,
@@ -31,7 +31,7 @@ _PAIRS: Final = re.compile(
 )
 _NAMED: Final = re.compile(r"""\s*(?:\#[^\n]*\n\s*)*["']?[\w.-]*["']?[ \t]*[:=](?=\s)""")
 _STATED: Final = re.compile(
-    rf"""^[ \t{{-]*["']?(?:{"|".join(_LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""", re.MULTILINE | re.IGNORECASE
+    rf"""^[ \t{{-]*["']?(?:{"|".join(LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""", re.MULTILINE | re.IGNORECASE
 )
 _PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
 _META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
@@ -87,8 +87,8 @@ def split_front(text: str) -> Front:
 
 def license_of(said: Mapping[str, Any]) -> str | None:
     """The licence that is stated; `UNKNOWN_LICENSE` when something is, and it is not a text."""
-    known = text_of(said, *_LICENSES)
-    return known or (UNKNOWN_LICENSE if any(said.get(name) for name in _LICENSES) else None)
+    known = text_of(said, *LICENSES)
+    return known or (UNKNOWN_LICENSE if any(said.get(name) for name in LICENSES) else None)
 
 
 def front_of_html(markup: str) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class Preparer:
         batch.changed += job.before is not None
         if graph is not None:
             batch.graphs[file.path] = graph
-        note = _told(file, [document for document, _ in parts])
+        note = "; ".join(note for document, _ in parts for note in document.notes) or None
         if note is not None:
             batch.notes[file.path] = note
         batch.states.append(FileState(file.path, file.size, file.changed_ns, file.checksum, None, note, READER))
@@ -156,12 +156,6 @@ class Preparer:
 
 def _is_known(file: File, before: FileState) -> bool:
     return (before.checksum, before.reader) == (file.checksum, READER) and before.problem is None
-
-
-def _told(file: File, documents: Sequence[Document]) -> str | None:
-    """What could not be read of a file, in one line; a record among several is named."""
-    notes = [f"{one.path[len(file.path) :]} {note}".strip() for one in documents for note in one.notes]
-    return "; ".join(notes) or None
 
 
 def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> Entry:
