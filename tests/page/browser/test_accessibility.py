@@ -11,7 +11,7 @@ PAINTED = """scheme => {
 """Whether the words have the colours of the scheme already."""
 
 READY = {
-    "search?budget=800": ".piece .bring",
+    "search?budget=1600": ".piece .bring",
     "dialects": ".sheet:nth-child(6)",
     "digest": ".document mark",
     "vendors": ".graph .node.at",

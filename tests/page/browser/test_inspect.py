@@ -65,7 +65,10 @@ async def test_a_broken_contract_is_named(open_page, served):
     )
     await page.locator("#inspect-check").click()
     await page.locator(".outcome .proof").wait_for()
-    assert await page.locator(".faults code").count() >= 1
+    lines = await page.locator(".faults li").all_inner_texts()
+    assert lines[0].startswith("/status ") and lines[0].endswith(' "okay"')
+    missing = [line.strip() for line in lines if "required" in line.lower()]
+    assert missing and not any(line.endswith("null") for line in missing)
 
 
 async def test_ten_megabytes_leave_the_page_responsive(open_page, served, tmp_path):

@@ -208,7 +208,7 @@ async def test_more_than_the_server_ever_sends_is_called_that(open_page, served)
 async def test_the_line_of_the_chart_is_the_budget_in_use(page, tokens):
     """Also where nothing fits, and while another curve is on its way."""
     await page.locator(".chart .now").wait_for()
-    await page.route("**/page/api/curve", lambda route: None)
+    await page.route("**/page/api/curve", lambda _: None)
     await page.get_by_role("button", name="as sent over HTTP").click()
     await settled(page)
     await choose_budget(page, tokens)

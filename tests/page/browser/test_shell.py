@@ -175,6 +175,28 @@ async def test_a_phone_shows_every_view_without_scrolling_sideways(open_page, se
         assert widths[0] <= widths[1], view
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
+async def test_on_a_phone_every_view_can_be_reached_and_every_word_can_be_read(open_page, served, locale):
+    """Tabs are in sight, tables are lists, a code goes on in the next line only after an underscore."""
+    page = await open_page(f"{served.address}/#/errors", locale=locale, viewport={"width": 390, "height": 844})
+    await page.locator(".warnings .name").first.wait_for()
+    for box in [await link.bounding_box() for link in await page.locator("nav a").all()]:
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert not await page.locator(".warnings thead").is_visible()
+    broken = await page.evaluate(
+        """() => [...document.querySelectorAll(".name")].flatMap((name) =>
+            [...name.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE).filter((part) => {
+                const range = document.createRange();
+                range.selectNodeContents(part);
+                return range.getClientRects().length > 1;
+            })).map((part) => part.textContent)"""
+    )
+    assert broken == []
+    await page.evaluate("location.hash = '#/vendors'")
+    await page.locator(".graph .node.at").wait_for()
+    assert await page.locator(".sideways").is_visible()
+
+
 async def test_every_text_is_there_in_both_languages(page):
     """The same keys, the same placeholders, and no text that the page asks for in vain."""
     texts = await page.evaluate(

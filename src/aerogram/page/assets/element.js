@@ -12,6 +12,12 @@ export function svg(name, given = {}, ...children) {
   return furnish(document.createElementNS(SVG, name), given, children);
 }
 
+/** A code such as NOT_FOUND, which may go on in the next line after an underscore. */
+export function codeName(code) {
+  const parts = String(code).split(/(?<=_)/);
+  return el("code", { class: "name" }, parts.map((part, at) => (at ? [el("wbr"), part] : part)));
+}
+
 /** A button that does something and never submits a form. */
 export function button(label, onClick, given = {}) {
   return el("button", { type: "button", ...given, on: { click: onClick, ...given.on } }, label);

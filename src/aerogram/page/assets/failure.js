@@ -1,7 +1,7 @@
 /** Failure: what went wrong, in the words of the reply, with what to do about it. */
 
 import { errorWords } from "./codes.js";
-import { button, el } from "./element.js";
+import { button, codeName, el } from "./element.js";
 import { t } from "./texts.js";
 
 /** A card that says it; `again` tries once more. */
@@ -19,7 +19,7 @@ export function failureWords(error) {
   const { title, remediation } = errorWords({ ...error, title: error.message || t("failure.unknown") });
   const isTold = title !== error.message && error.message;
   return [
-    el("p", { class: "failure-title" }, error.code ? el("code", {}, error.code) : null, " ", title),
+    el("p", { class: "failure-title" }, error.code ? codeName(error.code) : null, " ", title),
     remediation ? el("p", { class: "quiet" }, remediation) : null,
     isTold ? el("p", { class: "small quiet", lang: "en", dir: "auto" }, error.message) : null,
   ];

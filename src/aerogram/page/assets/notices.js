@@ -1,12 +1,12 @@
 /** Notices: what a reply says about itself besides its data. */
 
 import { warningWords } from "./codes.js";
-import { el } from "./element.js";
+import { codeName, el } from "./element.js";
 import { has, t } from "./texts.js";
 
 /** Each notice as a line. */
 export function noticeList(notices = []) {
-  return notices.map((notice) => el("p", { class: "notice small" }, el("code", {}, notice.code), " ", words(notice)));
+  return notices.map((notice) => el("p", { class: "notice small" }, codeName(notice.code), " ", words(notice)));
 }
 
 /** What is said to programs about calls and hashes is said to people in other words. */

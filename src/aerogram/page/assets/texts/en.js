@@ -239,6 +239,7 @@ export default {
   "graph.label": "Graph of entities and relationships",
   "graph.how":
     "Click a node or an edge to follow it. With the keyboard: ← → from node to node, ↓ to its edges, Enter follows an edge, ↑ goes back.",
+  "graph.sideways": "↔ The graph is wider than this screen: move it sideways.",
   "graph.list": "The graph as a table",
   "graph.from": "From",
   "graph.tie": "Relationship",

@@ -237,6 +237,7 @@ export default {
   "vendors.ties": "関係",
   "graph.label": "エンティティと関係の図",
   "graph.how": "点や線をクリックすると辿れます。キーボード：← → で点を移動、↓ で線へ、Enter で線を辿り、↑ で戻ります。",
+  "graph.sideways": "↔ 図は画面より広いので、横に動かしてください。",
   "graph.list": "図を表で見る",
   "graph.from": "から",
   "graph.tie": "関係",

@@ -3,7 +3,7 @@
 import { announce } from "../announcer.js";
 import { Choice } from "../choice.js";
 import { errorWords, warningWords } from "../codes.js";
-import { button, el, fill } from "../element.js";
+import { button, codeName, el, fill } from "../element.js";
 import { failure } from "../failure.js";
 import { count } from "../numbers.js";
 import { ask } from "../server.js";
@@ -98,7 +98,7 @@ class ErrorRow {
       el(
         "summary",
         {},
-        el("code", {}, row.code),
+        codeName(row.code),
         el(
           "span",
           { class: "row" },
@@ -250,7 +250,7 @@ function warnings(rows) {
       ["errors.code", "errors.severity", "errors.meaning", "errors.todo"].map((key) => t(key)),
       rows.map((row) => {
         const { description, suggestion } = warningWords(row);
-        return [el("code", {}, row.code), t(`severity.${row.severity}`), description, suggestion];
+        return [codeName(row.code), t(`severity.${row.severity}`), description, suggestion];
       }),
     ),
   );

@@ -212,7 +212,7 @@ function faultList(faults = []) {
         " ",
         fault.rule ?? fault.message,
         " ",
-        fault.found === undefined ? null : el("code", { class: "quiet" }, JSON.stringify(fault.found)),
+        fault.found == null ? null : el("code", { class: "quiet" }, fault.found), // JSON, or nothing stands there
       ),
     ),
   );

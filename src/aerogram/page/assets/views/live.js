@@ -5,6 +5,7 @@ import { eventsOf } from "../events.js";
 import { failure } from "../failure.js";
 import { clock, count, milliseconds } from "../numbers.js";
 import { call, stream } from "../server.js";
+import { cell } from "../table.js";
 import { t, has } from "../texts.js";
 
 const KEPT = 200;
@@ -56,7 +57,7 @@ class LiveView {
         { class: "scroll", tabindex: "0", role: "region", "aria-label": t("live.table") },
         el(
           "table",
-          { class: "live" },
+          { class: "live stacks" },
           el("caption", { class: "unseen" }, t("live.table")),
           el(
             "thead",
@@ -132,18 +133,14 @@ function rowOf(said) {
   return el(
     "tr",
     {},
-    cell("time", "number", said.time ? clock(said.time) : "–"),
-    cell("tool", "", tool),
-    cell("tokens", "number", tokensOf(said), gauge),
-    cell("fidelity", "", levelOf(said)),
-    cell("problem", "", said.problem ? el("span", { class: "chip bad" }, said.problem.code ?? said.problem) : "–"),
-    cell("duration", "number", said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)),
+    cell(t("live.time"), "number", said.time ? clock(said.time) : "–"),
+    cell(t("live.tool"), "", tool),
+    cell(t("live.tokens"), "number", tokensOf(said), gauge),
+    cell(t("live.fidelity"), "", levelOf(said)),
+    cell(t("live.problem"), "", problemOf(said)),
+    cell(t("live.duration"), "number", said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)),
   );
 }
-
-/** A cell that knows its column, because on a narrow screen there is no head above it. */
-const cell = (column, kind, ...inside) =>
-  el("td", { class: kind, data: { heading: t(`live.${column}`) } }, el("div", {}, inside));
 
 const wayOf = ({ via, dialect }) => [via, dialect].filter(Boolean).join(" · ");
 
@@ -153,6 +150,8 @@ function levelOf({ fidelity, problem }) {
   const name = has(`level.${fidelity}`) ? t(`level.${fidelity}`) : fidelity;
   return el("span", { class: `chip ${fidelity === "full" ? "good" : "warn"}` }, name);
 }
+
+const problemOf = ({ problem }) => (problem ? el("span", { class: "chip bad" }, problem.code ?? problem) : "–");
 
 function tokensOf({ tokens, tokens_before: before }) {
   if (tokens === null || tokens === undefined) return "–";

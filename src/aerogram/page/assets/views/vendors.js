@@ -132,6 +132,7 @@ class VendorsView {
               ),
             ),
             el("p", { class: "small quiet" }, t("graph.how")),
+            el("p", { class: "small quiet sideways" }, t("graph.sideways")),
             el("div", { class: "graph-frame" }, this._graph.drawing),
             typeLegend(entities),
           ),
