@@ -130,6 +130,13 @@ def test_translating_fills_in_what_the_other_contract_requires():
     assert read(body).replace(request_id=None, operation=None, timestamp=None, telemetry=None) == read(GOOD)
 
 
+@pytest.mark.parametrize("name", ["standard-v2", "knowledge-1.0"])
+def test_translating_invents_no_time_that_nobody_measured(name):
+    measured = {**GOOD, "meta": {**GOOD["meta"], "telemetry": {"duration_ms": 12.5}}}
+    assert read(translate(GOOD, name)).telemetry.duration_ms == 0.001
+    assert read(translate(measured, name)).telemetry.duration_ms == 12.5
+
+
 def test_a_success_has_no_problem_details():
     with pytest.raises(InvalidReply, match="failures only"):
         translate(GOOD, "problem")

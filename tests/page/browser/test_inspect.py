@@ -120,3 +120,16 @@ async def test_a_reply_from_a_file_is_opened_without_a_server(open_page, alone):
     await page.locator("#digest-paste").wait_for()
     await page.get_by_role("link", name="Errors").click()
     await page.locator(".error").first.wait_for()
+
+
+async def test_the_box_shows_the_file_that_was_opened(open_page, served):
+    """A text that is too long to be read there is named instead."""
+    page = await opened(open_page, served)
+    await page.locator("#paste").fill("something old")
+    short = {"name": "reply.json", "mimeType": "application/json", "buffer": json.dumps(REPLY).encode()}
+    await page.locator("#file").set_input_files(short)
+    await page.locator(".figure-sent .big").wait_for()
+    assert json.loads(await page.locator("#paste").input_value()) == REPLY
+    await page.locator("#file").set_input_files({**short, "name": "long.json", "buffer": b" " * 300_000 + b"[1]"})
+    await page.wait_for_function("() => document.getElementById('paste').placeholder.startsWith('long.json')")
+    assert await page.locator("#paste").input_value() == ""

@@ -23,6 +23,9 @@ const EXAMPLE = {
   meta: { version: "response-v2", request_id: "req_example" },
 };
 
+const PLACEHOLDER = '{"success": true, …}';
+const READABLE = 200_000; // letters that a box takes without growing slow
+
 /** Open the view. */
 export async function open(stage) {
   const view = new InspectView(stage);
@@ -36,7 +39,7 @@ class InspectView {
       id: "paste",
       spellcheck: "false",
       dir: "auto",
-      placeholder: '{"success": true, …}',
+      placeholder: PLACEHOLDER,
     });
     this._file = el("input", {
       type: "file",
@@ -101,14 +104,23 @@ class InspectView {
   }
 
   async _read() {
-    const [file] = this._file.files;
-    if (file) await this._inspect(await file.text());
+    await this._open(this._file.files[0]);
+    this._file.value = ""; // the same file can be opened again
   }
 
   async _dropped(event) {
     event.preventDefault();
-    const [file] = event.dataTransfer.files;
-    if (file) await this._inspect(await file.text());
+    await this._open(event.dataTransfer.files[0]);
+  }
+
+  /** Open a file; its text stands in the box, or its name where the text is too long to be read there. */
+  async _open(file) {
+    if (!file) return;
+    const text = await file.text();
+    const isReadable = text.length <= READABLE;
+    this._pasted.value = isReadable ? text : "";
+    this._pasted.placeholder = isReadable ? PLACEHOLDER : `${file.name} · ${t("inspect.bytes", { n: count(file.size) })}`;
+    await this._inspect(text);
   }
 
   async _inspect(text) {
