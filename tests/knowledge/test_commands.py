@@ -87,6 +87,17 @@ def test_filters_and_fields_are_options(place):
     assert "under other licences" in nothing.stdout
 
 
+@pytest.mark.parametrize("verb", [["search", "token"], ["vendor", "Acme"], ["index", "status"], ["index", "rebuild"]])
+def test_without_an_index_a_person_and_a_program_are_told_how_to_make_one(tmp_path, verb):
+    done = run(tmp_path, *verb)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("aerogram: there is no index at .aerogram")
+    assert done.stderr.count("make one with `aerogram ingest PATH`") == 1
+    assert "identifier" not in done.stderr
+    elsewhere = run(tmp_path, *verb, "--index", "there")
+    assert "make one with `aerogram ingest PATH --index there`" in elsewhere.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -277,7 +277,8 @@ def _open(index: Path, store: str | None, embedder: str | None, *, new: bool = F
 
 def _existing(index: Path) -> Path:
     if not (index / "rows.sqlite").exists():
-        raise NotFound(f"there is no index at {index}; make one with `aerogram ingest PATH --index {index}`")
+        where = "" if index == _DEFAULT_INDEX else f" --index {index}"
+        raise NotFound(f"there is no index at {index}", remediation=f"make one with `aerogram ingest PATH{where}`")
     return index
 
 

@@ -183,7 +183,7 @@ def _record(file: File, number: int, line: bytes, seen: set[str], limits: Limits
     try:
         record = loads(line)
     except ContractError as error:
-        reason = error.rule.removeprefix("not JSON: ").replace(" at line 1, column", " at column").replace("at at", "at")
+        reason = re.sub(r"( at)+ line 1, column", " at column", error.rule.removeprefix("not JSON: "))
         raise UnreadableSource("broken", f"it is not JSON: {reason}") from error
     words = text_of_record(record)
     if words is None:

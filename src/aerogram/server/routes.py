@@ -32,6 +32,7 @@ from aerogram.page.routes import page_routes
 from aerogram.reply import Page, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.server.examples import illustrate
+from aerogram.server.heads import Heads
 from aerogram.server.health import Health
 from aerogram.server.library import Library
 from aerogram.server.naming import addressed, in_parameters
@@ -93,6 +94,7 @@ def build_routes(
         app.router.routes.extend(page_routes(page))
     app.add_api_route("/docs", reference_page(app), include_in_schema=False, response_class=HTMLResponse)
     install(app, held, VERSIONS, principal=principal)
+    app.add_middleware(Heads)
     illustrate(app)
     return app
 
