@@ -56,3 +56,13 @@ async def test_something_that_is_no_digest_is_refused_in_words(open_page, served
     await page.locator("#digest-paste").fill("this is no digest")
     await page.locator("#digest-check").click()
     await page.locator("#check-title ~ .outcome .failure").wait_for()
+
+
+async def test_a_failure_stands_apart_from_what_follows_it(open_page, served):
+    page = await open_page("about:blank")
+    await page.route("**/page/api/digest", lambda route: route.fulfill(status=404, json={"code": "NOT_FOUND"}))
+    await page.goto(f"{served.address}/#/digest?q=token")
+    await page.locator(".failure.card").wait_for()
+    box = await page.locator(".failure.card").bounding_box()
+    following = await page.locator("main > .card").last.bounding_box()
+    assert following["y"] - (box["y"] + box["height"]) >= 12

@@ -26,6 +26,7 @@ def locked(chromium, documents, tmp_path_factory):
 async def test_the_page_asks_for_a_key_and_goes_on_with_it(open_page, locked):
     address, key, _ = locked
     page = await open_page(f"{address}/#/search?q=webhooks")
+    await page.get_by_text("aerogram keys create NAME").wait_for()
     await page.locator("#key").fill("this-is-not-a-key-of-this-server")
     await page.get_by_role("button", name="Use this key").click()
     await page.locator("#key").wait_for()

@@ -1,5 +1,7 @@
 """Live: the owner sees replies as they are sent; nobody else does."""
 
+import json
+
 import pytest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -58,3 +60,15 @@ async def test_whoever_is_not_the_owner_is_told_so(open_page, served):
     await page.goto(f"{served.address}/#/live")
     await page.get_by_text("for the owner of the server").wait_for()
     assert await page.locator(".live").count() == 0
+
+
+async def test_a_reply_that_nobody_counted_says_so_in_words(open_page, served):
+    page = await open_page("about:blank")
+    facts = {"time": "2026-11-15T10:00:00.000Z", "via": "http", "operation": "health", "tokens": None, "ms": 1.5}
+    said = f"id: 1\nevent: reply\ndata: {json.dumps({**facts, 'request_id': 'req_1'})}\n\n"
+    await page.route(
+        "**/page/api/live", lambda route: route.fulfill(status=200, content_type="text/event-stream", body=said)
+    )
+    await page.goto(f"{served.address}/#/live")
+    await page.locator(".live tbody tr").first.wait_for()
+    assert await page.locator(".live tbody td").nth(2).inner_text() == "no budget, not counted"

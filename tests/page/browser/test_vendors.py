@@ -1,6 +1,13 @@
 """Vendors: a graph that is followed by mouse and keyboard, in four modes."""
 
+from itertools import combinations
+from urllib.parse import quote
+
 import pytest
+
+LABELS = """() => [...document.querySelectorAll(".graph text")]
+    .filter((text) => getComputedStyle(text).opacity !== "0")
+    .map((text) => ({ text: text.textContent, ...text.getBoundingClientRect().toJSON() }))"""
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -83,3 +90,19 @@ async def test_on_a_phone_names_can_be_read_and_who_it_is_comes_before_the_reply
     about, record = page.locator(".about"), page.locator("#record-title")
     assert (await about.bounding_box())["y"] < (await record.bounding_box())["y"]
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("name", ["Kestrelgate Inc.", "Aske Transport", "Brackwater Logistics B.V."])
+async def test_no_name_in_the_graph_covers_another(open_page, served, name):
+    """What has no room is shown when one goes to it."""
+    page = await open_page(f"{served.address}/#/vendors?name={quote(name)}")
+    await page.locator(".graph .node.at").wait_for()
+    await page.mouse.move(1, 1)
+    shown = await page.evaluate(LABELS)
+    assert len(shown) > 3
+    for one, other in combinations(shown, 2):
+        apart = one["right"] <= other["left"] + 1 or other["right"] <= one["left"] + 1
+        assert apart or one["bottom"] <= other["top"] + 3 or other["bottom"] <= one["top"] + 3, (one, other)
+    for crowded in await page.locator(".graph .crowded").all():
+        await crowded.focus()
+        assert await crowded.locator("text").evaluate("text => getComputedStyle(text).opacity") == "1"

@@ -1,7 +1,8 @@
 /** App: the frame around the views. It opens the view that the address names, and says when the server is away. */
 
 import { announce } from "./announcer.js";
-import { button, el, fill, refill } from "./element.js";
+import { errorWords } from "./codes.js";
+import { button, codeName, el, fill, refill } from "./element.js";
 import { failure } from "./failure.js";
 import { addressOf, note, routeOf } from "./route.js";
 import { ask, useKey, useOwnerToken, watch } from "./server.js";
@@ -73,7 +74,9 @@ function keyForm(error) {
     "form",
     { class: "card key-form", on: { submit } },
     el("h1", {}, t("key.title")),
-    el("p", {}, error.message),
+    el("p", {}, t("key.needed")),
+    error.code ? el("p", {}, codeName(error.code), " ", errorWords({ ...error, title: error.message }).title) : null,
+    el("p", { class: "small quiet" }, t("key.make"), el("br"), el("code", {}, "aerogram keys create NAME")),
     el("label", { for: "key" }, t("key.label")),
     secret,
     el("button", { class: "primary" }, t("key.use")),

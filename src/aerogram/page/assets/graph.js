@@ -8,6 +8,8 @@ const HEIGHT = 520;
 const ROUNDS = 240;
 const IDEAL = 120;
 const LONGEST_NAME = 22;
+const NAME_HEIGHT = 15;
+const NODE = 13;
 
 /**
  * A drawing of `{nodes: [{id, name, type}], edges: [{id, source, target, type}]}`;
@@ -19,6 +21,7 @@ export class Graph {
     this._nodes = new Map(nodes.map((node) => [node.id, node]));
     this._edges = edges.filter((edge) => this._nodes.has(edge.source) && this._nodes.has(edge.target));
     this._places = layout(nodes, this._edges);
+    this._names = nameSpots(nodes, this._places);
     this._marks = new Map();
     this.drawing = svg("svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
@@ -73,10 +76,11 @@ export class Graph {
 
   _nodeMark(node) {
     const { x, y } = this._places.get(node.id);
+    const { dx, dy, anchor, isCrowded } = this._names.get(node.id);
     const mark = svg(
       "g",
       {
-        class: `node type-${(node.type ?? "other").toLowerCase()}`,
+        class: `node type-${(node.type ?? "other").toLowerCase()}${isCrowded ? " crowded" : ""}`,
         transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
         role: "button",
         tabindex: -1,
@@ -84,8 +88,8 @@ export class Graph {
         data: { id: node.id },
         on: { click: () => this.goTo(node.id), keydown: (event) => this._nodeKey(event, node.id) },
       },
-      svg("circle", { r: 13 }),
-      svg("text", { y: 29, "text-anchor": "middle" }, shortened(node.name)),
+      svg("circle", { r: NODE }),
+      svg("text", { x: dx, y: dy, "text-anchor": anchor }, shortened(node.name)),
     );
     this._marks.set(node.id, mark);
     return mark;
@@ -140,6 +144,40 @@ export class Graph {
 }
 
 const shortened = (name) => (name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name);
+
+/** Where a name may stand beside its node, the best first: its distance, and which end of it is there. */
+const SPOTS = [
+  { dx: 0, dy: 29, anchor: "middle" },
+  { dx: 0, dy: -19, anchor: "middle" },
+  { dx: 18, dy: 4, anchor: "start" },
+  { dx: -18, dy: 4, anchor: "end" },
+];
+
+/** A spot for each name where it covers no node and no other name; a name that has none is shown when it is gone to. */
+function nameSpots(nodes, places) {
+  const taken = nodes.map(({ id }) => circleAt(places.get(id)));
+  return new Map(
+    nodes.map(({ id, name }) => {
+      const boxes = SPOTS.map((spot) => boxOf(shortened(name), places.get(id), spot));
+      const at = boxes.findIndex((box) => isInside(box) && !taken.some((other) => overlaps(box, other)));
+      if (at >= 0) taken.push(boxes[at]);
+      return [id, { ...SPOTS[Math.max(at, 0)], isCrowded: at < 0 }];
+    }),
+  );
+}
+
+const circleAt = ({ x, y }) => ({ left: x - NODE, right: x + NODE, top: y - NODE, bottom: y + NODE });
+
+/** The room that a name takes, about: letters of other scripts than the Latin one are twice as wide. */
+function boxOf(name, { x, y }, { dx, dy, anchor }) {
+  const width = [...name].reduce((sum, letter) => sum + (letter > "\u2fff" ? 12.5 : 7.2), 4);
+  const left = x + dx - { start: 0, middle: width / 2, end: width }[anchor];
+  return { left, right: left + width, top: y + dy - NAME_HEIGHT + 3, bottom: y + dy + 3 };
+}
+
+const isInside = ({ left, right, top, bottom }) => left >= 0 && right <= WIDTH && top >= 0 && bottom <= HEIGHT;
+
+const overlaps = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 /** Places by forces: ties pull, everything else pushes. It begins on a circle, so it always ends the same. */
 function layout(nodes, edges) {

@@ -25,6 +25,7 @@ export default {
 
   "key.title": "This server wants a key",
   "key.needed": "An API key is needed to ask this server anything.",
+  "key.make": "Whoever runs the server makes one with this command. The owner's address opens the live view, and needs a key as well.",
   "key.label": "API key",
   "key.use": "Use this key",
 
@@ -287,6 +288,7 @@ export default {
   "live.pause": "Pause",
   "live.goOn": "Go on",
   "live.try": "Send a sample request",
+  "live.noBudget": "no budget, not counted",
   "live.gap": "{n} replies went by unseen.",
 
   "inspect.title": "Inspect any reply",

@@ -25,6 +25,7 @@ export default {
 
   "key.title": "このサーバーにはキーが必要です",
   "key.needed": "このサーバーに問い合わせるには API キーが必要です。",
+  "key.make": "キーはサーバーの運用者がこのコマンドで作ります。所有者用のアドレスはライブビューを開くもので、キーも必要です。",
   "key.label": "API キー",
   "key.use": "このキーを使う",
 
@@ -284,6 +285,7 @@ export default {
   "live.pause": "一時停止",
   "live.goOn": "再開",
   "live.try": "見本の要求を送る",
+  "live.noBudget": "予算なし（未計数）",
   "live.gap": "{n} 件の返信は表示されませんでした。",
 
   "inspect.title": "どんな返信でも検査する",

@@ -118,8 +118,9 @@ class InspectView {
     if (!file) return;
     const text = await file.text();
     const isReadable = text.length <= READABLE;
+    const named = `${file.name} · ${t("inspect.bytes", { n: count(file.size) })}`;
     this._pasted.value = isReadable ? text : "";
-    this._pasted.placeholder = isReadable ? PLACEHOLDER : `${file.name} · ${t("inspect.bytes", { n: count(file.size) })}`;
+    this._pasted.placeholder = isReadable ? PLACEHOLDER : named;
     await this._inspect(text);
   }
 

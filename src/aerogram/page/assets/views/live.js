@@ -154,6 +154,6 @@ function levelOf({ fidelity, problem }) {
 const problemOf = ({ problem }) => (problem ? el("span", { class: "chip bad" }, problem.code ?? problem) : "–");
 
 function tokensOf({ tokens, tokens_before: before }) {
-  if (tokens === null || tokens === undefined) return "–";
+  if (tokens === null || tokens === undefined) return el("span", { class: "quiet" }, t("live.noBudget"));
   return before && before !== tokens ? `${count(before)} → ${count(tokens)}` : count(tokens);
 }
