@@ -25,7 +25,7 @@ from serving import serving  # noqa: E402
 SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
 QUESTION = "q=How+long+is+a+token+valid%3F"
 VIEWS = {
-    "search": (f"search?{QUESTION}&budget=1800", ".chart .now"),
+    "search": (f"search?{QUESTION}&budget=3600", ".chart .now"),
     "dialects": (f"dialects?{QUESTION}", ".sheet >> nth=5"),
     "digest": (f"digest?file=security/jwt-guide.md&{QUESTION}", ".document mark"),
     "vendors": ("vendors?name=Kestrelgate+Inc.&mode=preview", ".graph .node.at"),
