@@ -77,6 +77,19 @@ def test_a_budget_holds_and_the_cursor_goes_on_inside_the_page(place):
     ]
 
 
+@pytest.mark.parametrize("budget", ["1600 bytes", "2600 bytes", "3400 bytes"])
+@pytest.mark.parametrize("mode", ["full", "preview"])
+def test_a_search_within_a_budget_says_what_was_left_out(place, budget, mode):
+    asked = ("search", "token apples", "--mode", mode)
+    whole, small = run(place, *asked).stdout, run(place, *asked, "--budget", budget).stdout
+    said = [line for line in small.splitlines() if line.startswith("left out to fit the budget, in ")]
+    assert "None" not in small and "Shortened" not in small
+    rows, left = ([line for line in text.splitlines() if line.startswith(" ")] for text in (whole, small))
+    assert bool(said) == (left != rows[: len(left)])  # whole results of which there are fewer lack nothing
+    assert "left out" not in whole
+    assert all("words of " in line or "heading of " in line or "file of " in line for line in said)
+
+
 def test_filters_and_fields_are_options(place):
     done = run(
         place, "search", "token", "--category", "security", "--field", "source_file", "--json", "--mode", "metadata"

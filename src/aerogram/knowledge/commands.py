@@ -6,7 +6,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -154,8 +155,10 @@ def search(
     """Find the passages that answer a question."""
     filters = {"category": category, "path": path, "license": license, "after": after, "before": before}
 
+    whole: list[Any] = []
+
     def ask(knowledge: Knowledge) -> Paged:
-        return knowledge.search_page(
+        paged = knowledge.search_page(
             query,
             response_mode=mode,
             page_size=page_size,
@@ -164,12 +167,14 @@ def search(
             filters=filters,
             method=method,
         )
+        whole.extend(paged.reply.data or ())
+        return paged
 
     reply = _answer((index, store), embedder, "semantic_search", ask, dialect, budget)
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
-        write_text(_results(reply))
+        write_text(_results(reply, whole))
     _end(reply, as_json)
 
 
@@ -366,8 +371,8 @@ def _noted(pace: Pace) -> Callable[[int, int], None]:
     return progress
 
 
-def _results(reply: Reply[Any]) -> str:
-    """The results as a table that fits a terminal, or why there are none."""
+def _results(reply: Reply[Any], whole: Sequence[dict[str, Any]]) -> str:
+    """The results as a table that fits a terminal, or why there are none; `whole` are they before a budget cut them."""
     lines = [_result(row) for row in reply.data] if isinstance(reply.data, list) else []
     if not lines:
         lines = [_NOTHING.get(reply.empty_reason or "", "nothing found")]
@@ -375,11 +380,36 @@ def _results(reply: Reply[Any]) -> str:
             lines.append(f"try: {' '.join(f'{name}={value}' for name, value in reply.retry_with.items())}")
     if reply.query_echo is not None and reply.query_echo.unparsed_terms:
         lines.append(f"in no document: {', '.join(reply.query_echo.unparsed_terms)}")
-    lines += [f"{one.message}: {one.suggestion}" for one in reply.notices]
+    lines += _left_out(whole, reply.data or ())
+    said = [one for one in reply.notices if one.code not in _ABOUT_SIZE]
+    lines += [": ".join(filter(None, (one.message, one.suggestion))) for one in said]
     page = reply.page
     if page is not None and page.cursor:
         lines.append(f"{page.total} results; go on with --next {page.cursor}")
     return "\n".join(lines)
+
+
+_ABOUT_SIZE = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
+
+
+def _left_out(whole: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """What a budget has taken from the results in the table; nothing if it took nothing that would be there."""
+    lost: Counter[str] = Counter()
+    for row, rest in zip(whole, shown, strict=False):
+        lost.update(what for name, what in _IN_THE_TABLE.items() if name in row and name not in rest)
+        words, left = _passage(row), _passage(rest)
+        lost.update(["the words"] if words and not left else ["a part of the words"] if words != left else [])
+    if lost:
+        told = ", ".join(f"{what} of {times}" for what, times in lost.most_common())
+        yield f"left out to fit the budget, in {len(shown)} result{'s' * (len(shown) > 1)}: {told}"
+
+
+_IN_THE_TABLE = {"source_file": "the file", "hybrid_score": "the score", "context_header": "the heading"}
+
+
+def _passage(row: dict[str, Any]) -> str | None:
+    """The words of a result, if its mode shows them."""
+    return row.get("chunk_text") or row.get("chunk_snippet")
 
 
 _NOTHING = {
@@ -398,7 +428,7 @@ def _result(row: dict[str, Any]) -> str:
     header = facts.get("context_header")
     line = f"{facts.get('rank', ''):>3}  {score if score is not None else '':<7}  {place}"
     line += f"  [{facts['chunk_id']}]" if "source_file" in facts and "chunk_id" in facts else ""
-    words = row.get("chunk_text") or row.get("chunk_snippet")
+    words = _passage(row)
     return "\n".join([line, *([f"     {one_line(header)}"] if header else []), *_wrapped(words)])
 
 
