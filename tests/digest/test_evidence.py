@@ -144,3 +144,15 @@ def test_an_embedding_that_finds_everything_a_little_alike_brings_no_filler(ferr
 
     assert snippets(ferry, "quantum chromodynamics", embed=faint) == []
     assert snippets(ferry, "quantum chromodynamics", embed=lambda texts: [[float("nan")] * 2 for _ in texts]) == []
+
+
+CODE = (
+    '# Exports\n\n## Starting\n\n```http\nPOST /v1/exports\n{"resource": "orders"}\n```\n\nThe answer has a job id.\n'
+)
+
+
+@pytest.mark.parametrize("question", ["POST", "exports orders", "POST id"])
+def test_a_passage_that_begins_or_ends_with_code_has_the_fence_beside_it(question):
+    texts = [one.text for one in snippets(CODE, question)]
+    assert any("```http" in text for text in texts)
+    assert all(text in CODE and text.count("```") % 2 == 0 for text in texts)

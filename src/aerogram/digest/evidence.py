@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aerogram.digest.locator import Locator, locate
-from aerogram.digest.sentences import Sentence, split
+from aerogram.digest.sentences import FENCED_ABOVE, FENCED_BELOW, LONGEST_FENCE, Sentence, split
 from aerogram.digest.terms import Term, fold, query_terms
 from aerogram.digest.text import CanonicalText, page_spans
 
@@ -88,7 +88,7 @@ class Ranking:
     def places(self, passage: Passage) -> range:
         """The sentences that a passage is made of."""
         starts = self._starts
-        return range(bisect_right(starts, passage.start) - 1, bisect_right(starts, passage.end - 1))
+        return range(bisect_left(starts, passage.start), bisect_right(starts, passage.end - 1))
 
     def _find(self) -> None:
         folded = fold(self.source.text)
@@ -204,9 +204,19 @@ class Ranking:
         return self.source.text[self.sentences[first].start : self.sentences[last].end]
 
     def _passage(self, window: _Window) -> Passage:
-        start, end = self.sentences[window.first].start, self.sentences[window.last].end
+        start, end = self._with_fences(self.sentences[window.first], self.sentences[window.last])
         locator = locate(start, end, self._pages)
         return Passage(self.source.text[start:end], locator, round(window.score, 4), start, end)
+
+
+    def _with_fences(self, first: Sentence, last: Sentence) -> tuple[int, int]:
+        """Where a passage stands, with the fence just above its first line of code and the one just below its last."""
+        text = self.source.text
+        above = FENCED_ABOVE.search(text, max(0, first.start - LONGEST_FENCE), first.start)
+        below = FENCED_BELOW.match(text, last.end)
+        start = above.start(1) if above and first.kind == "code" else first.start
+        end = below.end() if below and last.kind == "code" else last.end
+        return (start, end) if end - start <= self.limit else (first.start, last.end)
 
 
 def _occurrences(folded: str, term: Term) -> Iterator[int]:

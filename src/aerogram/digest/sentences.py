@@ -38,6 +38,10 @@ _LAST_WORD = re.compile(r"([^\W_]+)\.$")
 _TERMINATED = re.compile(r"[.!?…।؟۔。！？｡:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
 _FENCE = re.compile(r"\s*(?:```[^`]*$|~~~)")
+FENCED_ABOVE = re.compile(r"(?:^|\n)([ \t]*(?:```[^`\n]*|~~~[^\n]*)\n)[ \t]*\Z")
+FENCED_BELOW = re.compile(r"[ \t]*\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z)")
+LONGEST_FENCE = 80
+"""The fence just above a line of code, so many characters long at most, and the one just below."""
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _CUT_MARKS = re.compile(r"[,;:、，；：—–]|\s")
