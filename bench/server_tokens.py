@@ -6,6 +6,7 @@ same tool with FastMCP's response limiting. Counted is the text that a model rea
 
 import asyncio
 
+import httpx
 from fastmcp import Client, FastMCP
 from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
 
@@ -97,10 +98,49 @@ async def compare(server, index):
         print(f"| {name} | {tokens:>7,} | {held:>2} of {len(QUESTIONS)} | {'no' if 'limiting' in name else 'yes'} |")
 
 
+async def over_mcp(server):
+    """Whether a search is served within a budget, by the tool."""
+    async with Client(server.mcp) as client:
+
+        async def serves(question, budget):
+            asked = {"query": question, "response_mode": "full", "max_tokens": budget}
+            return not (await client.call_tool("semantic_search", asked, raise_on_error=False)).is_error
+
+        return await least(serves)
+
+
+async def over_http(server, envelope):
+    """Whether a search is served within a budget, by the route."""
+    async with httpx.AsyncClient(base_url=server.mcp.removesuffix("/mcp"), timeout=30) as client:
+
+        async def serves(question, budget):
+            asked = {"q": question, "response_mode": "full", "max_tokens": budget, "envelope": envelope}
+            return (await client.get("/v1/search", params=asked)).status_code == httpx.codes.OK
+
+        return await least(serves)
+
+
+async def least(serves):
+    """The least budget, in tens, at which all questions are answered."""
+    budget = 0
+    for question in QUESTIONS:
+        while not await serves(question, max(budget, 10)):
+            budget += 10
+    return budget
+
+
+async def smallest(server):
+    print("smallest budget in tokens of a search in full, ten results on a page")
+    print(f"  MCP, knowledge-1.0 in both channels: {await over_mcp(server)}")
+    for envelope, shape in (("v2", "standard-v2"), ("v1", "the legacy shape")):
+        print(f"  HTTP, {shape}: {await over_http(server, envelope)}")
+
+
 def main():
     with place_for_index() as place, serving(place) as server, Knowledge(place.with_name("plain")) as index:
         index.ingest(SAMPLES)
         asyncio.run(compare(server, index))
+        asyncio.run(smallest(server))
 
 
 if __name__ == "__main__":

@@ -7,16 +7,18 @@ Those of a process only rise, also when the clock stands still or goes back: wit
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Mint", "new_request_id"]
+__all__ = ["Mint", "is_minted", "new_request_id"]
 
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS: Final = (_CROCKFORD * 8).encode()
 _PAIRS: Final = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
+_MINTED: Final = re.compile(f"req_[{_CROCKFORD}]{{26}}")
 _MOST: Final = len(_PAIRS) ** 2
 """So many ids begin alike; each starts in the first half of them."""
 
@@ -61,6 +63,11 @@ _mint = Mint()
 def new_request_id() -> str:
     """A new request id."""
     return _mint.new()
+
+
+def is_minted(request_id: str) -> bool:
+    """Whether an id looks as if it were made here."""
+    return _MINTED.fullmatch(request_id) is not None
 
 
 def _mint_anew() -> None:

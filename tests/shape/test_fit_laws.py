@@ -149,6 +149,8 @@ def test_whatever_is_left_out_is_told_at_every_budget(
     """From nothing to more than the whole; what is kept nowhere has a level and no hash."""
     budget = max(int(sizer(reply) * share), 1)
     fitted = fit(reply, budget, measure=sizer, archive=archive, retrieve="retrieve").reply
+    spoken = dialect(sizer.dialect)
+    spoken.validate(loads(dumps(spoken.encode(spoken.complete(fitted)))))
     if fitted.problem is None and archive:
         assert is_honest(fitted, reply.data)
     kept = ("citations", "extra", "query_echo")

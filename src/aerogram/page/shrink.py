@@ -244,7 +244,7 @@ class Shrinker:
 
     def _archives(self, done: _Fitting) -> list[dict[str, Any]]:
         """Where everything that was left out is, and how it is fetched without a page."""
-        tool = done.contract.retrieve
+        tool = done.contract.retrieve if done.going.way == "mcp" else None
         is_served = "content" in self._host.mounted and done.shown.archive is self._host.contract.archive
         return [
             {

@@ -33,6 +33,7 @@ from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter
 from aerogram.wire.channels import Policy, Sizer
+from aerogram.wire.routes import CONTENT
 
 __all__ = ["Shown", "Sources"]
 
@@ -63,7 +64,7 @@ class Shown:
             base,
             dialect=dialect_named(dialect),
             channels=going.channels,
-            retrieve=base.retrieve if going.way == "mcp" else None,
+            retrieve=base.retrieve if going.way == "mcp" or base.retrieve is None else CONTENT,
             budget=budget,
             budgets={},
             archive=self.archive,

@@ -6,7 +6,8 @@ An account is kept in the richest manner that leaves room for the items:
     brief    the fidelity level, the hash, and one notice that says how many items are missing and names the call
     terse    the level and the hash: the least that a reply says from which anything was left out
 
-The last one is for replies that show every item and would have to drop some to say more, and for pages that go on.
+The last one is for replies that show every item and would have to drop some to say more, and for those that would have
+to drop all of them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 `fit` is pure: it returns the fitted reply and the leftovers, whose hashes follow from their content; whoever
 calls it puts them into the archive before the reply is sent. How large a reply is, it learns from `measure`.
 A `measure` may also have `price(text)`, the size of a piece of JSON text, and `counter`; without a price, pieces
-are priced by their length, and the measured whole decides.
+are priced by their length, and the measured whole decides. With `dearest(reply)`, the size with whatever chance decides
+at its longest, that is what must fit, and what `measure` says is what the reply tells.
 
     whole ──fits──▶ as it is
       │
@@ -55,6 +56,8 @@ ROOMY: Final = 4
 SAMPLE_BYTES: Final = 4_000
 SAMPLED_ITEMS: Final = 64
 RESERVES: Final = 4
+CHANCE: Final = 100
+"""What is decided by chance makes no reply larger than this."""
 LOOKED_AT: Final = 1_000
 """Where there is no archive, so many items decide what identifies them all."""
 
@@ -148,7 +151,13 @@ class _Fitting:
     search: Search = field(init=False)
 
     def __post_init__(self) -> None:
-        self.search = Search(self.reply.data, self.budget, self.measure, self.reducer, self.mold)
+        self.search = Search(self.reply.data, self.budget, self._bound, self.reducer, self.mold)
+
+    @property
+    def _bound(self) -> Measure:
+        """What must be within the budget: the size with whatever chance decides at its longest."""
+        bound: Measure = getattr(self.measure, "dearest", self.measure)
+        return bound
 
     def whole(self) -> Fitted | None:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
@@ -156,9 +165,12 @@ class _Fitting:
         if self.reducer.cost(self.reply.data, generous) > generous:
             return None
         reply, self.exact_size = self._counted(self.reply)
-        if self.exact_size > self.budget:
+        if self.exact_size + CHANCE <= NEARLY_FULL * self.budget:
+            return Fitted(reply)
+        size = max(self.exact_size, self._bound(reply))
+        if size > self.budget:
             return None
-        return Fitted(self._warned() or reply if self.exact_size > NEARLY_FULL * self.budget else reply)
+        return Fitted(self._warned() or reply if size > NEARLY_FULL * self.budget else reply)
 
     def _counted(self, reply: Reply[Any]) -> tuple[Reply[Any], int]:
         """The reply and its size, which it says itself if it was asked to."""
@@ -176,7 +188,7 @@ class _Fitting:
             return None
         warning = Notice.of("TOKEN_LIMIT_WARNING")
         warned, size = self._counted(self.reply.replace(notices=(*self.reply.notices, warning)))
-        return warned if size <= self.budget else None
+        return warned if max(size, self._bound(warned)) <= self.budget else None
 
     def reduced(self) -> Fitted | None:
         """The richest reduced reply that fits, or None."""
@@ -197,9 +209,7 @@ class _Fitting:
         done = self._done(account)
         if (done is None or done.loss.dropped) and not self.reducer.detail_first:
             done = self._with_every_item(account) or done
-        if done is None and self.resume is not None:
-            done = self._going_on(account)
-        return done
+        return done or self._with_less_said(account)
 
     def _better_without_echo(self, account: Account, done: _Done | None) -> _Done | None:
         """What is done already, unless the echo of the query costs it an item or a word of its account."""
@@ -218,7 +228,7 @@ class _Fitting:
         told = [account.dress(None, Loss(), self.budget)]
         told += [lean.dress(None, Loss(), self.budget) for lean in self._leaner(account)]
         for light in (*told, account.reply) if self.reply.problem is not None else told:
-            if self.measure(light) <= self.budget:
+            if self._bound(light) <= self.budget:
                 return Fitted(light, self._leftovers(light))
         return None
 
@@ -238,8 +248,8 @@ class _Fitting:
                 return done
         return self._in_a_mode(leaner[-1]) if leaner else None
 
-    def _going_on(self, account: Account) -> _Done | None:
-        """The beginning of a page, with the richest account that leaves room for any of it; the next page goes on."""
+    def _with_less_said(self, account: Account) -> _Done | None:
+        """Some items, with the richest account that leaves room for any."""
         return next((done for lean in self._leaner(account) if (done := self._done(lean)) is not None), None)
 
     def _in_a_mode(self, account: Account) -> _Done | None:
@@ -252,8 +262,9 @@ class _Fitting:
                 continue
             shown = [self.reducer.view(item, mode, self.mold.item, shared) for item in data]
             found = self.search.dressed(account, shown)
-            if found.size <= self.budget:
-                return _Done(account.dress(found.value, found.loss, found.size), found.loss, account.manner)
+            done, size = self._finished(account, found)
+            if size <= self.budget:
+                return done
         return None
 
     def _account_within_reason(self) -> Account:
@@ -318,10 +329,20 @@ class _Fitting:
         size = self.budget
         for _ in range(SELF_COUNTS):
             reply = account.dress(found.value, found.loss, size)
+            said, size = size, self._bound(reply)
+            if said == size:
+                break
+        told, own = (reply, size) if self._bound is self.measure else self._told(account, found, self.measure(reply))
+        return _Done(told, found.loss, account.manner), max(size, own)
+
+    def _told(self, account: Account, found: Found, size: int) -> tuple[Reply[Any], int]:
+        """The reply that says the size that it has with what chance gave it."""
+        for _ in range(SELF_COUNTS):
+            reply = account.dress(found.value, found.loss, size)
             said, size = size, self.measure(reply)
             if said == size:
                 break
-        return _Done(reply, found.loss, account.manner), size
+        return reply, size
 
     def _hashed(self, account: Account, dropped: Content | None = None) -> Account:
         """The account with the hashes that others stood in for."""

@@ -23,6 +23,7 @@ CLOSE_FILLS: Final = (0.99,) * 3
 """What the first guesses must fill of the target to be good enough; later ones may fill less."""
 ROUNDS: Final = 9
 REFILLS: Final = 4
+LEAST_STEP: Final = 0.5
 CAUTION: Final = 0.99
 """A second guess aims a little below the target, because a third costs more than what it would add."""
 SLACK: Final = 0.6
@@ -103,11 +104,16 @@ class Search:
         return found
 
     def _smallest(self, account: Account, room: float, target: int) -> Found | None:
-        """When no guess fitted: halve the room until something does."""
-        while room >= 1:
-            room /= 2
-            found = self._try(account, room)
-            if found is None or found.size <= target:
+        """When no guess fitted: something between what is too little for anything and what is too much."""
+        low, high = 0.0, room
+        while high - low > LEAST_STEP:
+            middle = (low + high) / 2
+            found = self._try(account, middle)
+            if found is None:
+                low = middle
+            elif found.size > target:
+                high = middle
+            else:
                 return found
         return None
 

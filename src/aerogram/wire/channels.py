@@ -15,7 +15,7 @@ text and are not counted as text; a budget in bytes counts the result as it goes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.codes import Retry
@@ -24,6 +24,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ValidationFailed
 from aerogram.identity import names_shown
 from aerogram.jsontext import dumps
+from aerogram.mint import is_minted
 from aerogram.normalize.plain import json_around
 from aerogram.reply import Action, Fidelity, Page, Problem, Reply
 from aerogram.tokens import Counter, best_counter
@@ -41,6 +42,9 @@ FRAME_BYTES: Final = 256
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for, about; the measured whole corrects it."""
+_DEAR_ID: Final = "req_" + "7Q" * 11 + "1234"
+"""A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
+_DEAR_DURATION: Final = 1234.567
 _STAND_INS: Final = {
     "request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9",
     "operation": "an_operation",
@@ -179,6 +183,16 @@ class Sizer:
 
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply, both channels together."""
+        return self._size(reply)
+
+    def dearest(self, reply: Reply[Any], /) -> int:
+        """The size that the reply would have with an unlucky request id and a long duration.
+
+        What is decided by it does not depend on chance, and holds for the next call as well.
+        """
+        return self._size(_with_dear_parts(reply))
+
+    def _size(self, reply: Reply[Any]) -> int:
         if self.payload is not None:
             return self.of(self.payload.sent(reply))
         spoken = dialect_named(self.dialect)
@@ -205,6 +219,15 @@ def _with_stand_ins(reply: Reply[Any], needs: frozenset[str]) -> Reply[Any]:
     """A reply with typical values for what is not stamped on it yet, so that its size does not depend on chance."""
     missing = {name: value for name, value in _STAND_INS.items() if name in needs and getattr(reply, name) is None}
     return reply.replace(**missing) if missing else reply
+
+
+def _with_dear_parts(reply: Reply[Any]) -> Reply[Any]:
+    changes: dict[str, Any] = {}
+    if reply.request_id is not None and is_minted(reply.request_id):
+        changes["request_id"] = _DEAR_ID
+    if reply.telemetry is not None and reply.telemetry.duration_ms is not None:
+        changes["telemetry"] = replace(reply.telemetry, duration_ms=_DEAR_DURATION)
+    return reply.replace(**changes) if changes else reply
 
 
 def _wire_text(channels: Channels) -> str:
