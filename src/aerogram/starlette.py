@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from aerogram.clerk import ContractClerk, Principal
 from aerogram.contract import Call, Contract
+from aerogram.controls import CONTROLS
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.hosts import insist_on
@@ -53,6 +54,10 @@ Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
+_BOUNDS: Final = {
+    name: {word: told[word] for word in ("enum", "minimum", "maximum") if word in told}
+    for name, told in CONTROLS.items()
+}
 _YES: Final = frozenset({"true", "1", "yes", "on"})
 
 
@@ -82,7 +87,7 @@ class Installation:
 
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
-        return document(schema, self.versions, self._entries(), self._has_budget)
+        return document(schema, self.versions, self._entries(), self._has_budget, _BOUNDS)
 
     def check_names(self) -> None:
         """Say of which routes the settings speak that are not there, now that all routes are known."""

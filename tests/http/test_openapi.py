@@ -85,6 +85,18 @@ def test_the_parameters_of_negotiation_are_described(document):
     assert "X-Envelope-Version" in described["headers"]
 
 
+def test_the_controls_are_described_with_what_they_take():
+    app = Starlette(routes=[Route("/rows", lambda _: ROWS)])
+    installed = starlette.install(app, versions=Versions(controls=True))
+    described = installed.document({"paths": {"/rows": {"get": {}}}})
+    found = [resolved(described, one) for one in described["paths"]["/rows"]["get"]["parameters"]]
+    schemas = {one["name"]: one["schema"] for one in found}
+    assert schemas["page_size"] == {"type": "integer", "minimum": 1, "maximum": 50}
+    assert schemas["max_tokens"] == {"type": "integer", "minimum": 1}
+    assert schemas["response_mode"]["enum"] == ["ids_only", "metadata", "preview", "full"]
+    assert schemas["fields"] == {"type": "string"}
+
+
 def test_a_route_that_is_not_migrated_is_described_as_it_was(document):
     bare = fastapi_app().openapi()
     assert document["paths"]["/none"] == bare["paths"]["/none"]

@@ -15,8 +15,6 @@ from typing import Any, Final
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.shape.modes import MODES
-from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.wire.negotiation import CURRENT, JSON, PARAMETER, PROBLEM, VERSIONS, Versions
 from aerogram.wire.routes import CONTROLS, Entry, Terms
 from aerogram.wire.sparse import SCHEMAS, Sparse
@@ -37,25 +35,29 @@ _FIELDS: Final = {
 }
 _ON_FAILURE: Final = {"Retry-After": "Seconds to wait before the next try"}
 _PARAMETERS: Final[Mapping[str, tuple[str, Document]]] = {
-    "response_mode": ("How much of each record to show", {"type": "string", "enum": list(MODES)}),
+    "response_mode": ("How much of each record to show", {"type": "string"}),
     "fields": ("The fields to show, separated by commas", {"type": "string"}),
-    "max_tokens": ("The largest size of the reply, in tokens", {"type": "integer", "minimum": 1}),
+    "max_tokens": ("The largest size of the reply, in tokens", {"type": "integer"}),
     "cursor": ("Where to go on, as the last page said", {"type": "string"}),
-    "page_size": ("How many records a page has", {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE}),
+    "page_size": ("How many records a page has", {"type": "integer"}),
 }
 _LEAVING_OUT: Final = frozenset({"response_mode", "fields"})
 _PAGING: Final = frozenset({"cursor", "page_size"})
 
 
 def document(
-    schema: Document, versions: Versions, entries: Iterable[Entry], has_budget: Callable[[str], bool]
+    schema: Document,
+    versions: Versions,
+    entries: Iterable[Entry],
+    has_budget: Callable[[str], bool],
+    bounds: Mapping[str, Document],
 ) -> Document:
     """A copy of an OpenAPI document that says everything a migrated route may answer.
 
-    `has_budget` says of an operation whether a budget may shorten its replies.
+    `has_budget` says of an operation whether a budget may shorten its replies, `bounds` what values a control takes.
     """
     found = copy.deepcopy(schema)
-    writer = _Writer(found, versions, has_budget)
+    writer = _Writer(found, versions, has_budget, bounds)
     for entry in entries:
         described = found.get("paths", {}).get(entry.terms.path, {})
         for method, operation in described.items():
@@ -71,9 +73,16 @@ def document(
 class _Writer:
     """Writes into one document; what several operations share stands among its components."""
 
-    def __init__(self, schema: Document, versions: Versions, has_budget: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        schema: Document,
+        versions: Versions,
+        has_budget: Callable[[str], bool],
+        bounds: Mapping[str, Document],
+    ) -> None:
         self.versions = versions
         self.has_budget = has_budget
+        self.bounds = bounds
         self.components: Document = schema.setdefault("components", {})
         self.schemas: Document = self.components.setdefault("schemas", {})
         self.sparse = Sparse(self.schemas)
@@ -141,7 +150,7 @@ class _Writer:
         ]
         for name in (one for one in CONTROLS if one in terms.controls):
             description, schema = _PARAMETERS[name]
-            found.append(_parameter(name, "query", description, schema))
+            found.append(_parameter(name, "query", description, {**schema, **self.bounds.get(name, {})}))
         return [one for one in found if one["name"] not in known]
 
     @property
