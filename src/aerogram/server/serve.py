@@ -351,10 +351,11 @@ def welcome(address: str, question: str, owner: str | None = None) -> str:
     client: dict[str, Any] = {"type": "http", "url": address + MCP_PATH}
     if owner:
         client["headers"] = {"X-API-Key": f"${{{KEY_VARIABLE}}}"}
+    key = "  key       the page asks for one; make it with: aerogram keys create NAME\n" if owner else ""
     return (
         f"\nReady at {address} (Ctrl-C ends it)\n\n"
         f"  try       curl {header}'{address}/v1/search?{query}'\n"
         f"  clients   {json.dumps({'mcpServers': {'aerogram': client}})}\n"
-        f"  page      {address}/{f'#owner={owner}' if owner else ''}\n"
+        f"  page      {address}/{f'#owner={owner}' if owner else ''}\n{key}"
         f"  docs      {address}/docs"
     )
