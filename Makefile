@@ -40,7 +40,7 @@ programs: ## the browser, the Redis and the balancer that the tests use, from De
 
 test: check programs ## everything that must be green
 	@echo "== tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) -rs
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs
 
 search: $(READY) ## the property tests with examples that nobody has tried yet
 	@PROPERTIES=search $(BIN)/python -m pytest -n $(WORKERS) -q \
