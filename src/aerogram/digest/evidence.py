@@ -208,7 +208,6 @@ class Ranking:
         locator = locate(start, end, self._pages)
         return Passage(self.source.text[start:end], locator, round(window.score, 4), start, end)
 
-
     def _with_fences(self, first: Sentence, last: Sentence) -> tuple[int, int]:
         """Where a passage stands, with the fence just above its first line of code and the one just below its last."""
         text = self.source.text
