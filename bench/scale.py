@@ -1,4 +1,4 @@
-"""How both stores grow: 10,000 and 100,000 chunks, and with `SCALE=1000000` a million, which takes about an hour.
+"""How both stores grow: 10,000 and 100,000 chunks, and with `SCALE=1000000` a million, in about a quarter of an hour.
 
 The text is synthetic: words by Zipf's law, four in ten from the topic of their document. Chunks go straight into
 `Store.put`, cut and embedded already, because this is about stores: a chunk's vector is the sum of its words' vectors.

@@ -391,7 +391,9 @@ class Contract:
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
         if self.speaker.echoes and call.arguments:
-            reply = echoing(reply, call.arguments)
+            # what may not be sent may not be sent back either
+            clean = sanitize(Reply(call.arguments), *self.sanitizers).data if self.sanitizers else call.arguments
+            reply = echoing(reply, clean)
         elapsed = round((self.clock() - call.started) * 1000, 3)
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 

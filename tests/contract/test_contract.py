@@ -208,6 +208,16 @@ async def test_deprecated_parameters_and_fields_are_told():
     assert [notice.code for notice in reply.notices] == ["DEPRECATED_PARAMETER", "DEPRECATED_FIELD"]
 
 
+async def test_a_secret_among_the_arguments_is_not_echoed():
+    """Nor by the refusal of a call."""
+    secret = "ghp_" + "a1B2" * 9
+    contract = Contract(dialect="standard-v2", sanitizers=(Redaction(),))
+    call = Call(arguments={"token": secret, "q": "ferries"})
+    for reply in (await contract.answer([1], call), contract.refused(NotFound("no such thing"), call)):
+        told = str(contract.speaker.encode(reply))
+        assert secret not in told and "ferries" in told
+
+
 async def test_a_secret_is_neither_sent_nor_archived():
     archive = Archive.in_memory()
     contract = Contract(sanitizers=(Redaction(),), budget=1000, archive=archive)
