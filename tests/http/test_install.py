@@ -5,8 +5,6 @@ import logging
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from fastmcp import FastMCP
-from mcp.server.mcpserver import MCPServer
 from starlette.applications import Starlette
 
 from aerogram import Archive, Contract, fastapi, starlette
@@ -14,6 +12,7 @@ from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
 from aerogram.shape.modes import RecordType
 from aerogram.starlette import Versions
+from hosts import HOSTS
 
 INSTALLS = {Starlette: starlette.install, FastAPI: fastapi.install}
 KIND = RecordType(["id"], ["id"], ["id"])
@@ -67,14 +66,6 @@ def test_an_application_that_has_started_is_too_late(framework):
     TestClient(app).get("/")
     with pytest.raises(InvalidReply, match="install before the application has started"):
         INSTALLS[framework](app)
-
-
-HOSTS = {
-    FastMCP: "a FastMCP server use aerogram.fastmcp",
-    MCPServer: "an MCPServer of the MCP SDK use aerogram.mcp",
-    Starlette: "a Starlette application use aerogram.starlette",
-    FastAPI: "a FastAPI application use aerogram.fastapi",
-}
 
 
 @pytest.mark.parametrize(("wanted", "given"), [(one, other) for one in INSTALLS for other in HOSTS if one is not other])

@@ -5,10 +5,8 @@ import logging
 import fastmcp
 import mcp
 import pytest
-from fastapi import FastAPI
 from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
-from starlette.applications import Starlette
 
 import aerogram.fastmcp
 import aerogram.mcp
@@ -16,6 +14,7 @@ from aerogram import Contract
 from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
 from aerogram.shape.modes import RecordType
+from hosts import HOSTS
 
 INSTALLS = {FastMCP: aerogram.fastmcp.install, MCPServer: aerogram.mcp.install}
 KIND = RecordType(["id"], ["id"], ["id"])
@@ -90,14 +89,6 @@ def test_a_second_install_says_that_it_is_the_second(framework):
     server = library(framework)
     with pytest.raises(InvalidReply, match="this server has Aerogram already"):
         INSTALLS[framework](server)
-
-
-HOSTS = {
-    FastMCP: "a FastMCP server use aerogram.fastmcp",
-    MCPServer: "an MCPServer of the MCP SDK use aerogram.mcp",
-    Starlette: "a Starlette application use aerogram.starlette",
-    FastAPI: "a FastAPI application use aerogram.fastapi",
-}
 
 
 @pytest.mark.parametrize(("wanted", "given"), [(one, other) for one in INSTALLS for other in HOSTS if one is not other])
