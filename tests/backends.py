@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from aerogram.state import locked
-from servers import find_free_port, wait_until_listening
+from servers import find_free_port, listening, wait_until_listening
 
 CACHE = Path(__file__).parents[1] / ".cache"
 S3_SERVER = ("moto[s3]==5.2.5", "flask>=3", "flask-cors>=6")
@@ -90,18 +90,13 @@ def _s3_program() -> Path:
 def running_s3(bucket: str = "archive") -> Iterator[str]:
     """The address of a bucket in a server that speaks S3; its keys are in the environment."""
     port = find_free_port()
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen([_s3_program(), "-H", "127.0.0.1", "-p", str(port)], **quiet)
-    try:
-        wait_until_listening(port, server)
+    command = [str(_s3_program()), "-H", "127.0.0.1", "-p", str(port)]
+    with listening(command, port, stderr=subprocess.DEVNULL):
         connection = http.client.HTTPConnection("127.0.0.1", port)
         connection.request("PUT", f"/{bucket}")
         assert connection.getresponse().status == 200
         connection.close()
         yield f"s3://{bucket}/kept?endpoint=http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(10)
 
 
 S3_KEYS = {"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "not-to-be-shown"}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,18 @@ def wait_until_listening(port: int, server: subprocess.Popen) -> None:
 
 
 @contextmanager
+def listening(command: list[str], port: int, **options: Any) -> Iterator[subprocess.Popen]:
+    """A program that takes connections on a port, until the block ends."""
+    server = subprocess.Popen(command, **{"stdout": subprocess.DEVNULL, **options})
+    try:
+        wait_until_listening(port, server)
+        yield server
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@contextmanager
 def running_redis(directory: Path) -> Iterator[str]:
     """The URL of a Redis of one's own."""
     program = shutil.which("redis-server")
@@ -53,13 +66,8 @@ def running_redis(directory: Path) -> Iterator[str]:
         pytest.skip("redis-server is not installed (Debian: apt-get install redis-server)")
     port = find_free_port()
     command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        wait_until_listening(port, server)
+    with listening(command, port):
         yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        server.terminate()
-        server.wait(10)
 
 
 @pytest.fixture(scope="session")

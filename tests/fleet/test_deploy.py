@@ -21,7 +21,7 @@ from aerogram import dialects, read
 from aerogram.server.gate import needs_keys
 from aerogram.server.settings import Settings
 from balancer import wait_for
-from servers import find_free_port, wait_until_listening
+from servers import find_free_port, listening
 from serving import SAMPLES, clean_environment
 
 ROOT = Path(__file__).parents[2]
@@ -86,13 +86,8 @@ def balanced_by_haproxy(fleet, index, redis, haproxy):
     places = {f"SERVER_{number}": f"127.0.0.1:{one.port}" for number, one in enumerate(fleet.members, 1)}
     command = [haproxy, "-f", str(DEPLOY / "haproxy.cfg"), "-db"]
     environment = {**os.environ, **places, "LISTEN": f"127.0.0.1:{port}"}
-    balancer = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until_listening(port, balancer)
+    with listening(command, port, env=environment, stderr=subprocess.DEVNULL):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        balancer.terminate()
-        balancer.wait(10)
 
 
 def test_servers_are_replaced_behind_the_configured_balancer_and_no_request_fails(fleet, balanced_by_haproxy):

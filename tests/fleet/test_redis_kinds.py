@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import subprocess
 
 import httpx
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from aerogram import read
 from balancer import wait_for
 from certificates import make_certificate
-from servers import find_free_port, wait_until_listening
+from servers import find_free_port, listening
 
 SEARCH = {"q": "token", "envelope": "v2", "page_size": 3}
 CUT = {**SEARCH, "response_mode": "full", "max_tokens": 400}
@@ -26,17 +24,10 @@ def installed(program, package):
     return found
 
 
-@contextlib.contextmanager
 def running(program, folder, port, *settings):
     """A server that keeps nothing, on a port."""
     command = [program, *settings, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        wait_until_listening(port, server)
-        yield
-    finally:
-        server.terminate()
-        server.wait(10)
+    return listening(command, port)
 
 
 @pytest.fixture

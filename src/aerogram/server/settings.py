@@ -8,7 +8,6 @@ whichever of them it stands in.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -22,6 +21,7 @@ from aerogram.server import kinds
 from aerogram.server.addresses import is_url, without_secrets
 from aerogram.server.kinds import Kind
 from aerogram.server.plans import parse_plan
+from aerogram.spelling import nearest
 
 __all__ = ["FILE", "OTHER_VARIABLES", "BadSetting", "Option", "Settings", "Shown"]
 
@@ -299,6 +299,6 @@ def _beside(file: Path, value: Any) -> Any:
 
 
 def _unknown(name: str, origin: str, known: list[str]) -> Option:
-    near = difflib.get_close_matches(name, known, 1)
+    near = nearest(name, known)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     raise BadSetting(name[:80], origin, f"no such setting; {hint}")
