@@ -16,7 +16,7 @@ from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.hosts import insist_on
 from aerogram.reply import Reply
-from aerogram.wire.exchange import EXCHANGE, Exchange
+from aerogram.wire.exchange import EXCHANGE, Clerk, Exchange
 from aerogram.wire.negotiation import Versions
 from aerogram.wire.routes import CONTENT, Entry, Shapes, Terms, shapes_of
 
@@ -138,7 +138,7 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
         controls=versions.controls,
         own=own,
     )
-    return Entry(terms, pattern, methods, (context.original_route,), lambda: _hook(context, given))
+    return Entry(terms, pattern, methods, (context.original_route,), functools.partial(_hook, context, given))
 
 
 def _response_class(context: RouteContext) -> type[Response]:
@@ -166,20 +166,19 @@ def _query_parameters(dependant: Dependant) -> Iterator[str]:
 # handlers
 
 
-def _hook(context: RouteContext, given: Shapes) -> None:
+def _hook(context: RouteContext, given: Shapes, clerk: Clerk, terms: Terms | None) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
     handler = dependant.call
     if handler is None or not _answers_json(context) or _is_gen_callable(handler) or _is_async_gen_callable(handler):
         return
     is_async = _is_coroutine_callable(handler)
-    enter = _entrance(dependant)
+    enter = _entrance(dependant, terms)
     leave = _exit(context, given)
 
     @functools.wraps(handler)
     async def answer_async(**values: Any) -> Any:
         exchange, response = enter(values)
-        clerk = exchange.layer.clerk
         if clerk.is_idle:
             return leave(exchange, response, await handler(**values))
         await clerk.admit(exchange)
@@ -188,7 +187,6 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     @functools.wraps(handler)
     def answer(**values: Any) -> Any:
         exchange, response = enter(values)
-        clerk = exchange.layer.clerk
         if clerk.is_idle:
             return leave(exchange, response, handler(**values))
         # this runs in a thread; limits and cache live in the event loop
@@ -199,7 +197,7 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     dependant.call = answer_async if is_async else answer
 
 
-def _entrance(dependant: Dependant) -> Callable[[dict[str, Any]], tuple[Exchange, Response]]:
+def _entrance(dependant: Dependant, terms: Terms | None) -> Callable[[dict[str, Any]], tuple[Exchange, Response]]:
     """What happens before a handler: its values are checked for what was injected for the hook alone."""
     is_ours = {_REQUEST: dependant.request_param_name is None, _RESPONSE: dependant.response_param_name is None}
     request_name = dependant.request_param_name = dependant.request_param_name or _REQUEST
@@ -210,7 +208,7 @@ def _entrance(dependant: Dependant) -> Callable[[dict[str, Any]], tuple[Exchange
         request: Request = values.pop(_REQUEST) if is_ours[_REQUEST] else values[request_name]
         response: Response = values.pop(_RESPONSE) if is_ours[_RESPONSE] else values[response_name]
         exchange: Exchange = request.scope[EXCHANGE]
-        exchange.admit(exchange.terms)
+        exchange.enter(terms)
         if body:
             exchange.body = {name: values.get(name) for name in body}
         return exchange, response

@@ -23,8 +23,8 @@ from aerogram.hosts import insist_on
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
 from aerogram.spelling import strays
-from aerogram.wire.exchange import EXCHANGE, App, Exchange, Layer, Receive, Send
-from aerogram.wire.headers import Fields, find, is_json
+from aerogram.wire.exchange import EXCHANGE, App, Clerk, Exchange, Layer, Receive, Send
+from aerogram.wire.headers import Fields, announce_json, find
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
 from aerogram.wire.openapi import document
@@ -48,7 +48,6 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 log = logging.getLogger("aerogram")
 
 Handler = Callable[[Request], Any]
-Hook = Callable[[Handler], Callable[[Request], Awaitable[Response]]]
 Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
@@ -163,14 +162,14 @@ def surround(
 
     def build_inside_the_layer() -> App:
         contract.prepare()
-        directory = Directory()
-        for entry in entries(app.routes, versions, ""):
-            directory.add(entry)
-            entry.hook()
+        clerk = ContractClerk(contract, versions, principal, Response)
+        directory = Directory(entries(app.routes, versions, ""))
+        for entry in directory.entries:
+            installed.usage.expect(entry.terms.path)
+            entry.hook(clerk, directory.own_terms_of(entry))
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        clerk = ContractClerk(contract, versions, principal, Response)
         return Layer(build(), versions, directory.terms_of, clerk, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
@@ -227,8 +226,12 @@ class Answer(Response):
 def answer_to(exchange: Exchange, value: Any) -> Response:
     """The response for what a handler returned: its own response, unless that is JSON in the old shape."""
     if not isinstance(value, Response):
+        exchange.insist_on_json()
         return Answer(exchange, value)
-    if not _holds_json(value):
+    if not announce_json(value.raw_headers):
+        exchange.other_format = value.raw_headers
+        return value
+    if exchange.is_passing or not _is_whole_success(value):
         return value
     exchange.insist_on_json()
     if exchange.is_left_alone:
@@ -240,15 +243,13 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
     return Answer(exchange, data, status=value.status_code, given=value.raw_headers, background=value.background)
 
 
-def _holds_json(response: Response) -> bool:
-    """Whether a response is a success with a JSON body that is already there."""
-    given = response.raw_headers
+def _is_whole_success(response: Response) -> bool:
+    """Whether a response is a success with a body that is already there."""
     return (
-        is_json(find(given, b"content-type"))
-        and response.status_code < _REDIRECTS
+        response.status_code < _REDIRECTS
         and response.status_code not in _WITHOUT_BODY
         and bool(getattr(response, "body", b""))
-        and not find(given, b"content-encoding")
+        and not find(response.raw_headers, b"content-encoding")
     )
 
 
@@ -271,7 +272,7 @@ def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries:
         yield from entries(part.routes, versions, path)
     else:
         terms = Terms(path, part.name or path, versions.migrates(path, ()))
-        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), lambda: None)
+        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), lambda *_: None)
 
 
 def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
@@ -280,17 +281,17 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
     is_migrated = versions.migrates(path, route.methods or ())
     own = shapes_of(route.endpoint)
     terms = Terms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
-    return Entry(terms, pattern, route.methods, (route,), lambda: _hook(route, is_migrated=is_migrated))
+    return Entry(terms, pattern, route.methods, (route,), functools.partial(_hook, route))
 
 
-def _hook(route: Route, *, is_migrated: bool) -> None:
+def _hook(route: Route, clerk: Clerk, terms: Terms | None) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
     endpoint = route.endpoint
-    hook = _hooked if is_migrated else _passed
+    hook = functools.partial(_Hook if terms is None or terms.migrated else _PassingHook, clerk, terms)
     if inspect.isclass(endpoint) and issubclass(endpoint, HTTPEndpoint):
         hooked: App = _hooked_class(endpoint, hook)
     elif inspect.isroutine(endpoint) or isinstance(endpoint, functools.partial):
-        hooked = request_response(hook(endpoint))
+        hooked = hook(endpoint).serve
     else:
         return
     holder: Any = route
@@ -299,69 +300,101 @@ def _hook(route: Route, *, is_migrated: bool) -> None:
     holder.app = hooked
 
 
-def _passed(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose responses pass, and whose values are answered in the legacy shape."""
-    call = _calling(handler)
-
-    @functools.wraps(handler)
-    async def answer(request: Request) -> Response:
-        exchange: Exchange = request.scope[EXCHANGE]
-        value = await call(request, exchange)
-        return value if isinstance(value, Response) else Answer(exchange, value)
-
-    return answer
-
-
-def _calling(handler: Handler) -> Callable[[Request, Exchange], Awaitable[Any]]:
-    """What a handler returns, within the caller's limits, or what the cache holds for it."""
-    is_async = _is_async(handler)
-
-    def call(request: Request, exchange: Exchange) -> Awaitable[Any]:
-        if exchange.layer.clerk.is_idle:
-            found: Awaitable[Any] = handler(request) if is_async else run_in_threadpool(handler, request)
-            return found
-        return within_limits(request, exchange)
-
-    async def within_limits(request: Request, exchange: Exchange) -> Any:
-        await exchange.layer.clerk.admit(exchange)
-        own = functools.partial(handler, request)
-        return await exchange.layer.clerk.run(exchange, own if is_async else functools.partial(run_in_threadpool, own))
-
-    return call
-
-
-def _hooked(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose value is answered as it was negotiated."""
-    call = _calling(handler)
-
-    @functools.wraps(handler)
-    async def answer(request: Request) -> Response:
-        exchange: Exchange = request.scope[EXCHANGE]
-        exchange.admit(exchange.terms)
-        try:
-            value = await call(request, exchange)
-        except (ValueError, RecursionError) as error:
-            await _blame_the_body(request, error)
-            raise
-        if request.method not in SAFE_METHODS:
-            exchange.body = getattr(request, "_body", None)
-        return answer_to(exchange, value)
-
-    return answer
-
-
-def _hooked_class(endpoint: type[HTTPEndpoint], hook: Hook) -> type[HTTPEndpoint]:
+def _hooked_class(endpoint: type[HTTPEndpoint], hook: Callable[[Handler], _Hook]) -> type[HTTPEndpoint]:
     """A class whose methods are hooked."""
 
     def hooked(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         async def answer(self: HTTPEndpoint, request: Request) -> Response:
-            return await hook(functools.partial(method, self))(request)
+            return await hook(functools.partial(method, self)).answer(request)
 
         return answer
 
     methods = {name: hooked(getattr(endpoint, name)) for name in _METHODS if hasattr(endpoint, name)}
     return type(endpoint.__name__, (endpoint,), methods)
+
+
+class _Hook:
+    """What stands between a handler and its framework, so that its value is answered as it was negotiated.
+
+    `terms` are those of its route; None where several routes share it.
+    """
+
+    def __init__(self, clerk: Clerk, terms: Terms | None, handler: Handler) -> None:
+        self._terms = terms
+        self._call = _called(clerk, handler)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Be to a router what `request_response` makes of a handler, with nothing between a response and its messages.
+
+        That function watches every message, to handle what the response itself raises; so does the application's own
+        middleware. What the handler raises goes the way that it goes there.
+        """
+        request = Request(scope, receive, send)
+        try:
+            exchange: Exchange = scope[EXCHANGE]
+            exchange.enter(self._terms)
+            response = self._leave(exchange, await self._call(request), request)
+        except Exception as error:  # noqa: BLE001 - it is raised again where it is handled
+            await self._raised(error, request)(scope, receive, send)
+        else:
+            await response(scope, receive, send)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request for a method of a class."""
+        exchange: Exchange = request.scope[EXCHANGE]
+        exchange.enter(self._terms)
+        try:
+            value = await self._call(request)
+        except Exception as error:
+            await self._blame(error, request)
+            raise
+        return self._leave(exchange, value, request)
+
+    def _leave(self, exchange: Exchange, value: Any, request: Request) -> Response:
+        """The response for what the handler returned."""
+        if exchange.scope["method"] not in SAFE_METHODS:
+            exchange.body = getattr(request, "_body", None)
+        return answer_to(exchange, value)
+
+    def _raised(self, error: Exception, request: Request) -> App:
+        """An exception, raised to the handlers that the application has for it, with what of the request was read."""
+
+        async def raising(again: Request) -> Response:
+            vars(again).update(vars(request))
+            await self._blame(error, again)
+            raise error
+
+        return request_response(raising)
+
+    async def _blame(self, error: Exception, request: Request) -> None:
+        """Raise that the body is not JSON, if that is what went wrong."""
+        if isinstance(error, (ValueError, RecursionError)):
+            await _blame_the_body(request, error)
+
+
+class _PassingHook(_Hook):
+    """One whose responses pass, and whose values are answered in the legacy shape."""
+
+    def _leave(self, exchange: Exchange, value: Any, request: Request) -> Response:  # noqa: ARG002 - as above
+        return value if isinstance(value, Response) else Answer(exchange, value)
+
+    async def _blame(self, error: Exception, request: Request) -> None:
+        """Say nothing more than the handler does."""
+
+
+def _called(clerk: Clerk, handler: Handler) -> Callable[[Request], Awaitable[Any]]:
+    """What a handler returns, within the caller's limits, or what the cache holds for it."""
+    call: Handler = handler if _is_async(handler) else functools.partial(run_in_threadpool, handler)  # type: ignore[call-arg]
+    if clerk.is_idle:
+        return call
+
+    async def within_limits(request: Request) -> Any:
+        exchange: Exchange = request.scope[EXCHANGE]
+        await clerk.admit(exchange)
+        return await clerk.run(exchange, functools.partial(call, request))
+
+    return within_limits
 
 
 def _is_async(handler: Callable[..., Any]) -> bool:

@@ -12,6 +12,7 @@ the framework, of middleware, and the exceptions that nobody caught.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias
@@ -46,8 +47,7 @@ _NOT_MODIFIED: Final = 304
 _FAILURES: Final = 400
 _CRASH: Final = 500
 _MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
-_VARY: Final = (b"Accept", b"X-Envelope-Version")
-_VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
+_LEGACY_MARK: Final = _MARKS[LEGACY]
 _EXPOSED: Final = (
     b"X-Envelope-Version",
     b"Vary",
@@ -61,25 +61,9 @@ _EXPOSED: Final = (
     b"Deprecation",
     b"Sunset",
 )
-_STAMPS: Final = frozenset(
-    {b"access-control-expose-headers", b"vary", b"x-client-tag", b"x-envelope-version", b"x-request-id"}
-)
+_STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
 _SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
 """Parts of a reply that no field but the body speaks of; most replies have no others."""
-_OF_A_BODY: Final = frozenset(
-    {
-        b"accept-ranges",
-        b"content-disposition",
-        b"content-encoding",
-        b"content-length",
-        b"content-type",
-        b"etag",
-        b"last-modified",
-        b"retry-after",
-        b"transfer-encoding",
-    }
-)
-"""Fields that speak of the body they came with, and not of the one that replaces it."""
 
 
 class Clerk(Protocol):
@@ -133,7 +117,7 @@ class Layer:
         self.versions = versions
         self.terms_of = terms_of
         self.clerk = clerk
-        self.count = usage.by_route
+        self.served = usage.by_path
         self.gone = gone
         self.problem = dialect_named(versions.problem)
         self.speakers: dict[Version, Dialect] = {
@@ -142,13 +126,14 @@ class Layer:
         }
         self.legacy_is_bare = self.speakers[LEGACY].name == "bare"
         """Whether legacy callers get what the framework makes of a value or an error."""
+        self._follow = self._observe if clerk.is_observed else self._see_through
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Let the application answer a request, and see to it that it does."""
         if scope["type"] != "http":
             return self.app(scope, receive, send)
         exchange = scope[EXCHANGE] = Exchange(self, scope, send)
-        return (self._observe if self.clerk.is_observed else self._see_through)(exchange, receive)
+        return self._follow(exchange, receive)
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
         with self.clerk.observed(exchange) as exchange.observation:
@@ -164,7 +149,7 @@ class Layer:
             if not await exchange.crash(error):
                 raise
         else:
-            if exchange.holds:
+            if exchange.held is not None:
                 await exchange.finish()
         finally:
             scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
@@ -178,14 +163,19 @@ class Exchange(Request):
     observation: Any = None
     settled: Reply[Any] | None = None
     """A reply that is finished before its handler returns it."""
+    other_format: Fields | None = None
+    """The fields of a response that are known to announce something other than JSON."""
+    held: Message | None = None
+    """The head of an answer that waits here."""
     _is_open = False
     _ours: Body | None = None
-    _held: Message | None = None
     _content: bytearray
     _then: Callable[[], Awaitable[None]] | None = None
 
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
-        super().__init__(scope, layer.versions)
+        self.scope = scope
+        self.versions = layer.versions
+        self.started = time.perf_counter()
         self.layer = layer
         self._send = send
 
@@ -203,11 +193,6 @@ class Exchange(Request):
     def writer(self) -> Callable[[Reply[Any]], Any] | None:
         """What says a reply in the shape that this caller knows, if its route has a shape of its own."""
         return self.terms.shapes.legacy if self.terms is not None and self.version == LEGACY else None
-
-    @property
-    def holds(self) -> bool:
-        """Whether an answer waits here."""
-        return self._held is not None and not self._is_open
 
     @property
     def is_left_to_the_framework(self) -> bool:
@@ -230,22 +215,41 @@ class Exchange(Request):
         if self._is_open:
             return self._send(message)
         if message["type"] == START:
-            terms = self.terms
-            return self._begin(message) if terms is None or terms.migrated else self._pass(message, terms)
-        if self._held is not None and message["type"] == BODY:
+            return self._begin(message)
+        if self.held is not None and message["type"] == BODY:
             return self._collect(message)
         return self._send(message)
 
-    async def _pass(self, start: Message, terms: Terms) -> None:
-        """Let the answer of a route that is not migrated go its way; what it failed to do costs nothing."""
+    def _begin(self, start: Message) -> Awaitable[None]:
+        """Decide what becomes of an answer."""
+        terms, status, given = self.terms, start["status"], start["headers"]
+        if terms is not None and not terms.migrated:
+            return self._pass(start, terms)
+        if self._ours is not None and self._ours.status == status:
+            return self._open(start, self._version_of(self._ours))
+        if status >= _FAILURES:
+            return self._begin_failure(start)
+        if terms is None or given is self.other_format or not fields.announce_json(given) or self.version != LEGACY:
+            self._is_open = True
+            # a cache must not give it to those who ask for an envelope, where there is one
+            return self._send(start if terms is None else _headed(start, fields.varying(given)))
+        if status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given):
+            return self._hold(start, self._tag)
+        return self._open(start, LEGACY)
+
+    def _pass(self, start: Message, terms: Terms) -> Awaitable[None]:
+        """Let the answer of a route that is not migrated go its way."""
         self._is_open = True
-        self.layer.count[terms.path, LEGACY] += 1
-        given = [*start["headers"], _MARKS[LEGACY]]
-        if self.allowance is not None:
-            given += self._limit_fields(given)
-            if start["status"] >= _FAILURES:
-                await self.layer.clerk.forgive(self)
-        await self._send({**start, "headers": given})
+        self.layer.served[terms.path][LEGACY] += 1
+        passing = _headed(start, [*start["headers"], _LEGACY_MARK])
+        return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
+
+    async def _pass_within_limits(self, start: Message) -> None:
+        """The same for a caller who has limits; what failed to do its work costs nothing."""
+        start["headers"] += self._limit_fields(start["headers"])
+        if start["status"] >= _FAILURES:
+            await self.layer.clerk.forgive(self)
+        await self._send(start)
 
     def _limit_fields(self, given: Fields) -> Fields:
         """What is left of the caller's limits, unless the answer says it itself."""
@@ -253,32 +257,17 @@ class Exchange(Request):
             return []
         return fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
 
-    async def _begin(self, start: Message) -> None:
-        """Decide what becomes of an answer."""
-        status = start["status"]
-        if self._ours is not None and self._ours.status == status:
-            await self._open(start, self._version_of(self._ours))
-        elif status >= _FAILURES:
-            await self._begin_failure(start)
-        elif not _is_json(start) or self.terms is None or self.version != LEGACY:
-            self._is_open = True
-            await self._send(start if self.terms is None else _varying(start))
-        elif status == _OK and self.scope["method"] in SAFE_METHODS and _is_whole(start):
-            self._hold(start, self._tag)
-        else:
-            await self._open(start, LEGACY)
-
     async def _begin_failure(self, start: Message) -> None:
-        if start["status"] == _CRASH and not _is_json(start):
-            self._hold(start, None)  # the exception that it is about follows
+        if start["status"] == _CRASH and not fields.announce_json(start["headers"]):
+            await self._hold(start, None)  # the exception that it is about follows
         elif self._keeps_legacy_failures:
             await self.layer.clerk.forgive(self)
             await self._open(start, LEGACY)
         else:
-            self._hold(start, self._say_again)
+            await self._hold(start, self._say_again)
 
-    def _hold(self, start: Message, then: Callable[[], Awaitable[None]] | None) -> None:
-        self._held = start
+    async def _hold(self, start: Message, then: Callable[[], Awaitable[None]] | None) -> None:
+        self.held = start
         self._content = bytearray()
         self._then = then
 
@@ -290,29 +279,30 @@ class Exchange(Request):
 
     async def _tag(self) -> None:
         """A whole legacy answer with a tag of its own, or the news that the client has it already."""
-        assert self._held is not None
-        given: Fields = list(self._held["headers"])
+        assert self.held is not None
+        given: Fields = list(self.held["headers"])
         tag = fields.find(given, b"etag")
         if not tag:
             tag = fields.tag_of(self._content)
             given.append((b"etag", tag))
         if self._client_has(tag):
-            kept = [pair for pair in given if pair[0] not in _OF_A_BODY or pair[0] == b"etag"]
+            kept = [*fields.besides_body(given), (b"etag", tag)]
             await self._emit(_NOT_MODIFIED, kept, b"", LEGACY)
         else:
             await self._emit(_OK, given, bytes(self._content), LEGACY)
 
     async def _say_again(self) -> None:
         """The failure that is held, in the shape that was negotiated."""
-        assert self._held is not None
-        status, given = self._held["status"], self._held["headers"]
+        assert self.held is not None
+        status, given = self.held["status"], self.held["headers"]
         problem = read_problem(status, dict(given), bytes(self._content))
         reply, _ = await self.layer.clerk.answer(Reply.failed(problem), self)
         await self._fail(reply, status, given)
 
     async def finish(self) -> None:
-        """The application is done and nobody raised: what is held was meant as it is."""
-        await (self._let_go() if self._keeps_legacy_failures else self._say_again())
+        """The application is done and nobody raised: what is still held was meant as it is."""
+        if not self._is_open:
+            await (self._let_go() if self._keeps_legacy_failures else self._say_again())
 
     async def crash(self, error: Exception) -> bool:
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
@@ -320,40 +310,37 @@ class Exchange(Request):
             return False
         reply, _ = await self.layer.clerk.answer(error, self)
         is_unknown = reply.problem is not None and reply.problem.code == "INTERNAL_ERROR"
-        if is_unknown and self._keeps_legacy_failures and self._held is not None:
+        if is_unknown and self._keeps_legacy_failures and self.held is not None:
             await self._let_go()  # legacy callers see what they always saw
         else:
-            await self._fail(reply, None, self._held["headers"] if self._held else [])
+            await self._fail(reply, None, self.held["headers"] if self.held else [])
         return True
 
     async def _let_go(self) -> None:
-        assert self._held is not None
-        await self._emit(self._held["status"], self._held["headers"], bytes(self._content), LEGACY)
+        assert self.held is not None
+        await self._emit(self.held["status"], self.held["headers"], bytes(self._content), LEGACY)
 
     async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
         body = self._rendered(reply, status)
         self._observe(reply, body)
-        found = [pair for pair in given if pair[0] not in _OF_A_BODY]
+        found = fields.besides_body(given)
         await self._emit(body.status, found + self._fields_of(reply, body), body.content, self._version_of(body))
 
     async def _emit(self, status: int, given: Fields, content: bytes, version: Version | None) -> None:
         await self._open({"type": START, "status": status, "headers": given}, version)
         await self._send({"type": BODY, "body": content})
 
-    async def _open(self, start: Message, version: Version | None) -> None:
+    def _open(self, start: Message, version: Version | None) -> Awaitable[None]:
         """Send the head of an answer with what every answer on a migrated route says."""
         self._is_open = True
-        self.layer.count[self.terms.path if self.terms else "", version or "problem"] += 1
-        await self._send({**start, "headers": self._stamped(start["headers"], version)})
+        self.layer.served[self.terms.path if self.terms else ""][version or "problem"] += 1
+        return self._send(_headed(start, self._stamped(start["headers"], version)))
 
     def _stamped(self, given: Fields, version: Version | None) -> Fields:
         names = dict(given)
-        if _STAMPS.isdisjoint(names):
-            found = [*given, _VARY_ALONE]
-        else:
-            found = [pair for pair in given if pair[0] not in _STAMPS]
-            vary = b", ".join(value for name, value in given if name == b"vary")
-            found.append((b"vary", fields.joined(vary, _VARY)))
+        found = fields.varying(
+            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
+        )
         found.append((b"x-request-id", self.request_id.encode()))
         if version is not None:
             found.append(_MARKS[version])
@@ -372,6 +359,14 @@ class Exchange(Request):
 
     # what a handler answers
 
+    def enter(self, terms: Terms | None) -> None:
+        """Begin with a handler, whose terms are these if they are known; raise what must be said before it runs."""
+        if terms is not None:
+            self.terms = terms
+        scope = self.scope
+        if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
+            self.admit(self.terms)  # whatever another request is refused for depends on the answer
+
     def insist_on_json(self) -> None:
         """Raise unless the client takes the JSON that there is."""
         if not self.choice.acceptable and not self.is_passing:
@@ -382,11 +377,9 @@ class Exchange(Request):
     ) -> None:
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
-        if not has_failed and not self.choice.acceptable:
-            self.insist_on_json()
         reply, json = await self.layer.clerk.answer(self._read(outcome), self)
         body = self._rendered(reply, status if has_failed or reply.problem is None else None, json)
-        found = [pair for pair in given if pair[0] not in _OF_A_BODY] if given else []
+        found = fields.besides_body(given) if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             tag = fields.own_entity_tag(own, self.version) if own else self._tag_of(reply, body, json)
@@ -461,21 +454,8 @@ class Exchange(Request):
         return wanted is not None and fields.successful_match(wanted, tag)
 
 
-def _varying(start: Message) -> Message:
-    """The head of an answer that passes; on a path with envelopes a cache must not give it to those who ask for one."""
-    given: Fields = start["headers"]
-    vary = b", ".join([value for name, value in given if name == b"vary"])
-    if not vary:
-        return {**start, "headers": [*given, _VARY_ALONE]}
-    others = [pair for pair in given if pair[0] != b"vary"]
-    return {**start, "headers": [*others, (b"vary", fields.joined(vary, _VARY))]}
-
-
-def _is_json(start: Message) -> bool:
-    return fields.is_json(fields.find(start["headers"], b"content-type"))
-
-
-def _is_whole(start: Message) -> bool:
-    """Whether the body is known in full, which it is not while it streams."""
-    given = start["headers"]
-    return bool(fields.find(given, b"content-length")) and not fields.find(given, b"content-encoding")
+def _headed(start: Message, given: Fields) -> Message:
+    """The head of an answer with other fields; the application may use its own again."""
+    head = dict(start)
+    head["headers"] = given
+    return head

@@ -18,16 +18,19 @@ from aerogram.reply import Page, Reply
 
 __all__ = [
     "Fields",
+    "announce_json",
+    "are_of_whole_body",
+    "besides_body",
     "client_tag",
     "entity_tag",
     "find",
-    "is_json",
     "joined",
     "link_to",
     "of_reply",
     "own_entity_tag",
     "successful_match",
     "tag_of",
+    "varying",
 ]
 
 Fields: TypeAlias = list[tuple[bytes, bytes]]
@@ -36,6 +39,22 @@ LONGEST_CLIENT_TAG: Final = 128
 _SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
 """Parts of a reply that say nothing lasting besides its data."""
 
+_VARY: Final = (b"Accept", b"X-Envelope-Version")
+_VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
+_OF_A_BODY: Final = frozenset(
+    {
+        b"accept-ranges",
+        b"content-disposition",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"etag",
+        b"last-modified",
+        b"retry-after",
+        b"transfer-encoding",
+    }
+)
+
 
 def find(given: Fields, wanted: bytes) -> bytes:
     """The first value of a field by its lower-case name; empty when there is none."""
@@ -43,6 +62,27 @@ def find(given: Fields, wanted: bytes) -> bytes:
         if name == wanted:
             return value
     return b""
+
+
+def varying(given: Fields) -> Fields:
+    """Fields that say on what an answer with envelopes depends, besides what they say already."""
+    for name, _ in given:
+        if name == b"vary":
+            break
+    else:
+        return [*given, _VARY_ALONE]
+    vary = b", ".join([value for name, value in given if name == b"vary"])
+    return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", joined(vary, _VARY))]
+
+
+def besides_body(given: Fields) -> Fields:
+    """Fields without those that speak of the body they came with, for an answer that has another one."""
+    return [pair for pair in given if pair[0] not in _OF_A_BODY]
+
+
+def are_of_whole_body(given: Fields) -> bool:
+    """Whether the body is known in full and as it is, which it is not while it streams."""
+    return bool(find(given, b"content-length")) and not find(given, b"content-encoding")
 
 
 def of_reply(reply: Reply[Any], target: str, clock: Callable[[], dt.datetime], *, older: bool = False) -> Fields:
@@ -81,9 +121,16 @@ def joined(present: bytes | None, words: Iterable[bytes]) -> bytes:
     return b", ".join(found.values())
 
 
+def announce_json(given: Fields) -> bool:
+    """Whether a body of these fields is JSON of some kind."""
+    for name, value in given:
+        if name == b"content-type":
+            return _is_json(value)
+    return False
+
+
 @lru_cache(maxsize=256)
-def is_json(content_type: bytes) -> bool:
-    """Whether a content type is JSON of some kind."""
+def _is_json(content_type: bytes) -> bool:
     kind = content_type.partition(b";")[0].strip().lower()
     return kind == b"application/json" or kind.endswith(b"+json")
 

@@ -79,7 +79,7 @@ class Versions:
     controls: bool | Collection[str] = False
     rate_limit_headers: bool = False
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
-    _choices: dict[tuple[bytes, bytes, Stage], Choice] = field(
+    _choices: dict[tuple[bytes, bytes, Stage | None], Choice] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -127,7 +127,7 @@ class Versions:
 
         `asked` reads the values of `?envelope=` from the query.
         """
-        words = (query, accept, self.stage)
+        words = (query, accept, None if self.schedule is None else self.stage)
         found = self._choices.get(words)
         if found is None:
             found = self.negotiate(asked(), accept.decode("latin-1"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
@@ -51,17 +50,15 @@ class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
 
 
 class Request:
-    """The facts of one request."""
+    """The facts of one request; whoever makes one sets the first three."""
 
+    scope: Scope
+    versions: Versions
+    started: float
     body: Any = None
     """What the handler was given as the body, if that tells one query from another."""
     is_shaped = False
     """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
-
-    def __init__(self, scope: Scope, versions: Versions) -> None:
-        self.scope = scope
-        self.versions = versions
-        self.started = time.perf_counter()
 
     @lazy
     def headers(self) -> dict[bytes, bytes]:
@@ -90,7 +87,15 @@ class Request:
     @property
     def accept(self) -> str:
         """The Accept header."""
-        return self.headers.get(b"accept", b"").decode("latin-1")
+        return self._accept.decode("latin-1")
+
+    @property
+    def _accept(self) -> bytes:
+        found = b""
+        for name, value in self.scope["headers"]:  # most requests need no other field, and no dictionary of them
+            if name == b"accept":
+                found = found + b", " + value if found else value
+        return found
 
     @lazy
     def request_id(self) -> str:
@@ -107,7 +112,7 @@ class Request:
     @lazy
     def choice(self) -> Choice:
         """What was negotiated."""
-        return self.versions.choose(self.scope["query_string"], self.headers.get(b"accept", b""), self._envelopes)
+        return self.versions.choose(self.scope["query_string"], self._accept, self._envelopes)
 
     def _envelopes(self) -> list[str]:
         return [value for name, value in self.query if name == PARAMETER]
@@ -155,7 +160,7 @@ class Request:
         choice = self.choice
         if choice.refusal is not None:
             raise choice.refusal
-        if self.scope["query_string"] and self._has_too_many_parameters:
+        if self._has_too_many_parameters:
             raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
         if not choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
             raise self.not_acceptable(terms)

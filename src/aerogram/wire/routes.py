@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -100,29 +100,32 @@ class Terms:
 
 
 class Entry(NamedTuple):
-    """A route as a framework has it: how its path looks, by which objects it is known, and how to hook its handler."""
+    """A route as a framework has it: how its path looks, by which objects it is known.
+
+    `hook(clerk, terms)` puts what the clerk does around its handler; the terms are None where a request must tell.
+    """
 
     terms: Terms
     pattern: re.Pattern[str]
     methods: Collection[str] | None
     objects: tuple[object, ...]
-    hook: Callable[[], None]
+    hook: Callable[[Any, Terms | None], None]
 
 
 class Directory:
     """The routes of an application, found by the objects that a router leaves in the scope, or else by the path."""
 
-    def __init__(self) -> None:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = list(entries)  # which keeps the objects alive, so that no other one takes over an id
         self._by_object: dict[int, Terms | None] = {}
-        self._by_path: list[tuple[re.Pattern[str], Collection[str] | None, Terms]] = []
-        self._known: list[object] = []  # kept alive, so that no other object takes over an id
+        for entry in self.entries:
+            for one in entry.objects:
+                # an object that several routes share does not tell them apart
+                self._by_object[id(one)] = None if id(one) in self._by_object else entry.terms
 
-    def add(self, entry: Entry) -> None:
-        """Enter a route; an object that several routes share does not tell them apart."""
-        self._by_path.append((entry.pattern, entry.methods, entry.terms))
-        self._known.extend(entry.objects)
-        for one in entry.objects:
-            self._by_object[id(one)] = None if id(one) in self._by_object else entry.terms
+    def own_terms_of(self, entry: Entry) -> Terms | None:
+        """The terms of an entry, unless it shares its objects with another one."""
+        return self._by_object[id(entry.objects[0])]
 
     def terms_of(self, scope: Mapping[str, Any]) -> Terms | None:
         """The terms of the route that a request is for, or None."""
@@ -131,7 +134,7 @@ class Directory:
 
     def _at(self, path: str, method: str) -> Terms | None:
         elsewise = None
-        for pattern, methods, terms in self._by_path:
+        for terms, pattern, methods, *_ in self.entries:
             if pattern.match(path):
                 if methods is None or method in methods:
                     return terms
@@ -149,12 +152,24 @@ class Usage:
     """How often each envelope was served, on each route."""
 
     def __init__(self) -> None:
-        self.by_route: Counter[tuple[str, str]] = Counter()
+        self.by_path: dict[str, dict[str, int]] = {}
+        """The answers in each version at each path template, ready to be counted with nothing but two lookups."""
+        self.expect("")  # what has no route
+
+    def expect(self, path: str) -> None:
+        """Begin to count at a path template."""
+        self.by_path.setdefault(path, dict.fromkeys(("v1", "v2", "problem"), 0))
+
+    @property
+    def by_route(self) -> Counter[tuple[str, str]]:
+        """The answers of each route in each version."""
+        counts = {(path, version): times for path, found in self.by_path.items() for version, times in found.items()}
+        return +Counter(counts)
 
     @property
     def by_version(self) -> dict[str, int]:
         """The answers of all routes together."""
         found: Counter[str] = Counter()
-        for (_, version), times in self.by_route.items():
-            found[version] += times
-        return dict(found)
+        for by_version in self.by_path.values():
+            found.update(by_version)
+        return dict(+found)
