@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -48,7 +48,7 @@ from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import SIGNALS
-from aerogram.normalize.stream import HERE, settle
+from aerogram.normalize.stream import is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.reply import Notice, Reply, plain
@@ -69,6 +69,7 @@ __all__ = ["Call", "Contract", "Heard"]
 log = logging.getLogger("aerogram")
 
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
+_UNOBSERVED: AbstractContextManager[None] = nullcontext()
 _UNUSUAL = '"zzqxv"'
 """No word of any vocabulary, so that a tokenizer has to put it together."""
 _CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
@@ -222,14 +223,13 @@ class Contract:
             if own is not None:
                 Budget.of(own).counter.count(_UNUSUAL)
 
-    @contextmanager
-    def observed(self, call: Call, carrier: Mapping[str, Any] | None = None) -> Iterator[Observation | None]:
+    def observed(
+        self, call: Call, carrier: Mapping[str, Any] | None = None
+    ) -> AbstractContextManager[Observation | None]:
         """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
         if self.observer is None:
-            yield None
-            return
-        with self.observer.observe(call.operation, request_id=call.request_id, carrier=carrier) as observation:
-            yield observation
+            return _UNOBSERVED
+        return self.observer.observe(call.operation, request_id=call.request_id, carrier=carrier)
 
     async def admit(self, call: Call) -> Call:
         """The call with leave to go on; a limit that is reached raises what the caller must be told."""
@@ -281,7 +281,7 @@ class Contract:
                 return self.heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
             said = outcome if isinstance(outcome, Reply) else spoken(outcome)
             if said is None:
-                said = Reply(outcome if type(outcome) in HERE else await settle(outcome, self.forms))
+                said = Reply(outcome if is_here(outcome) else await settle(outcome, self.forms))
             return self.heard(said)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return Heard(Reply.failed(problem_of(error, request_id=call.request_id)))
@@ -294,7 +294,10 @@ class Contract:
         if json is not None:
             return Heard(said, json=json)
         encoded = encode(said.data, self.forms)
-        reply = said.replace(data=read_json(encoded.body), notices=(*said.notices, *encoded.notices))
+        changes: dict[str, Any] = {"data": read_json(encoded.body)}
+        if encoded.notices:
+            changes["notices"] = (*said.notices, *encoded.notices)
+        reply = said.replace(**changes)
         return Heard(reply, encoded.media, encoded.is_content, encoded.body)
 
     def _spoken(self, said: Reply[Any]) -> Reply[Any]:

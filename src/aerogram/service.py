@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from types import UnionType
-from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
 from pydantic import WithJsonSchema
 
@@ -60,8 +60,7 @@ Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "i
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say."""
 
     meta: Mapping[str, Any] | None = None
@@ -72,7 +71,7 @@ class Caller:
     def settings(self) -> Mapping[str, Any] | None:
         """The client's settings for the extension; before 2026-07-28, when there were none, in `_meta` itself."""
         found = (self.extensions or {}).get(EXTENSION, (self.meta or {}).get(EXTENSION))
-        return found if isinstance(found, Mapping) else None
+        return found if found is not None and isinstance(found, Mapping) else None
 
     @property
     def request_id(self) -> str:
@@ -118,8 +117,7 @@ class Profile:
         return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A call that has been accepted: under which contract, with which arguments for the handler."""
 
     profile: Profile
@@ -289,6 +287,8 @@ class Service:
     def _agreed(self, agreed: Agreed, profile: Profile) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
+        if agreed.dialect is None and agreed.channels is None:
+            return self.contract
         changes = {
             name: value
             for name in ("dialect", "channels")
@@ -317,10 +317,10 @@ class Service:
             return await self.answer(self.refused(profile, caller), error)
         with opened.contract.observed(opened.call, caller.meta) as observation:
             if observation is not None:
-                opened = replace(opened, observation=observation)
+                opened = opened._replace(observation=observation)
             try:
                 if opened.contract.limits is not None:
-                    opened = replace(opened, call=await opened.contract.admit(opened.call))
+                    opened = opened._replace(call=await opened.contract.admit(opened.call))
             except Exception as error:  # noqa: BLE001 - a limit that is reached is an answer
                 reply = opened.contract.refused(error, opened.call)
                 return self._sent(opened, Heard(reply), reply)

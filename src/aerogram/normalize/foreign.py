@@ -14,6 +14,7 @@ RESOURCE = ("fastmcp.resources.base", "ResourceResult")
 def is_foreign_result(kind: type, home: tuple[str, str]) -> bool:
     """Whether a class is a result of the mcp SDK, or the one of FastMCP that is named."""
     sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get(home[0])
-    if sdk is not None and issubclass(kind, sdk.Result):
+    ancestry = kind.__mro__  # models have a slow `issubclass`
+    if sdk is not None and sdk.Result in ancestry:
         return True
-    return fastmcp is not None and issubclass(kind, getattr(fastmcp, home[1]))
+    return fastmcp is not None and getattr(fastmcp, home[1]) in ancestry

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from types import GeneratorType
 from typing import Any
 
 from aerogram.normalize.policy import Policy
 from aerogram.reply import Notice
 
-__all__ = ["HERE", "Drained", "drain", "settle"]
+__all__ = ["Drained", "drain", "is_here", "settle"]
 
-HERE = frozenset((dict, list, str, int, float, bool, type(None)))
+_HERE = frozenset((dict, list, str, int, float, bool, type(None)))
 """What nobody has to wait for."""
 
 
@@ -54,12 +55,18 @@ def _close(iterator: Iterator[Any]) -> None:
         close()
 
 
+def is_here(value: Any) -> bool:
+    """Whether nobody has to wait for a value, by its type alone; in doubt somebody has."""
+    kind = type(value)
+    return kind in _HERE or not (hasattr(kind, "__await__") or hasattr(kind, "__aiter__") or kind is GeneratorType)
+
+
 async def settle(value: Any, policy: Policy | None = None) -> Any:
     """Await what must be awaited: a coroutine's result, or the items of an async iterator up to the limits.
 
     Any other value is given back as it is.
     """
-    if type(value) in HERE:
+    if is_here(value):
         return value
     while inspect.isawaitable(value):
         value = await value
