@@ -10,10 +10,12 @@ from fastmcp import Client
 from serving import serving
 
 FILES = {
-    "open.md": "---\nlicense: CC-BY-4.0\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n",
+    "open.md": "---\nlicense: CC-BY-4.0\nvendor: Acme\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n",
     "broken.md": '---\ntitle: "oops\n---\n# Berths\n\nEach berth costs nine crowns.\n',
     "misspelt.md": '---\nlicense: Trade-Secret\ntitle: "oops\n---\n# Berths\n\nThe berths cost nine crowns.\n',
-    "closed.md": "---\nlicense: Trade-Secret\n---\n# Berths\n\nThe ferry company pays nine crowns for each berth.\n",
+    "closed.md": "---\nlicense: Trade-Secret\ncategory: contracts\nvendor: Zephyr AG\n"
+    "relationships: [{source: Acme, target: Zephyr AG, type: owned_by}]\n---\n"
+    "# Berths\n\nThe ferry company pays nine crowns for each berth.\n",
 }
 
 
@@ -86,3 +88,29 @@ def test_tools_and_resources_withhold_it_too(gated):
     assert [row["source_file"] for row in found.structured_content["results"]] == ["open.md"]
     assert all(one.is_error and "LICENSE_GATE_BLOCKED" in str(one.structured_content) for one in refused)
     assert "nine crowns" not in str((found, refused))
+
+
+def test_no_door_tells_of_vendors_that_only_withheld_documents_know(gated):
+    """Tools, routes and lists: neither a name nor a relationship nor a number."""
+    secrets = ("Zephyr", "OWNED_BY", "closed.md", "Trade-Secret", "contracts")
+
+    async def talk():
+        async with Client(gated.mcp) as client:
+            told = await client.call_tool("find_vendor_info", {"vendor_name": "Acme", "response_mode": "full"})
+            refused = await client.call_tool("find_vendor_info", {"vendor_name": "Zephyr AG"}, raise_on_error=False)
+            return told.structured_content, refused, (await client.read_resource("aerogram://documents"))[0].text
+
+    told, refused, contents = anyio.run(talk)
+    assert told["results"]["vendor_name"] == "Acme"
+    assert told["results"]["statistics"]["relationship_count"] == 0
+    assert refused.is_error and refused.structured_content["error"]["code"] == "LICENSE_GATE_BLOCKED"
+    with httpx.Client(base_url=gated.address, timeout=30) as client:
+        over_http = client.get("/v1/vendors/Acme", params={"envelope": "v2", "response_mode": "full"})
+        assert over_http.json()["status"] == "partial"
+        assert client.get("/v1/vendors/Zephyr AG").status_code == 403
+        nobody = client.get("/v1/vendors/Zephir")
+        assert nobody.status_code == 404
+        page = client.get("/page/api/contents").text
+        assert client.get("/page/api/context").json()["suggestion"] == "Ferry"
+    texts = (str(told), contents, over_http.text, nobody.text, page)
+    assert [(secret, text) for secret in secrets for text in texts if secret in text] == []

@@ -3,7 +3,7 @@
 JSON: `{"entities": […], "relationships": […]}`, also `vendors` for entities of that type. CSV: a table with a `name`
 is of entities, one with a source and a target is of relationships. Front matter: `entities`, `relationships`, or
 `vendor: Name` for the vendor that a document is about. Every record gets an id, a name and a type; whatever else it
-says is kept.
+says is kept. A licence that a JSON object states is that of each of its records that states none.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from aerogram.digest.terms import fold
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
 from aerogram.knowledge.documents import Document, File
+from aerogram.knowledge.front import license_of
 from aerogram.knowledge.store import Graph
 
 __all__ = ["SUFFIXES", "graph_of_documents", "graph_of_file", "name_id"]
@@ -52,10 +53,11 @@ def graph_of_documents(documents: Iterable[Document]) -> Graph:
     entities: list[dict[str, Any]] = []
     relationships: list[dict[str, Any]] = []
     for document in documents:
-        said = document.said
-        entities += _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
-        entities += _entities([said["vendor"]] if "vendor" in said else None, VENDOR)
-        relationships += _relationships(said.get("relationships"))
+        said, source = document.said, {"source_file": document.path}
+        named = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
+        named += _entities([said["vendor"]] if "vendor" in said else None, VENDOR)
+        entities += [one | source for one in named]
+        relationships += [one | source for one in _relationships(said.get("relationships"))]
     return Graph(entities, relationships)
 
 
@@ -89,7 +91,10 @@ def _of_json(said: Any) -> Graph:
     if not isinstance(said, dict):
         return Graph()
     entities = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
-    return Graph(entities, _relationships(said.get("relationships") or said.get("edges")))
+    relationships = _relationships(said.get("relationships") or said.get("edges"))
+    stated = license_of({str(name).lower(): value for name, value in said.items()})
+    every = {"license": stated} if stated else {}
+    return Graph([every | one for one in entities], [every | one for one in relationships])
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Graph:

@@ -36,6 +36,7 @@ from aerogram.knowledge.licences import Gate, filtered_out
 from aerogram.knowledge.mirror import Mirror
 from aerogram.knowledge.parcels import Recipe
 from aerogram.knowledge.prepare import Preparer
+from aerogram.knowledge.register import Register
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
 from aerogram.knowledge.ring import StoreRing
 from aerogram.knowledge.search import SMALL_INDEX, Search, checked_method, checked_query
@@ -85,7 +86,7 @@ class Knowledge:
         self.limits = limits or Limits()
         self.store: Store = store or open_store(where, self.embedder.dimensions, replicas=replicas)
         self.cursors = cursors or Cursors(self._ring())
-        self._directory: tuple[int, Directory] | None = None
+        self._register: tuple[int, Register] | None = None
         self._check_embedder()
         self.gate = Gate.of(withheld_licenses)
         self._search = Search(self.store, self.embedder, self.gate)
@@ -197,7 +198,7 @@ class Knowledge:
         wanted = _cites(cite, mode) or about or mode == "full"
         statuses = self._verified(chunks) if wanted else None
         kind = kind_for(mode, fields, about)
-        similar = self.store.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
+        similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
         known = statuses or ["verified"] * len(chunks)
         records = search_records(chunks, ranked, shown, known, similar)
         rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
@@ -239,7 +240,7 @@ class Knowledge:
     ) -> Reply[Any]:
         """What is known about a vendor."""
         mode = allowed_mode(response_mode)
-        found = self.directory().vendor(vendor_name)
+        found, withheld = self._registered().vendor(vendor_name)
         data = select(found, tuple(fields or ()), mode=mode, kind=VENDOR)
         cut = [name for name in ("entities", "relationships") if len(data.get(name, found[name])) < len(found[name])]
         said: dict[str, Any] = {
@@ -247,11 +248,12 @@ class Knowledge:
             "query_echo": QueryEcho(normalized_input={"vendor_name": found["vendor_name"]}),
             "actions": self._about_vendor(found),
         }
+        notices = self.gate.notices(withheld)
         if cut:
             counts = {name: len(found[name]) for name in cut}
             message = f"Only the first {' and '.join(cut)} are shown in {mode} mode"
-            return Reply.ok(data, notices=(Notice.of("PARTIAL_RESULTS", message, total_counts=counts),), **said)
-        return Reply.ok(data, **said)
+            notices = (Notice.of("PARTIAL_RESULTS", message, total_counts=counts), *notices)
+        return (Reply.partial if withheld else Reply.ok)(data, notices=notices, **said)
 
     async def digest(
         self,
@@ -280,11 +282,14 @@ class Knowledge:
         return self._whole(source_file)[1].text
 
     def directory(self) -> Directory:
-        """Everyone the index knows of."""
+        """Everyone the index may tell of."""
+        return self._registered().told
+
+    def _registered(self) -> Register:
         generation = self.store.generation
-        if self._directory is None or self._directory[0] != generation:
-            self._directory = (generation, Directory(self.store.graph(), self.store.mentions()))
-        return self._directory[1]
+        if self._register is None or self._register[0] != generation:
+            self._register = (generation, Register.of(self.store, self.gate))
+        return self._register[1]
 
     # -- its own state
 
@@ -412,7 +417,8 @@ class Knowledge:
         """The words by which documents, categories and vendors are called; in a large index it would take too long."""
         if self.store.count(Filters()) > SMALL_INDEX:
             return frozenset()
-        return names_in(self.documents(), self.store.values("category"), self.directory().vendors())
+        categories = self.store.values("category", self.gate.narrowed(Filters()))
+        return names_in(self.documents(), categories, self.directory().vendors())
 
     def _onward(
         self, query: str, filters: Filters, mode: Mode, chunks: Sequence[Found], ranked: Ranked

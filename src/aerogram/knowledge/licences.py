@@ -6,13 +6,13 @@ how many results there would have been.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from aerogram.errors import Forbidden
 from aerogram.knowledge.filters import Filters, key_of
-from aerogram.knowledge.front import UNKNOWN_LICENSE
+from aerogram.knowledge.front import UNKNOWN_LICENSE, license_of
 from aerogram.knowledge.store import Found
 from aerogram.reply import Notice
 
@@ -51,6 +51,11 @@ class Gate:
     def holds_back(self, chunk: Found) -> bool:
         """Whether a chunk may not be shown."""
         return chunk.license is not None and key_of(chunk.license) in self.withheld
+
+    def bars(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record of the vendor graph states itself a licence that is withheld."""
+        stated = license_of({name.lower(): value for name, value in record.items()})
+        return stated is not None and key_of(stated) in self.withheld
 
     def refusal(self, count: int) -> LicenseBlocked:
         """What is said when nothing else is left to be shown."""

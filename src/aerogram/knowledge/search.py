@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import unicodedata
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
 from aerogram.errors import ValidationFailed
@@ -68,6 +69,15 @@ class Search:
 
         every, shown = self._known(query, filters, method), self.rank(query, filters, method)
         return int(np.isin(every.ids, shown.ids, invert=True).sum())
+
+    def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """Near-duplicates of some chunks, those that may be shown."""
+        found = self.store.similar(ids)
+        if not self.gate.withheld:
+            return found
+        others = self.store.chunks({other for several in found.values() for other, _ in several})
+        shown = {one.id for one in others if not self.gate.holds_back(one)}
+        return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
 
     def _known(self, query: str, filters: Filters, method: Method) -> Ranked:
         """A ranking, remembered if it can be."""

@@ -19,7 +19,7 @@ from aerogram.knowledge.graph import name_id
 from aerogram.knowledge.store import Graph
 from aerogram.spelling import SLIP, nearest
 
-__all__ = ["Directory", "find_mentions"]
+__all__ = ["Directory", "Mentions", "find_mentions", "renamed"]
 
 LONGEST_NAME: Final = 200
 MOST_CANDIDATES: Final = 10
@@ -32,6 +32,8 @@ VENDOR_TYPES: Final = frozenset({"VENDOR", "COMPANY", "ORGANIZATION", "ORGANISAT
 _WORD: Final = re.compile(r"[^\W_]+")
 
 Record = Mapping[str, Any]
+Mentions = Mapping[str, Sequence[tuple[int, int]]]
+"""For each entity, the chunks that name it and how often each does."""
 
 
 @dataclass
@@ -39,7 +41,7 @@ class Directory:
     """All entities and relationships, and where the documents mention them."""
 
     graph: Graph
-    mentions: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    mentions: Mentions = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._entities = _merged(self.graph.entities)
@@ -55,7 +57,19 @@ class Directory:
 
     def vendor(self, name: str) -> dict[str, Any]:
         """Everything about one vendor; its lists are whole, the mode caps them."""
-        identity = self.resolve(name)
+        return self.about(self.resolve(name))
+
+    def has(self, name: str) -> bool:
+        """Whether somebody has this very name or id."""
+        return _key(name) in self._by_name or name in self._entities
+
+    def same(self, entity: Record) -> str:
+        """The id that an entity of a smaller directory has in this one, where it may have been put to another."""
+        identity = str(entity["id"])
+        return identity if identity in self._entities else self._by_name[_key(str(entity["name"]))][0]
+
+    def about(self, identity: str) -> dict[str, Any]:
+        """Everything about the vendor of an id."""
         entities = self._around(identity)
         members = {str(one["id"]) for one in entities}
         ties = [one for one in self._relationships if one["source"] in members and one["target"] in members]
@@ -173,6 +187,12 @@ def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, l
         for identity, count in _named(names, _WORD.findall(fold(text))).items():
             found.setdefault(identity, []).append((chunk, count))
     return found
+
+
+def renamed(whole: Graph, part: Graph) -> set[str]:
+    """The entities of a graph that a part of it lacks, or knows by other names."""
+    known = {identity: set(_names(one)) for identity, one in _merged(part.entities).items()}
+    return {identity for identity, one in _merged(whole.entities).items() if known.get(identity) != set(_names(one))}
 
 
 def _named(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Sequence[str]) -> Counter[str]:

@@ -21,6 +21,7 @@ from aerogram.cursor import Cursors
 from aerogram.digest import Digester, Policy
 from aerogram.errors import IntegrityError, NotFound, Unavailable
 from aerogram.knowledge.embed import Embedder
+from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.knowledge.knowledge import Knowledge
 from aerogram.reply import Reply
@@ -111,8 +112,8 @@ class Library:
     def suggestion(self) -> str:
         """A question that has an answer: the title of a document."""
         known = self.knowledge
-        first = next(iter(known.store.texts()), None)
-        return known.store.chunks([first[0]])[0].title if first else "hello"
+        shown = known.documents()
+        return known.store.chunks_of(shown[0])[0].title if shown else "hello"
 
     # the questions
 
@@ -205,10 +206,11 @@ class _Shelf:
 
 
 def _contents(known: Knowledge) -> dict[str, Any]:
+    shown = known.gate.narrowed(Filters())
     return {
         "files": known.documents(),
-        "categories": dict(known.store.values("category")),
-        "languages": dict(known.store.values("language")),
-        "licenses": dict(known.store.values("license")),
+        "categories": dict(known.store.values("category", shown)),
+        "languages": dict(known.store.values("language", shown)),
+        "licenses": dict(known.store.values("license", shown)),
         "vendors": known.directory().vendors(),
     }

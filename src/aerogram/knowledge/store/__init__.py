@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float32]
     Ids: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Identity", "Store"]
+__all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Identity", "Store", "said_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,12 @@ class Graph:
 
     entities: Sequence[Mapping[str, Any]] = ()
     relationships: Sequence[Mapping[str, Any]] = ()
+
+
+def said_in(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of a graph with the document that says so: that of a line, if the record names one of this file."""
+    named = str(record.get("source_file", ""))
+    return {**record, "source_file": named if named.startswith(f"{file}#") else file}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +214,24 @@ class Store(Protocol):
         ...
 
     def languages(self) -> frozenset[str]: ...
-    def values(self, name: str) -> Mapping[str, int]:
-        """The categories, licences or languages there are, each with its number of documents."""
+    def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
+        """The categories, licences or languages of the documents that pass, each with its number of documents."""
+        ...
+
+    def names_under(self, licenses: Sequence[str]) -> frozenset[str]:
+        """The names of all documents under these licences, and of the files that they are in."""
         ...
 
     def graph(self) -> Graph:
-        """Everything that is known about who is who."""
+        """Everything that is known about who is who; each record has the `source_file` that says so."""
         ...
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """The id and the text of every chunk."""
         ...
 
-    def mentions(self) -> Mapping[str, Sequence[tuple[int, int]]]:
-        """For each entity, the chunks that name it and how often each does."""
+    def mentions(self, filters: Filters | None = None) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """For each entity, the chunks that name it and pass, and how often each does."""
         ...
 
     def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None: ...

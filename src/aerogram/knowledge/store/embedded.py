@@ -184,9 +184,13 @@ class EmbeddedStore:
         """The languages of the documents."""
         return self._current().languages
 
-    def values(self, name: str) -> Mapping[str, int]:
+    def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
         """The values there are, each with its number of documents."""
-        return self._rows.values(name)
+        return self._rows.values(name, filters)
+
+    def names_under(self, licenses: Sequence[str]) -> frozenset[str]:
+        """The documents under these licences, and their files."""
+        return self._rows.names_under(licenses)
 
     def graph(self) -> Graph:
         """Everything that is known about who is who."""
@@ -196,9 +200,9 @@ class EmbeddedStore:
         """The id and the text of every chunk."""
         return self._rows.texts()
 
-    def mentions(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+    def mentions(self, filters: Filters | None = None) -> Mapping[str, Sequence[tuple[int, int]]]:
         """For each entity, the chunks that name it."""
-        return self._rows.mentions()
+        return self._rows.mentions(filters)
 
     def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Replace what is known about who is named where."""

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.errors import AerogramError, IntegrityError, Unavailable
 from aerogram.jsontext import dumps, loads
 from aerogram.knowledge.filters import Filters, key_of
-from aerogram.knowledge.store import Entry, FileState, Found, Graph, Identity
+from aerogram.knowledge.store import Entry, FileState, Found, Graph, Identity, said_in
 from aerogram.knowledge.store.connections import Connections
 from aerogram.knowledge.store.likenesses import compare
 from aerogram.reply import utc_timestamp
@@ -284,22 +284,32 @@ class Rows:
             total = connection.execute(f"SELECT COALESCE(SUM(total), 0) FROM documents WHERE {where}", values)
             return int(total.fetchone()[0])
 
-    def values(self, name: str) -> dict[str, int]:
-        """The values of a column of the documents, each with its number of documents."""
+    def values(self, name: str, filters: Filters | None = None) -> dict[str, int]:
+        """The values of a column of the documents that pass, each with its number of documents."""
         if name not in ("category", "license", "language", "kind"):
             raise ValueError(name)
+        where, values = _where(filters or Filters())
         with self.connection() as connection:
             rows = connection.execute(
-                f"SELECT {name}, COUNT(*) FROM documents WHERE {name} IS NOT NULL GROUP BY {name} ORDER BY 2 DESC, 1"
+                f"SELECT {name}, COUNT(*) FROM documents WHERE {name} IS NOT NULL AND {where} "
+                f"GROUP BY {name} ORDER BY 2 DESC, 1",
+                values,
             )
             return dict(rows.fetchall())
+
+    def names_under(self, licenses: Sequence[str]) -> frozenset[str]:
+        """The documents under some licences, and their files."""
+        where, values = _where(Filters(license=tuple(licenses)))
+        with self.connection() as connection:
+            rows = connection.execute(f"SELECT path, file FROM documents WHERE {where}", values)
+            return frozenset(name for row in rows for name in row)
 
     def graph(self) -> Graph:
         """Every entity and relationship, with the file that says so."""
         found: dict[str, list[Mapping[str, Any]]] = {"entity": [], "relationship": []}
         with self.connection() as connection:
             for kind, record, file in connection.execute("SELECT kind, record, file FROM graph ORDER BY file, place"):
-                found[kind].append({**loads(record), "source_file": file})
+                found[kind].append(said_in(file, loads(record)))
         return Graph(found["entity"], found["relationship"])
 
     def texts(self) -> Iterator[tuple[int, str]]:
@@ -307,12 +317,15 @@ class Rows:
         with self.connection() as connection:
             yield from connection.execute("SELECT id, text FROM chunks ORDER BY id")
 
-    def mentions(self) -> dict[str, list[tuple[int, int]]]:
-        """For each entity, the chunks that name it, those that do so most often first."""
+    def mentions(self, filters: Filters | None = None) -> dict[str, list[tuple[int, int]]]:
+        """For each entity, the chunks that name it and pass, those that do so most often first."""
         found: dict[str, list[tuple[int, int]]] = {}
+        where, values = _where(filters or Filters())
         with self.connection() as connection:
             for entity, one, count in connection.execute(
-                "SELECT entity, id, count FROM mentions ORDER BY count DESC, id"
+                "SELECT m.entity, m.id, m.count FROM mentions m JOIN chunks c ON c.id = m.id "
+                f"JOIN documents d ON d.id = c.document WHERE {where} ORDER BY m.count DESC, m.id",
+                values,
             ):
                 found.setdefault(entity, []).append((one, count))
         return found

@@ -20,7 +20,19 @@ from aerogram.knowledge.store.postgres.postings import Earned, earned
 if TYPE_CHECKING:
     from aerogram.knowledge.store import Ids, Numbers
 
-__all__ = ["Ask", "candidates", "chunks_of", "condition", "count", "found", "held"]
+__all__ = [
+    "Ask",
+    "candidates",
+    "chunks_of",
+    "condition",
+    "count",
+    "found",
+    "held",
+    "mentions",
+    "names_under",
+    "paths",
+    "values",
+]
 
 Ask = Callable[..., list[Any]]
 
@@ -89,6 +101,30 @@ def count(ask: Ask, filters: Filters) -> int:
     """How many chunks pass some filters."""
     where, values = condition(filters)
     return int(ask(f"SELECT COALESCE(SUM(total), 0) FROM aerogram_documents d WHERE {where}", *values)[0][0])
+
+
+def values(ask: Ask, name: str, filters: Filters) -> dict[str, int]:
+    """The values of a column of the documents that pass some filters, each with its number of documents."""
+    where, given = condition(filters)
+    statement = f"SELECT {name}, COUNT(*) FROM aerogram_documents d WHERE {name} IS NOT NULL AND {where}"
+    return dict(map(tuple, ask(f"{statement} GROUP BY 1 ORDER BY 2 DESC, 1", *given)))
+
+
+def names_under(ask: Ask, licenses: Sequence[str]) -> frozenset[str]:
+    """The documents under some licences, and their files."""
+    where, given = condition(Filters(license=tuple(licenses)))
+    rows = ask(f"SELECT path, file FROM aerogram_documents d WHERE {where}", *given)
+    return frozenset(name for row in rows for name in row)
+
+
+def mentions(ask: Ask, filters: Filters) -> dict[str, list[tuple[int, int]]]:
+    """For each entity, the chunks that name it and pass some filters, those that do so most often first."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    where, given = condition(filters)
+    named = f"SELECT m.entity, m.id, m.count FROM aerogram_mentions m JOIN {_PLACED} ON c.id = m.id WHERE {where}"
+    for entity, one, times in ask(f"{named} ORDER BY m.count DESC, m.id", *given):
+        found.setdefault(entity, []).append((one, times))
+    return found
 
 
 def candidates(

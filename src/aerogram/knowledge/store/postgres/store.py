@@ -15,7 +15,7 @@ from aerogram.errors import Conflict, NotFound
 from aerogram.jsontext import loads
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.lexicon import Term
-from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity
+from aerogram.knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity, said_in
 from aerogram.knowledge.store.postgres import changes, questions, schema, upkeep
 from aerogram.knowledge.store.postgres.pool import NEAREST, Pool
 from aerogram.knowledge.store.postgres.replicas import Readers
@@ -190,21 +190,21 @@ class PostgresStore:
             self._languages = (generation, frozenset(self.values("language")))
         return self._languages[1]
 
-    def values(self, name: str) -> Mapping[str, int]:
+    def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
         """The values there are, each with its number of documents."""
         if name not in VALUES:
             raise ValueError(name)
-        statement = (
-            f"SELECT {name}, COUNT(*) FROM aerogram_documents WHERE {name} IS NOT NULL "  # noqa: S608  # of VALUES
-            "GROUP BY 1 ORDER BY 2 DESC, 1"
-        )
-        return dict(map(tuple, self._ask(statement)))
+        return questions.values(self._ask, name, filters or Filters())
+
+    def names_under(self, licenses: Sequence[str]) -> frozenset[str]:
+        """The documents under these licences, and their files."""
+        return questions.names_under(self._ask, licenses)
 
     def graph(self) -> Graph:
         """Everything that is known about who is who."""
         found: dict[str, list[Mapping[str, Any]]] = {"entity": [], "relationship": []}
         for kind, record, file in self._ask("SELECT kind, record, file FROM aerogram_graph ORDER BY file, place"):
-            found[kind].append({**loads(record), "source_file": file})
+            found[kind].append(said_in(file, loads(record)))
         return Graph(found["entity"], found["relationship"])
 
     def texts(self) -> Iterator[tuple[int, str]]:
@@ -214,12 +214,9 @@ class PostgresStore:
             yield from ((row[0], row[1]) for row in rows)
             last = rows[-1][0]
 
-    def mentions(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+    def mentions(self, filters: Filters | None = None) -> Mapping[str, Sequence[tuple[int, int]]]:
         """For each entity, the chunks that name it, those that do so most often first."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for entity, one, count in self._ask("SELECT entity, id, count FROM aerogram_mentions ORDER BY count DESC, id"):
-            found.setdefault(entity, []).append((one, count))
-        return found
+        return questions.mentions(self._ask, filters or Filters())
 
     def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Replace what is known about who is named where."""
