@@ -16,7 +16,7 @@ from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.hosts import insist_on
 from aerogram.reply import Reply
-from aerogram.wire.exchange import EXCHANGE, Clerk, Exchange
+from aerogram.wire.exchange import EXCHANGE, Exchange
 from aerogram.wire.negotiation import Versions
 from aerogram.wire.routes import CONTENT, Entry, Shapes, Terms, shapes_of
 
@@ -32,7 +32,14 @@ try:
         _is_gen_callable,
     )
     from fastapi.responses import JSONResponse
-    from fastapi.routing import APIRoute, RouteContext, iter_route_contexts, serialize_response
+    from fastapi.routing import (
+        APIRoute,
+        RouteContext,
+        _endpoint_context_cache,
+        _extract_endpoint_context,
+        iter_route_contexts,
+        serialize_response,
+    )
     from fastapi.utils import create_model_field, is_body_allowed_for_status_code
     from starlette.routing import BaseRoute, Host, Mount, Route, compile_path
 except ImportError:
@@ -56,6 +63,7 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 
 _REQUEST: Final = "aerogram_request"
 _RESPONSE: Final = "aerogram_response"
+_HOOKED: Final = "__aerogram_hook__"
 
 
 def install(
@@ -166,19 +174,23 @@ def _query_parameters(dependant: Dependant) -> Iterator[str]:
 # handlers
 
 
-def _hook(context: RouteContext, given: Shapes, clerk: Clerk, terms: Terms | None) -> None:
+def _hook(context: RouteContext, given: Shapes) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
     handler = dependant.call
     if handler is None or not _answers_json(context) or _is_gen_callable(handler) or _is_async_gen_callable(handler):
         return
-    is_async = _is_coroutine_callable(handler)
-    enter = _entrance(dependant, terms)
+    if hasattr(handler, _HOOKED):
+        return  # another application has the same route
+    enter = _entrance(dependant, id(context.original_route))
     leave = _exit(context, given)
 
     @functools.wraps(handler)
     async def answer_async(**values: Any) -> Any:
         exchange, response = enter(values)
+        if exchange is None:
+            return await handler(**values)
+        clerk = exchange.layer.clerk
         if clerk.is_idle:
             return leave(exchange, response, await handler(**values))
         await clerk.admit(exchange)
@@ -187,6 +199,9 @@ def _hook(context: RouteContext, given: Shapes, clerk: Clerk, terms: Terms | Non
     @functools.wraps(handler)
     def answer(**values: Any) -> Any:
         exchange, response = enter(values)
+        if exchange is None:
+            return handler(**values)
+        clerk = exchange.layer.clerk
         if clerk.is_idle:
             return leave(exchange, response, handler(**values))
         # this runs in a thread; limits and cache live in the event loop
@@ -194,23 +209,28 @@ def _hook(context: RouteContext, given: Shapes, clerk: Clerk, terms: Terms | Non
         call = functools.partial(run_in_threadpool, handler, **values)
         return leave(exchange, response, from_thread.run(clerk.run, exchange, call))
 
-    dependant.call = answer_async if is_async else answer
+    hooked = answer_async if _is_coroutine_callable(handler) else answer
+    setattr(hooked, _HOOKED, True)
+    # what FastAPI says of a fault names the file of its function
+    _endpoint_context_cache[id(hooked)] = _extract_endpoint_context(handler)
+    dependant.call = hooked
 
 
-def _entrance(dependant: Dependant, terms: Terms | None) -> Callable[[dict[str, Any]], tuple[Exchange, Response]]:
+def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tuple[Exchange | None, Response]]:
     """What happens before a handler: its values are checked for what was injected for the hook alone."""
     is_ours = {_REQUEST: dependant.request_param_name is None, _RESPONSE: dependant.response_param_name is None}
     request_name = dependant.request_param_name = dependant.request_param_name or _REQUEST
     response_name = dependant.response_param_name = dependant.response_param_name or _RESPONSE
     body = [one.name for one in dependant.body_params]
 
-    def enter(values: dict[str, Any]) -> tuple[Exchange, Response]:
+    def enter(values: dict[str, Any]) -> tuple[Exchange | None, Response]:
         request: Request = values.pop(_REQUEST) if is_ours[_REQUEST] else values[request_name]
         response: Response = values.pop(_RESPONSE) if is_ours[_RESPONSE] else values[response_name]
-        exchange: Exchange = request.scope[EXCHANGE]
-        exchange.enter(terms)
-        if body:
-            exchange.body = {name: values.get(name) for name in body}
+        exchange: Exchange | None = request.scope.get(EXCHANGE)
+        if exchange is not None:
+            exchange.enter(exchange.layer.own_terms_of(route))
+            if body:
+                exchange.body = {name: values.get(name) for name in body}
         return exchange, response
 
     return enter

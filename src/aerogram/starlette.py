@@ -6,6 +6,7 @@ normalised; a layer around the whole application does the rest.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import json
@@ -23,7 +24,7 @@ from aerogram.hosts import insist_on
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
 from aerogram.spelling import strays
-from aerogram.wire.exchange import EXCHANGE, App, Clerk, Exchange, Layer, Receive, Send
+from aerogram.wire.exchange import EXCHANGE, START, App, Exchange, Layer, Message, Receive, Send
 from aerogram.wire.headers import Fields, announce_json, find
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
@@ -33,13 +34,15 @@ from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, Usage, chosen
 from aerogram.wire.schedule import Schedule
 
 try:
+    from starlette._exception_handler import wrap_app_handling_exceptions
+    from starlette._utils import is_async_callable
     from starlette.applications import Starlette
     from starlette.background import BackgroundTask
     from starlette.concurrency import run_in_threadpool
     from starlette.endpoints import HTTPEndpoint
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
-    from starlette.routing import BaseRoute, Host, Mount, Route, compile_path, request_response
+    from starlette.routing import BaseRoute, Host, Mount, Route, Router, compile_path, request_response
 except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
@@ -47,10 +50,12 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 
 log = logging.getLogger("aerogram")
 
-Handler = Callable[[Request], Any]
+Handler = Callable[[Request], Awaitable[Any]]
+Place = Callable[[Any], None]
+"""Where something stands: called with something else, it puts that there."""
 Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
-_METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options")
+_METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options", "query")
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
 _BOUNDS: Final = {
@@ -146,7 +151,7 @@ def surround(
     add_content: Callable[[Any, str], None],
 ) -> Installation:
     """Put the layer around an application when it starts, and hook its handlers."""
-    if hasattr(app.state, "aerogram"):
+    if _has_layer(app):
         raise InvalidReply("this application has Aerogram already: install it once")
     if app.middleware_stack is not None:
         raise InvalidReply("install before the application has started")
@@ -166,11 +171,11 @@ def surround(
         directory = Directory(entries(app.routes, versions, ""))
         for entry in directory.entries:
             installed.usage.expect(entry.terms.path)
-            entry.hook(clerk, directory.own_terms_of(entry))
+            entry.hook()
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        return Layer(build(), versions, directory.terms_of, clerk, usage=installed.usage, gone=(ClientDisconnect,))
+        return Layer(build(), versions, directory, clerk, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     return installed
@@ -180,12 +185,24 @@ def _applications_in(routes: Iterable[BaseRoute]) -> Iterator[Starlette]:
     """The applications that are mounted in another one; each handles the exceptions of its own routes."""
     for part in routes:
         if isinstance(part, (Mount, Host)):
-            inner: Any = part.app
-            while not isinstance(inner, Starlette) and hasattr(inner, "app"):
-                inner = inner.app
-            if isinstance(inner, Starlette):
+            inner = _application_of(part)
+            if inner is not None and _has_layer(inner):
+                continue
+            if inner is not None:
                 yield inner
             yield from _applications_in(part.routes)
+
+
+def _application_of(part: Mount | Host) -> Starlette | None:
+    """The application that is mounted, inside of whatever is around it."""
+    inner: Any = part.app
+    while not isinstance(inner, Starlette) and hasattr(inner, "app"):
+        inner = inner.app
+    return inner if isinstance(inner, Starlette) else None
+
+
+def _has_layer(app: Starlette) -> bool:
+    return hasattr(app.state, "aerogram")
 
 
 async def _declared(request: Request, error: Exception) -> Response:
@@ -266,13 +283,14 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
 
 
 def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries: Entries) -> Iterator[Entry]:
-    """What is mounted: its routes, or, of an application that shows none, the whole of it."""
+    """What is mounted: its routes; the whole of an application that shows none, or that has the layer itself."""
     path = prefix + part.path if isinstance(part, Mount) else prefix
-    if part.routes:
+    inner = _application_of(part)
+    if part.routes and not (inner is not None and _has_layer(inner)):
         yield from entries(part.routes, versions, path)
     else:
         terms = Terms(path, part.name or path, versions.migrates(path, ()))
-        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), lambda *_: None)
+        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), lambda: None)
 
 
 def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
@@ -281,130 +299,179 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
     is_migrated = versions.migrates(path, route.methods or ())
     own = shapes_of(route.endpoint)
     terms = Terms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
-    return Entry(terms, pattern, route.methods, (route,), functools.partial(_hook, route))
+    return Entry(terms, pattern, route.methods, (route,), functools.partial(_hook, route, is_migrated=is_migrated))
 
 
-def _hook(route: Route, clerk: Clerk, terms: Terms | None) -> None:
+# handlers
+
+
+def _hook(route: Route, *, is_migrated: bool) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
-    endpoint = route.endpoint
-    hook = functools.partial(_Hook if terms is None or terms.migrated else _PassingHook, clerk, terms)
-    if inspect.isclass(endpoint) and issubclass(endpoint, HTTPEndpoint):
-        hooked: App = _hooked_class(endpoint, hook)
-    elif inspect.isroutine(endpoint) or isinstance(endpoint, functools.partial):
-        hooked = hook(endpoint).serve
-    else:
-        return
-    holder: Any = route
-    while callable(getattr(holder.app, "app", None)) and holder.app is not endpoint:
-        holder = holder.app
-    holder.app = hooked
+    is_class = inspect.isclass(route.endpoint) and issubclass(route.endpoint, HTTPEndpoint)
+    if not is_class and not _is_function(route.endpoint):
+        return  # an application, whose answers are its own
+    for place, there in _places_inside(route):
+        if _is_hook(there):
+            return  # another application has the same route
+        if getattr(there, "__code__", None) is _SERVED or (is_class and there is route.endpoint):
+            hook = _Hook(route, there)
+            place(_hooked_class(there, hook) if is_class else hook.serve)
+            return
+    if is_migrated:
+        log.warning("the handler of %s is out of sight, so that its answers have no envelope", route.path)
 
 
-def _hooked_class(endpoint: type[HTTPEndpoint], hook: Callable[[Handler], _Hook]) -> type[HTTPEndpoint]:
+_SERVED: Final = request_response(_declared).__code__  # type: ignore[arg-type]
+"""What a router makes of a handler is a function of this code."""
+
+
+def _is_function(endpoint: Any) -> bool:
+    """Whether a router takes an endpoint for a function of a request; it takes all others for applications."""
+    while isinstance(endpoint, functools.partial):
+        endpoint = endpoint.func
+    return inspect.isfunction(endpoint) or inspect.ismethod(endpoint)
+
+
+def _is_hook(there: object) -> bool:
+    return isinstance(getattr(there, "__self__", None), _Hook) or hasattr(there, "__aerogram_hook__")
+
+
+def _places_inside(route: Route) -> Iterator[tuple[Place, Any]]:
+    """What stands in the middleware of a route, from the outside to the inside, however that holds it."""
+    waiting: list[tuple[Place, Any]] = [(functools.partial(setattr, route, "app"), route.app)]
+    seen: set[int] = set()
+    for place, there in waiting:
+        if callable(there) and id(there) not in seen:
+            seen.add(id(there))
+            yield place, there
+            if not isinstance(there, (type, Router, Starlette)):
+                waiting += _places_in(there)
+
+
+def _places_in(holder: Any) -> Iterator[tuple[Place, Any]]:
+    """The attributes of an object, and the variables that a function has from where it was made."""
+    slots = (name for kind in type(holder).__mro__ for name in getattr(kind, "__slots__", ()))
+    for name in (*getattr(holder, "__dict__", ()), *slots):
+        # a class may forbid its objects to change what they hold
+        yield functools.partial(object.__setattr__, holder, name), getattr(holder, name, None)
+    for cell in getattr(holder, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # one may be empty
+            yield functools.partial(setattr, cell, "cell_contents"), cell.cell_contents
+
+
+def _hooked_class(endpoint: type[HTTPEndpoint], hook: _Hook) -> type[HTTPEndpoint]:
     """A class whose methods are hooked."""
 
-    def hooked(method: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(method)
-        async def answer(self: HTTPEndpoint, request: Request) -> Response:
-            return await hook(functools.partial(method, self)).answer(request)
+    def hooked(name: str) -> Callable[..., Any]:
+        @functools.wraps(getattr(endpoint, name))
+        async def answer(self: HTTPEndpoint, request: Request) -> App:
+            return await hook.answer(_awaited(getattr(super(made, self), name)), request)
 
         return answer
 
-    methods = {name: hooked(getattr(endpoint, name)) for name in _METHODS if hasattr(endpoint, name)}
-    return type(endpoint.__name__, (endpoint,), methods)
+    methods = {name: hooked(name) for name in _METHODS if getattr(endpoint, name, None) is not None}
+    made = type(endpoint.__name__, (endpoint,), {**methods, "__aerogram_hook__": hook})
+    return made
 
 
 class _Hook:
     """What stands between a handler and its framework, so that its value is answered as it was negotiated.
 
-    `terms` are those of its route; None where several routes share it.
+    Applications may share a route: whose terms hold and whose clerk is asked, the exchange tells. An application
+    without the layer has no exchange, and gets what stood here `before`.
     """
 
-    def __init__(self, clerk: Clerk, terms: Terms | None, handler: Handler) -> None:
-        self._terms = terms
-        self._call = _called(clerk, handler)
+    def __init__(self, route: Route, before: App) -> None:
+        self._route = id(route)
+        self._before = before
+        self._call = _awaited(route.endpoint)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Be to a router what `request_response` makes of a handler, with nothing between a response and its messages.
-
-        That function watches every message, to handle what the response itself raises; so does the application's own
-        middleware. What the handler raises goes the way that it goes there.
-        """
+        """Be to a router what `request_response` makes of a handler, with fewer coroutines."""
+        exchange: Exchange | None = scope.get(EXCHANGE)
+        if exchange is None:
+            return await self._before(scope, receive, send)
         request = Request(scope, receive, send)
+        has_begun = False
+
+        def watched(message: Message) -> Awaitable[None]:
+            nonlocal has_begun
+            if message["type"] == START:
+                has_begun = True
+            return send(message)
+
         try:
-            exchange: Exchange = scope[EXCHANGE]
-            exchange.enter(self._terms)
-            response = self._leave(exchange, await self._call(request), request)
+            layer = exchange.layer
+            exchange.enter(layer.own_terms_of(self._route))
+            call = self._call(request) if layer.clerk.is_idle else _within_limits(exchange, self._call, request)
+            response = _response_to(exchange, await call, request)
+            await response(scope, receive, watched)
         except Exception as error:  # noqa: BLE001 - it is raised again where it is handled
-            await self._raised(error, request)(scope, receive, send)
-        else:
-            await response(scope, receive, send)
+            await _raised(error, request, has_begun=has_begun)(scope, receive, _unheard if has_begun else send)
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, call: Handler, request: Request) -> App:
         """Answer a request for a method of a class."""
-        exchange: Exchange = request.scope[EXCHANGE]
-        exchange.enter(self._terms)
+        exchange: Exchange | None = request.scope.get(EXCHANGE)
+        if exchange is None:
+            return await call(request)  # type: ignore[no-any-return]
+        exchange.enter(exchange.layer.own_terms_of(self._route))
         try:
-            value = await self._call(request)
+            value = await _within_limits(exchange, call, request)
         except Exception as error:
-            await self._blame(error, request)
+            await _blame_the_body(error, request)
             raise
-        return self._leave(exchange, value, request)
-
-    def _leave(self, exchange: Exchange, value: Any, request: Request) -> Response:
-        """The response for what the handler returned."""
-        if exchange.scope["method"] not in SAFE_METHODS:
-            exchange.body = getattr(request, "_body", None)
-        return answer_to(exchange, value)
-
-    def _raised(self, error: Exception, request: Request) -> App:
-        """An exception, raised to the handlers that the application has for it, with what of the request was read."""
-
-        async def raising(again: Request) -> Response:
-            vars(again).update(vars(request))
-            await self._blame(error, again)
-            raise error
-
-        return request_response(raising)
-
-    async def _blame(self, error: Exception, request: Request) -> None:
-        """Raise that the body is not JSON, if that is what went wrong."""
-        if isinstance(error, (ValueError, RecursionError)):
-            await _blame_the_body(request, error)
+        return _response_to(exchange, value, request)
 
 
-class _PassingHook(_Hook):
-    """One whose responses pass, and whose values are answered in the legacy shape."""
-
-    def _leave(self, exchange: Exchange, value: Any, request: Request) -> Response:  # noqa: ARG002 - as above
-        return value if isinstance(value, Response) else Answer(exchange, value)
-
-    async def _blame(self, error: Exception, request: Request) -> None:
-        """Say nothing more than the handler does."""
+def _awaited(handler: Callable[..., Any]) -> Handler:
+    return handler if is_async_callable(handler) else functools.partial(run_in_threadpool, handler)
 
 
-def _called(clerk: Clerk, handler: Handler) -> Callable[[Request], Awaitable[Any]]:
+async def _within_limits(exchange: Exchange, call: Handler, request: Request) -> Any:
     """What a handler returns, within the caller's limits, or what the cache holds for it."""
-    call: Handler = handler if _is_async(handler) else functools.partial(run_in_threadpool, handler)  # type: ignore[call-arg]
-    if clerk.is_idle:
-        return call
-
-    async def within_limits(request: Request) -> Any:
-        exchange: Exchange = request.scope[EXCHANGE]
-        await clerk.admit(exchange)
-        return await clerk.run(exchange, functools.partial(call, request))
-
-    return within_limits
+    clerk = exchange.layer.clerk
+    await clerk.admit(exchange)
+    return await clerk.run(exchange, functools.partial(call, request))
 
 
-def _is_async(handler: Callable[..., Any]) -> bool:
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    return inspect.iscoroutinefunction(handler)
+def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
+    """The response for what a handler returned; where a route is not migrated, its responses pass."""
+    if exchange.is_passing:
+        passing: App = value if callable(value) else Answer(exchange, value)
+        return passing
+    if callable(value) and not isinstance(value, Response):
+        return value  # any application may stand for a response
+    if exchange.scope["method"] not in SAFE_METHODS:
+        exchange.body = getattr(request, "_body", None)
+    return answer_to(exchange, value)
 
 
-async def _blame_the_body(request: Request, error: Exception) -> None:
-    """Raise that the body is not JSON, if that is what went wrong."""
+def _raised(error: Exception, request: Request, *, has_begun: bool) -> App:
+    """An exception, raised to the handlers that the application has for it; none may answer where one `has_begun`."""
+
+    async def raising(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - as ASGI has it
+        nonlocal error
+        try:
+            if has_begun:
+                await send({"type": START})
+            else:
+                await _blame_the_body(error, request)
+            raise error
+        finally:
+            del error  # which knows this function, and would wait for the garbage collector
+
+    return wrap_app_handling_exceptions(raising, request)
+
+
+async def _unheard(message: Message) -> None:
+    """What has been sent already is not sent again."""
+
+
+async def _blame_the_body(error: Exception, request: Request) -> None:
+    """Raise that the body is not JSON, if that is what went wrong and the application has nothing to say about it."""
+    exchange: Exchange = request.scope[EXCHANGE]
+    if not isinstance(error, (ValueError, RecursionError)) or exchange.is_passing or _is_handled(error, request.scope):
+        return
     if not hasattr(request, "_body") or hasattr(request, "_json"):
         return
     try:
@@ -418,3 +485,9 @@ async def _blame_the_body(request: Request, error: Exception) -> None:
             remediation="Send well-formed JSON in UTF-8",
             details={"field": "body"},
         ) from error
+
+
+def _is_handled(error: Exception, scope: Scope) -> bool:
+    """Whether the application has a handler for an exception."""
+    by_class, _ = scope.get("starlette.exception_handlers", ({}, {}))
+    return any(kind in by_class for kind in type(error).__mro__)

@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.reply import Reply
 from aerogram.wire import headers as fields
@@ -26,7 +27,7 @@ from aerogram.wire.headers import Fields
 from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
 from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, VERSIONS, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Request, Scope, lazy
-from aerogram.wire.routes import Terms, Usage
+from aerogram.wire.routes import Directory, Terms, Usage
 
 __all__ = ["EXCHANGE", "Exchange", "Layer"]
 
@@ -99,15 +100,15 @@ class Clerk(Protocol):
 class Layer:
     """The outermost part of an application.
 
-    `terms_of` finds the route of a request, the `clerk` makes its reply; `gone` are the exceptions that say that the
-    client has left.
+    The `directory` knows the routes, the `clerk` makes replies; `gone` are the exceptions that say that the client has
+    left.
     """
 
     def __init__(
         self,
         app: App,
         versions: Versions,
-        terms_of: Callable[[Scope], Terms | None],
+        directory: Directory,
         clerk: Clerk,
         *,
         usage: Usage,
@@ -115,7 +116,8 @@ class Layer:
     ) -> None:
         self.app = app
         self.versions = versions
-        self.terms_of = terms_of
+        self.terms_of = directory.terms_of
+        self.own_terms_of = directory.own_terms_of
         self.clerk = clerk
         self.served = usage.by_path
         self.gone = gone
@@ -132,7 +134,10 @@ class Layer:
         """Let the application answer a request, and see to it that it does."""
         if scope["type"] != "http":
             return self.app(scope, receive, send)
-        exchange = scope[EXCHANGE] = Exchange(self, scope, send)
+        exchange = Exchange(self, scope, send)
+        if EXCHANGE in scope:
+            exchange.stand_inside(scope[EXCHANGE])
+        scope[EXCHANGE] = exchange
         return self._follow(exchange, receive)
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
@@ -152,7 +157,9 @@ class Layer:
             if exchange.held is not None:
                 await exchange.finish()
         finally:
-            scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
+            scope[EXCHANGE] = exchange.outer
+            if exchange.outer is None:
+                del scope[EXCHANGE]  # the two know each other, and would wait for the garbage collector
 
 
 class Exchange(Request):
@@ -165,12 +172,14 @@ class Exchange(Request):
     """A reply that is finished before its handler returns it."""
     other_format: Fields | None = None
     """The fields of a response that are known to announce something other than JSON."""
+    outer: Exchange | None = None
+    """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None
     """The head of an answer that waits here."""
     _is_open = False
     _ours: Body | None = None
     _content: bytearray
-    _then: Callable[[], Awaitable[None]] | None = None
+    _then: Callable[[Exchange], Awaitable[None]] | None = None
 
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
         self.scope = scope
@@ -178,6 +187,11 @@ class Exchange(Request):
         self.started = time.perf_counter()
         self.layer = layer
         self._send = send
+
+    def stand_inside(self, outer: Exchange) -> None:
+        """Answer in the place of another exchange, which lets everything pass."""
+        self.outer = outer
+        outer._is_open = True
 
     @lazy
     def terms(self) -> Terms | None:
@@ -216,13 +230,14 @@ class Exchange(Request):
             return self._send(message)
         if message["type"] == START:
             return self._begin(message)
-        if self.held is not None and message["type"] == BODY:
-            return self._collect(message)
-        return self._send(message)
+        return self._send(message) if self.held is None else self._collect(message)
 
     def _begin(self, start: Message) -> Awaitable[None]:
         """Decide what becomes of an answer."""
-        terms, status, given = self.terms, start["status"], start["headers"]
+        terms, status, given = self.terms, start["status"], start.get("headers")
+        if type(given) is not list:  # there may be none, or some that can be read only once
+            given = list(given or ())
+            start = _headed(start, given)
         if terms is not None and not terms.migrated:
             return self._pass(start, terms)
         if self._ours is not None and self._ours.status == status:
@@ -234,7 +249,7 @@ class Exchange(Request):
             # a cache must not give it to those who ask for an envelope, where there is one
             return self._send(start if terms is None else _headed(start, fields.varying(given)))
         if status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given):
-            return self._hold(start, self._tag)
+            return self._hold(start, Exchange._tag)
         return self._open(start, LEGACY)
 
     def _pass(self, start: Message, terms: Terms) -> Awaitable[None]:
@@ -258,34 +273,51 @@ class Exchange(Request):
         return fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
 
     async def _begin_failure(self, start: Message) -> None:
-        if start["status"] == _CRASH and not fields.announce_json(start["headers"]):
+        given = start["headers"]
+        if start["status"] == _CRASH and given is not self.other_format and not fields.announce_json(given):
             await self._hold(start, None)  # the exception that it is about follows
         elif self._keeps_legacy_failures:
             await self.layer.clerk.forgive(self)
             await self._open(start, LEGACY)
         else:
-            await self._hold(start, self._say_again)
+            await self._hold(start, Exchange._say_again)
 
-    async def _hold(self, start: Message, then: Callable[[], Awaitable[None]] | None) -> None:
+    async def _hold(self, start: Message, then: Callable[[Exchange], Awaitable[None]] | None) -> None:
         self.held = start
         self._content = bytearray()
         self._then = then
 
     async def _collect(self, message: Message) -> None:
-        if self._then == self._tag or len(self._content) < LONGEST_ERROR:
+        """Take a part of what is held; what comes in many pieces goes its way if it is to stay as it is."""
+        is_last = not message.get("more_body", message["type"] != BODY)
+        if len(self._content) < LONGEST_ERROR or self._then is Exchange._tag:
             self._content += message.get("body", b"")
-        if not message.get("more_body", False) and self._then is not None:
-            await self._then()
+        if is_last and self._then is not None:
+            await self._then(self)
+        elif not is_last and self._is_to_flow(message):
+            await self._let_go(message)
+
+    def _is_to_flow(self, message: Message) -> bool:
+        if self._then is Exchange._tag:
+            return not self._is_whole or message["type"] != BODY
+        is_long = len(self._content) >= LONGEST_ERROR or message["type"] != BODY
+        return is_long and self._keeps_legacy_failures
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all of the body is here that was announced."""
+        assert self.held is not None
+        return fields.find(self.held["headers"], b"content-length") == b"%d" % len(self._content)
 
     async def _tag(self) -> None:
         """A whole legacy answer with a tag of its own, or the news that the client has it already."""
         assert self.held is not None
         given: Fields = list(self.held["headers"])
         tag = fields.find(given, b"etag")
-        if not tag:
+        if not tag and self._is_whole:
             tag = fields.tag_of(self._content)
             given.append((b"etag", tag))
-        if self._client_has(tag):
+        if tag and self._client_has(tag):
             kept = [*fields.besides_body(given), (b"etag", tag)]
             await self._emit(_NOT_MODIFIED, kept, b"", LEGACY)
         else:
@@ -309,16 +341,20 @@ class Exchange(Request):
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
         reply, _ = await self.layer.clerk.answer(error, self)
-        is_unknown = reply.problem is not None and reply.problem.code == "INTERNAL_ERROR"
-        if is_unknown and self._keeps_legacy_failures and self.held is not None:
+        if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
             await self._let_go()  # legacy callers see what they always saw
         else:
             await self._fail(reply, None, self.held["headers"] if self.held else [])
         return True
 
-    async def _let_go(self) -> None:
+    async def _let_go(self, latest: Message | None = None) -> None:
+        """Send what is held as it is; after the `latest` message the rest will pass."""
         assert self.held is not None
-        await self._emit(self.held["status"], self.held["headers"], bytes(self._content), LEGACY)
+        await self._open(self.held, LEGACY)
+        if latest is None or latest["type"] == BODY:
+            await self._send({"type": BODY, "body": bytes(self._content), "more_body": latest is not None})
+        else:
+            await self._send(latest)
 
     async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
         body = self._rendered(reply, status)

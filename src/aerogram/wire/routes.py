@@ -102,14 +102,14 @@ class Terms:
 class Entry(NamedTuple):
     """A route as a framework has it: how its path looks, by which objects it is known.
 
-    `hook(clerk, terms)` puts what the clerk does around its handler; the terms are None where a request must tell.
+    `hook()` stands in front of its handler, and behind it.
     """
 
     terms: Terms
     pattern: re.Pattern[str]
     methods: Collection[str] | None
     objects: tuple[object, ...]
-    hook: Callable[[Any, Terms | None], None]
+    hook: Callable[[], None]
 
 
 class Directory:
@@ -123,9 +123,8 @@ class Directory:
                 # an object that several routes share does not tell them apart
                 self._by_object[id(one)] = None if id(one) in self._by_object else entry.terms
 
-    def own_terms_of(self, entry: Entry) -> Terms | None:
-        """The terms of an entry, unless it shares its objects with another one."""
-        return self._by_object[id(entry.objects[0])]
+        self.own_terms_of: Callable[[int], Terms | None] = self._by_object.get
+        """The terms of an object by its id; None where several routes share it, or none has it."""
 
     def terms_of(self, scope: Mapping[str, Any]) -> Terms | None:
         """The terms of the route that a request is for, or None."""
@@ -145,7 +144,7 @@ class Directory:
 def _path(scope: Mapping[str, Any]) -> str:
     """The path below the root of the application, also after a mounted part has moved that root."""
     root, path = scope.get("app_root_path", scope.get("root_path", "")), scope["path"]
-    return str(path[len(root) :] if root and path.startswith(root) else path)
+    return str(path[len(root) :] if path == root or path.startswith(f"{root}/") else path)
 
 
 class Usage:
