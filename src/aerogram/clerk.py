@@ -81,7 +81,7 @@ class ContractClerk:
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         call = self._call(exchange, _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange))
         heard = await contract.hear(outcome, call)
-        reply = await contract.conclude(heard.reply, call)
+        reply = await contract.conclude(heard.reply, call, heard.resume)
         return reply, heard.json_in(reply)
 
     async def within(self, reply: Reply[Any], exchange: Exchange, max_tokens: int) -> Reply[Any]:

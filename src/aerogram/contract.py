@@ -26,12 +26,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import Cache
+from aerogram.call import Call
 from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
@@ -42,8 +43,7 @@ from aerogram.echo import echoing
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps
-from aerogram.limits import Allowance, Limits
-from aerogram.mint import new_request_id
+from aerogram.limits import Limits
 from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
@@ -59,10 +59,10 @@ from aerogram.shape.fields import select
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
-from aerogram.shape.pages import Paged, Pager, take
+from aerogram.shape.pages import Paged, Pager, Resume, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
-from aerogram.wire.channels import POLICIES, Channels, Payload, Policy, Sizer, Writer, channels_of
+from aerogram.wire.channels import POLICIES, Channels, Policy, Sizer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
 
@@ -84,80 +84,18 @@ _NO_ROWS = Notice(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """What is known about one request: who asks for what, and how the reply is to be shaped.
-
-    A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
-    data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
-    operations of one name apart, such as routes.
-    """
-
-    operation: str = "unknown"
-    resource: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    request_id: str = field(default_factory=new_request_id)
-    principal: str | None = None
-    client_tag: str | None = None
-    response_mode: str | None = None
-    fields: Sequence[str] | None = None
-    max_tokens: int | None = None
-    cursor: str | None = None
-    page_size: int | None = None
-    schema: Mapping[str, Any] | None = None
-    payload: Payload | None = None
-    writer: Writer | None = None
-    allowance: Allowance | None = None
-    started: float = field(default_factory=time.perf_counter)
-    _settled: ClassVar[Reply[Any] | None] = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing about this call changes its reply."""
-        return _SHAPING.isdisjoint(self.__dict__)
-
-    @property
-    def is_paged(self) -> bool:
-        """Whether the caller asked for a page."""
-        return self.cursor is not None or self.page_size is not None
-
-    def settled(self, reply: Reply[Any]) -> Reply[Any]:
-        """The reply, noted as one that is fitted to this call."""
-        self.__dict__["_settled"] = reply
-        return reply
-
-
-def _know(self: Call, **facts: Any) -> None:
-    """Keep the facts that are known; the others answer from the class."""
-    if not _FACTS.issuperset(facts):
-        raise TypeError(f"Call has no field {', '.join(sorted(facts.keys() - _FACTS))}")
-    held = self.__dict__
-    held.update(facts)
-    if "arguments" not in held:
-        held["arguments"] = {}
-    if "request_id" not in held:
-        held["request_id"] = new_request_id()
-    if "started" not in held:
-        held["started"] = time.perf_counter()
-
-
-_FACTS = frozenset(one.name for one in fields(Call))
-_SHAPING = frozenset({"response_mode", "fields", "max_tokens", "cursor", "page_size", "allowance"})
-# dataclass() wrote an __init__ that type checkers know and that sets every field; this one is four times faster
-Call.__init__ = _know  # type: ignore[method-assign]
-
-
 class Heard(NamedTuple):
     """An outcome as a reply over JSON, and the pictures and sounds that stood in it.
 
     `is_content`: the outcome is content blocks and nothing else; the data then says what they are. `json` is that of
-    the data, where it came to be known.
+    the data, where it came to be known. `resume` gives the cursor that goes on inside of a page that the handler made.
     """
 
     reply: Reply[Any]
     media: tuple[dict[str, Any], ...] = ()
     is_content: bool = False
     json: bytes | None = None
+    resume: Resume | None = None
 
     def json_in(self, reply: Reply[Any]) -> bytes | None:
         """The JSON of the data of another reply, if that is still the data of this one."""
@@ -272,13 +210,16 @@ class Contract:
 
     async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
         """The finished reply to a call; `outcome` is what the handler returned, or the exception it raised."""
-        return await self.conclude((await self.hear(outcome, call)).reply, call)
+        heard = await self.hear(outcome, call)
+        return await self.conclude(heard.reply, call, heard.resume)
 
     async def hear(self, outcome: Any, call: Call) -> Heard:
         """The outcome as a reply whose data is JSON."""
         try:
             if isinstance(outcome, BaseException):
                 return self.heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
+            if isinstance(outcome, Paged):
+                return self.heard(outcome.reply)._replace(resume=outcome.resume)
             said = outcome if isinstance(outcome, Reply) else spoken(outcome)
             if said is None:
                 said = Reply(outcome if is_here(outcome) else await settle(outcome, self.forms))
@@ -312,15 +253,18 @@ class Contract:
         mended = restore({"data": said.data}, read_json(encoded.body), self.speaker.name, "")
         return mended.replace(notices=(*mended.notices, *encoded.notices))
 
-    async def conclude(self, reply: Reply[Any], call: Call) -> Reply[Any]:
-        """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived."""
+    async def conclude(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Reply[Any]:
+        """A reply over JSON as it is sent: shaped, complete, fitted, and what it left out archived.
+
+        With `resume`, what does not fit on a page that the handler made is what the cursor goes on with.
+        """
         try:
             if self._only_completes and call.is_plain:
                 return self.completed(reply, call)
             if call.cursor is not None and reply.problem is None:
                 await self.cursors.prepared(call.cursor)
             told = self.told(reply, call)
-            fitted = Fitted(told) if told is call._settled else self.finish(told, call)
+            fitted = Fitted(told) if told is call._settled else self.finish(told, call, resume)
             finished = self.counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
@@ -367,17 +311,17 @@ class Contract:
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
 
-    def finish(self, reply: Reply[Any], call: Call) -> Fitted:
+    def finish(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Fitted:
         """A reply over JSON, shaped, complete and fitted, with what must be archived before it is sent."""
-        return self.fitted(self.shaped(reply, call), call)
+        return self.fitted(self.shaped(reply, call, resume), call)
 
-    def shaped(self, reply: Reply[Any], call: Call) -> Paged:
+    def shaped(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Paged:
         """The page, the mode and the fields that the caller asked for, and the way on after any item of the page."""
         if reply.problem is not None:
             return Paged(reply)
         kind = self.kinds.get(call.operation)
         mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
-        resume, every = None, reply.data if isinstance(reply.data, list) else None
+        every = reply.data if isinstance(reply.data, list) else None
         if call.is_paged and isinstance(reply.data, list) and reply.page is None:
             reply, resume = self._page(reply, call, mode)
         elif call.page_size is not None and isinstance(reply.data, list) and len(reply.data) > call.page_size:

@@ -41,6 +41,7 @@ from aerogram.reply import Notice, Reply, accept_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
+from aerogram.shape.pages import Paged
 from aerogram.spelling import nearest, strays
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
@@ -237,7 +238,7 @@ class Service:
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self.contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) is Reply
+        is_reply = (get_origin(returns) or returns) in (Reply, Paged)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
@@ -352,7 +353,7 @@ class Service:
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
             return await self._passed(opened, None, await self._within(opened, content))
-        reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call)
+        reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call, heard.resume)
         if heard.media:
             heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
         return self._sent(opened, heard, reply, outcome, convert)
@@ -384,7 +385,8 @@ class Service:
             return tool_result(reply, channels, dialect=contract.speaker, media=heard.media)
         is_untouched = reply.problem is None and reply.data is heard.reply.data
         if is_untouched and convert is not None and not opened.profile.is_reply:
-            value = outcome.data if isinstance(outcome, Reply) else outcome
+            said = outcome.reply if isinstance(outcome, Paged) else outcome
+            value = said.data if isinstance(said, Reply) else said
             own = convert(value, reply.data)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, contract.speaker)}}

@@ -20,7 +20,7 @@ from aerogram.errors import ValidationFailed
 from aerogram.reply import Page, Reply
 from aerogram.shape.modes import Mode
 
-__all__ = ["Paged", "Pager", "Window", "take", "take_async"]
+__all__ = ["Paged", "Pager", "Resume", "Window", "take", "take_async"]
 
 DEFAULT_SIZE: Final = 10
 LARGEST_SIZE: Final = 50
@@ -55,11 +55,15 @@ Source: TypeAlias = Iterable[Any] | Query
 AsyncSource: TypeAlias = Source | AsyncIterable[Any] | AsyncQuery
 
 
+Resume: TypeAlias = Callable[[int], str]
+"""Gives the cursor that goes on after the first so many items of a page."""
+
+
 class Paged(NamedTuple):
-    """A page as a reply, and the cursor that goes on after its first so many items (for `fit`)."""
+    """A page as a reply, and what goes on inside of it when not all of it can be sent."""
 
     reply: Reply[Any]
-    resume: Callable[[int], str] | None = None
+    resume: Resume | None = None
 
 
 @dataclass(frozen=True)
