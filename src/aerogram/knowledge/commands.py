@@ -298,6 +298,7 @@ def _answer(
     """The finished reply; what the caller can fix is a reply too."""
     from aerogram.contract import Call
     from aerogram.knowledge.answer import finished
+    from aerogram.knowledge.options import in_options
     from aerogram.shape.pages import Paged
 
     call = Call(operation=operation)
@@ -306,7 +307,7 @@ def _answer(
             paged = ask(knowledge)
     except ReplyError as error:
         paged = Paged(Reply.failed(problem_of(error)))
-    return finished(paged, call, dialect, _size(budget))
+    return finished(paged._replace(reply=in_options(paged.reply)), call, dialect, _size(budget))
 
 
 def _size(budget: str | None) -> str | int | None:
@@ -373,11 +374,13 @@ def _noted(pace: Pace) -> Callable[[int, int], None]:
 
 def _results(reply: Reply[Any], whole: Sequence[dict[str, Any]]) -> str:
     """The results as a table that fits a terminal, or why there are none; `whole` are they before a budget cut them."""
+    from aerogram.knowledge.options import search_command
+
     lines = [_result(row) for row in reply.data] if isinstance(reply.data, list) else []
     if not lines:
         lines = [_NOTHING.get(reply.empty_reason or "", "nothing found")]
         if reply.retry_with:
-            lines.append(f"try: {' '.join(f'{name}={value}' for name, value in reply.retry_with.items())}")
+            lines.append(f"try: {search_command(reply.retry_with)}")
     if reply.query_echo is not None and reply.query_echo.unparsed_terms:
         lines.append(f"in no document: {', '.join(reply.query_echo.unparsed_terms)}")
     lines += _left_out(whole, reply.data or ())

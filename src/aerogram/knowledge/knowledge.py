@@ -42,7 +42,7 @@ from aerogram.knowledge.ring import StoreRing
 from aerogram.knowledge.search import SMALL_INDEX, Search, checked_method, checked_query
 from aerogram.knowledge.store import Found, Health, Store
 from aerogram.knowledge.store.address import is_url, open_store
-from aerogram.knowledge.vendors import Directory, find_mentions
+from aerogram.knowledge.vendors import Directory, cut_short, find_mentions
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.modes import Mode, allowed_mode
@@ -61,6 +61,7 @@ WEAK: Final = 0.4
 SPARSE: Final = 5
 FOLLOWED: Final = 3
 _CITED: Final = ("preview", "full")
+_FROM_SEARCH: Final = "Use chunk ids from a search"
 
 
 class Knowledge:
@@ -223,7 +224,7 @@ class Knowledge:
         if not found:
             raise NotFound(
                 f"There is no chunk {', '.join(map(str, missing[:5]))}",
-                remediation="Use chunk ids from a search",
+                remediation=_FROM_SEARCH,
                 details={"missing_ids": missing},
             )
         shown = [one for one in found if not self.gate.holds_back(one)]
@@ -250,9 +251,7 @@ class Knowledge:
         }
         notices = self.gate.notices(withheld)
         if cut:
-            counts = {name: len(found[name]) for name in cut}
-            message = f"Only the first {' and '.join(cut)} are shown in {mode} mode"
-            notices = (Notice.of("PARTIAL_RESULTS", message, total_counts=counts), *notices)
+            notices = (cut_short({name: len(found[name]) for name in cut}, mode), *notices)
         return (Reply.partial if withheld else Reply.ok)(data, notices=notices, **said)
 
     async def digest(
@@ -457,7 +456,7 @@ def _add(total: Ingested, one: Ingested) -> None:
 
 def _missing(ids: Sequence[int]) -> tuple[Notice, ...]:
     message = f"{len(ids)} chunks do not exist"
-    return (Notice.of("PARTIAL_RESULTS", message, missing_ids=list(ids)),) if ids else ()
+    return (Notice.of("PARTIAL_RESULTS", message, suggestion=_FROM_SEARCH, missing_ids=list(ids)),) if ids else ()
 
 
 def _cites(cite: bool | None, mode: Mode) -> bool:
@@ -490,7 +489,7 @@ def _checked_ids(ids: Any) -> list[int]:
     if not right or not 1 <= len(several) <= MOST_CHUNKS:
         raise ValidationFailed(
             f"chunk_ids must be 1 to {MOST_CHUNKS} whole numbers",
-            remediation="Use chunk ids from a search",
+            remediation=_FROM_SEARCH,
             details={"field": "chunk_ids", "received": repr(ids)[:80]},
         )
     return list(dict.fromkeys(several))

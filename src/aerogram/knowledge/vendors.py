@@ -17,15 +17,18 @@ from aerogram.digest.terms import fold
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.knowledge.graph import name_id
 from aerogram.knowledge.store import Graph
+from aerogram.reply import Notice
+from aerogram.shape.modes import Mode
 from aerogram.spelling import SLIP, nearest
 
-__all__ = ["Directory", "Mentions", "find_mentions", "renamed"]
+__all__ = ["Directory", "Mentions", "cut_short", "find_mentions", "renamed"]
 
 LONGEST_NAME: Final = 200
 MOST_CANDIDATES: Final = 10
 MOST_PLACES: Final = 10
 MOST_NEAR: Final = 5
 MOST_LISTED: Final = 12
+BY_NAME: Final = "Ask for one of the entities by its name, to see those around it"
 TELLING: Final = 4
 """Letters of a word that tells a vendor from others; shorter ones are mostly legal forms."""
 VENDOR_TYPES: Final = frozenset({"VENDOR", "COMPANY", "ORGANIZATION", "ORGANISATION", "ORG", "SUPPLIER"})
@@ -172,6 +175,13 @@ class Directory:
         return list(dict.fromkeys(name for part in near for name in spelt[part]))[:MOST_NEAR]
 
 
+def cut_short(counts: Mapping[str, int], mode: Mode) -> Notice:
+    """What is said of lists that a mode does not show to their end."""
+    message = f"Only the first {' and '.join(counts)} are shown in {mode} mode"
+    more = BY_NAME if mode == "full" else "Use full mode for more of them"
+    return Notice.of("PARTIAL_RESULTS", message, suggestion=more, total_counts=dict(counts))
+
+
 def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
     """For each entity, the chunks that name it and how often each does."""
     names: dict[str, list[tuple[tuple[str, ...], str]]] = {}
@@ -238,7 +248,7 @@ def _listed(names: Sequence[str]) -> str:
     """How to come by the name of a vendor when none is near."""
     if not names:
         return "Search the documents: the index knows of no vendor, because no file or front matter names one"
-    more = "; the resource aerogram://documents lists all" if len(names) > MOST_LISTED else ""
+    more = ", and others that a search finds" if len(names) > MOST_LISTED else ""
     return f"Use the name of one of the {len(names)} vendors: {', '.join(names[:MOST_LISTED])}{more}"
 
 
@@ -274,6 +284,7 @@ def _checked(name: str) -> str:
     if not asked:
         raise ValidationFailed(
             f"A vendor's name has 1 to {LONGEST_NAME} characters, and a letter or digit among them",
+            remediation="Send such a name, or a part of one",
             details={"field": "vendor_name"},
         )
     return asked
