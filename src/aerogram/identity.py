@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, repeat
-from operator import itemgetter
-from typing import Any, Final
+from operator import countOf, itemgetter
+from types import NoneType
+from typing import Any, Final, NamedTuple
 
 __all__ = ["Names", "id_member", "identify", "names_shown", "position_name"]
 
@@ -83,55 +84,94 @@ def position_name(position: int, place: str = "") -> str:
     return f"#{place}/{position}"
 
 
-def _are_apart(values: Sequence[Any], longest: int) -> bool:
-    """Whether all values can identify, and no two of them are the same text."""
-    types = set(map(type, values))
+def _types(values: Sequence[Any]) -> set[type]:
+    """The types of the values; mostly there is one, and to count it costs less than to collect them."""
+    first = type(values[0]) if values else None
+    if first is not None and countOf(map(type, values), first) == len(values):
+        return {first}
+    return set(map(type, values))
+
+
+def _types_apart(values: Sequence[Any], longest: int) -> set[type]:
+    """The types of values that can all identify, and of which no two are the same text; otherwise none."""
+    types = _types(values)
     if types == {int}:
-        return len(set(values)) == len(values)
+        return types if len(set(values)) == len(values) else set()
     if not types or not types <= {int, str}:
-        return False
+        return set()
     texts = values if types == {str} else list(map(str, values))
     lengths = set(map(len, texts))
-    return min(lengths) > 0 and max(lengths) <= longest and len(set(texts)) == len(texts)
+    are_apart = min(lengths) > 0 and max(lengths) <= longest and len(set(texts)) == len(texts)
+    return types if are_apart else set()
 
 
-def _tells_apart(items: Sequence[Any], name: str, longest: int = LONGEST_ID) -> bool:
-    """Whether every item has the member, and each another one."""
+class _Column(NamedTuple):
+    """A member that identifies items, what it says of each of them in turn (None: nothing), and the types of that."""
+
+    name: str | None
+    values: list[Any]
+    types: set[type]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it identifies every item."""
+        return NoneType not in self.types
+
+    def ids(self, first: int, end: int, place: str) -> list[str | int]:
+        """What these items are called: numbers stay numbers among themselves."""
+        chosen = self.values[first:end]
+        if len(self.types) == 1 or _types(chosen) in ({int}, {str}):
+            return chosen
+        return [
+            position_name(position, place) if value is None else str(value)
+            for position, value in enumerate(chosen, start=first)
+        ]
+
+
+NOTHING: Final = _Column(None, [], {NoneType})
+
+
+def _telling_apart(items: Sequence[Any], name: str, longest: int = LONGEST_ID) -> _Column | None:
+    """The member of that name, if every item has it, and each another one."""
+    types: set[type] = set()
     for some in (items[:SAMPLED], items) if len(items) > SAMPLED else (items,):
         try:
             values = list(map(itemgetter(name), some))
         except (KeyError, TypeError, IndexError):
-            return False
-        if not _are_apart(values, longest):
-            return False
-    return True
+            return None
+        types = _types_apart(values, longest)
+        if not types:
+            return None
+    return _Column(name, values, types)
 
 
-def _shared_member(items: Sequence[Any]) -> str | None:
+def _shared_column(items: Sequence[Any]) -> _Column | None:
     """The member that tells each item of a list from all others."""
     first = items[0] if items else None
     if not isinstance(first, dict):
         return None
     likely = _likely(first)
     for name in likely:
-        if _tells_apart(items, name):
-            return name
+        if found := _telling_apart(items, name):
+            return found
     others = [name for name in first if name not in likely and _can_identify(first[name], SHORT)]
     if len(items) == 1:
         return None  # alone, everything is one of a kind
     others.sort(key=lambda name: (type(first[name]) is int, name))
-    return next((name for name in others if _tells_apart(items, name, SHORT)), None)
+    return next((found for name in others if (found := _telling_apart(items, name, SHORT))), None)
 
 
-def _own_member(items: Sequence[Any]) -> str | None:
+def _own_column(items: Sequence[Any]) -> _Column:
     """Among items that are not alike, a usual identifier that those which have it have to themselves."""
     members = {name for item in islice(items, SAMPLED) if isinstance(item, dict) for name in item}
     usual = (name for name in _candidates(frozenset(members)) if name in _ID_NAMES or name.endswith(_ID_ENDINGS))
     for name in usual:
-        values = [item[name] for item in items if isinstance(item, dict) and _can_identify(item.get(name))]
-        if _are_apart(values, LONGEST_ID):
-            return name
-    return None
+        said = (item.get(name) if isinstance(item, dict) else None for item in items)
+        values = [value if _can_identify(value) else None for value in said]
+        types = _types_apart([value for value in values if value is not None], LONGEST_ID)
+        if types:
+            return _Column(name, values, types | {NoneType})
+    return NOTHING
 
 
 class Names:
@@ -147,40 +187,64 @@ class Names:
         self._first = first
         self._always = tuple(declared)
         self._foremost = {names[0]: tuple(names) for names in kinds if names}
-        self._known: dict[int, tuple[Any, str | None]] = {}
+        self._known: dict[int, tuple[Any, _Column]] = {}
 
     def shared(self, items: Sequence[Any]) -> str | None:
         """The member that identifies the items of a list, unless it is declared what does."""
+        return self._column(items).name
+
+    def values(self, items: Sequence[Any]) -> list[str | int]:
+        """What the first items are called, if one member says it of all that were looked at and nothing is declared."""
+        column = self._column(items)
+        return column.values if column.is_whole and not self._declares else []
+
+    def named(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        """The items of a list that have a name, with it: a declared one before any other."""
+        values = self._column(items).values
+        if self._declares or len(values) < len(items):
+            return self._named_singly(items)
+        return ((str(value), item) for value, item in zip(values, items, strict=True) if value is not None)
+
+    def ids(self, items: Sequence[Any], first: int, most: int | None = None, place: str = "") -> list[str | int]:
+        """What so many items from `first` on are called, in the list at a place."""
+        column = self._column(items)
+        end = len(items) if most is None else min(first + most, len(items))
+        if not self._declares and column is NOTHING:
+            return list(map(position_name, range(first, end), repeat(place)))
+        if not self._declares and end <= len(column.values):
+            return column.ids(first, end, place)
+        chosen = items[first:end]
+        alike = self._values(chosen, column.name)
+        if alike is not None:
+            return alike
+        names = ((self._member(item, column.name), item) for item in chosen)
+        return [
+            position_name(position, place) if name is None else str(item[name])
+            for position, (name, item) in enumerate(names, start=first)
+        ]
+
+    @property
+    def _declares(self) -> bool:
+        return bool(self._always or self._foremost)
+
+    def _column(self, items: Sequence[Any]) -> _Column:
         known = self._known.get(id(items))
         if known is None:
             is_declared = bool(self._always and items) and self._member(items[0], None) is not None
             looked_at = items if self._first is None else items[: self._first]
-            found = None if is_declared else _shared_member(looked_at) or _own_member(looked_at)
+            found = NOTHING if is_declared else _shared_column(looked_at) or _own_column(looked_at)
             known = self._known[id(items)] = (items, found)
         return known[1]
 
-    def named(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """The items of a list that have a name, with it: a declared one before any other."""
+    def _named_singly(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         shared = self.shared(items)
-        for name, item in zip(map(self._member, items, repeat(None)), items, strict=True):
+        for item in items if self._declares else ():
+            name = self._member(item, None)
             if name is not None:
                 yield str(item[name]), item
         for item in items if shared is not None else ():
             if isinstance(item, dict) and shared in item and _can_identify(item[shared]):
                 yield str(item[shared]), item
-
-    def ids(self, items: Sequence[Any], first: int, most: int | None = None, place: str = "") -> list[str | int]:
-        """What so many items from `first` on are called, in the list at a place."""
-        shared = self.shared(items)
-        chosen = items[first:] if most is None else items[first : first + most]
-        alike = self._values(chosen, shared)
-        if alike is not None:
-            return alike
-        names = ((self._member(item, shared), item) for item in chosen)
-        return [
-            position_name(position, place) if name is None else str(item[name])
-            for position, (name, item) in enumerate(names, start=first)
-        ]
 
     def _declared(self, record: Mapping[str, Any]) -> tuple[str, ...]:
         return self._always or next((names for first, names in self._foremost.items() if first in record), ())
@@ -212,6 +276,6 @@ def names_shown(items: Sequence[Any]) -> list[str]:
     """The names of the items of a reply, as far as they can be told from what it shows."""
     alone = {next(iter(item)) for item in items if isinstance(item, dict) and len(item) == 1}
     told = next(iter(alone)) if len(alone) == 1 else None  # what an item was reduced to is what identifies it
-    if told is not None and _tells_apart(items, told):
+    if told is not None and _telling_apart(items, told):
         return [str(item[told]) for item in items]
     return [name for name, _ in Names().named(items)]

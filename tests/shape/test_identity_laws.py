@@ -97,3 +97,16 @@ async def test_a_summary_names_items_as_the_reply_does(rows: list[dict[str, Any]
     listed = next(line for line in summary_of(reply).splitlines() if line.startswith("ids: "))
     for name, item in zip(listed.removeprefix("ids: ").split(", "), rows, strict=False):
         assert await desk.back(name, None) == [item]
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(), st.data())
+def test_items_are_called_the_same_in_part_and_as_a_whole(rows: list[dict[str, Any]], data: st.DataObject) -> None:
+    """Numbers may be told as text beside texts; the name is the same."""
+    names = Names(first=data.draw(st.none() | st.integers(1, 60)))
+    together = [str(name) for name in names.ids(rows, 0, place="/rows")]
+    start, most = data.draw(st.integers(0, len(rows))), data.draw(st.none() | st.integers(0, 60))
+    end = len(rows) if most is None else start + most
+    assert [str(name) for name in names.ids(rows, start, most, "/rows")] == together[start:end]
+    by_name = [(name, row) for name, row in zip(together, rows, strict=True) if not name.startswith(POSITION)]
+    assert list(names.named(rows)) == by_name

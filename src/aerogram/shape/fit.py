@@ -332,16 +332,17 @@ class _Fitting:
             said, size = size, self._bound(reply)
             if said == size:
                 break
-        told, own = (reply, size) if self._bound is self.measure else self._told(account, found, self.measure(reply))
+        told, own = (reply, size) if self._bound is self.measure else self._told(account, found, reply, said)
         return _Done(told, found.loss, account.manner), max(size, own)
 
-    def _told(self, account: Account, found: Found, size: int) -> tuple[Reply[Any], int]:
-        """The reply that says the size that it has with what chance gave it."""
+    def _told(self, account: Account, found: Found, reply: Reply[Any], said: int) -> tuple[Reply[Any], int]:
+        """The reply that says the size that it has with what chance gave it; mostly it already does."""
+        size = self.measure(reply)
         for _ in range(SELF_COUNTS):
-            reply = account.dress(found.value, found.loss, size)
-            said, size = size, self.measure(reply)
             if said == size:
                 break
+            reply = account.dress(found.value, found.loss, size)
+            said, size = size, self.measure(reply)
         return reply, size
 
     def _hashed(self, account: Account, dropped: Content | None = None) -> Account:

@@ -206,7 +206,7 @@ class Reducer:
         """The items of a list as they are named."""
         known = self._rolls.get(id(items))
         if known is None:
-            known = self._rolls[id(items)] = Roll(items, self.price, self.kind, self.names.shared(items), mold.item)
+            known = self._rolls[id(items)] = Roll(items, self.price, self.kind, self.names, mold.item)
         return known
 
     def _learn_to_join(self, items: list[Any]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from aerogram.identity import Names
 from aerogram.jsontext import dumps
 from aerogram.shape.modes import RecordType, bare
 from aerogram.shape.mold import Mold, lawful
@@ -32,7 +33,7 @@ class Roll:
     items: list[Any]
     price: Callable[[str], float]
     kind: RecordType | None
-    shared: str | None
+    names: Names
     mold: Mold
     shown: list[Any] = field(default_factory=list, init=False)
     costs: list[float] = field(default_factory=list, init=False)
@@ -52,7 +53,7 @@ class Roll:
     @cached_property
     def _expected(self) -> float:
         """What all items cost, by a few from all over the list."""
-        few = [self._named(item) for item in self.items[:: len(self.items) // SAMPLED_ITEMS + 1]]
+        few = [self._called(item) for item in self.items[:: len(self.items) // SAMPLED_ITEMS + 1]]
         return self.price(dumps(few).decode()) * len(self.items) / max(len(few), 1)
 
     def cost(self, count: int) -> float:
@@ -63,12 +64,27 @@ class Roll:
         """Name and price more items, until all are there or one of them does not fit."""
         at, spent, step = len(self.costs), self.cost(len(self.costs)), 1
         while at < len(self.items) and spent <= room:
-            named = [self._named(item) for item in self.items[at : at + step]]
+            named = self._named(at, step)
             share = self.price(dumps(named).decode()[1:-1] + ",") / len(named)
             self.shown += named
             self.costs += [spent + share * count for count in range(1, len(named) + 1)]
             at, spent, step = len(self.costs), self.costs[-1], min(step * 2, MOST_AT_ONCE)
 
-    def _named(self, item: Any) -> Any:
+    def _named(self, at: int, count: int) -> list[Any]:
+        """So many items as they are named; those whose names are known already are not looked at again."""
+        shared, known = self.shared, self._known[at : at + count]
+        return [{shared: name} for name in known] or [self._called(item) for item in self.items[at : at + count]]
+
+    @cached_property
+    def shared(self) -> str | None:
+        """The member that identifies the items."""
+        return self.names.shared(self.items)
+
+    @cached_property
+    def _known(self) -> list[str | int]:
+        """The names of the first items, as far as nothing else has to be shown with them."""
+        return self.names.values(self.items) if self.mold.is_free else []
+
+    def _called(self, item: Any) -> Any:
         named = bare(item, self.kind, self.shared)
         return named if self.mold.is_free else lawful(named, item, "ids_only", self.mold)
