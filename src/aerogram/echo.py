@@ -9,7 +9,7 @@ from typing import Any, Final
 from aerogram.normalize.plain import is_plain
 from aerogram.reply import QueryEcho, Reply
 
-__all__ = ["echoing"]
+__all__ = ["echoing", "renaming"]
 
 LONGEST_ECHO: Final = 500
 """How many bytes of arguments are worth repeating to those who sent them."""
@@ -25,6 +25,13 @@ def echoing(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     if not is_plain(said, LONGEST_ECHO):
         return reply
     return reply.replace(query_echo=replace(echo, normalized_input=said))
+
+
+def renaming(echo: QueryEcho | None, names: Mapping[str, str]) -> QueryEcho | None:
+    """An echo in the names that its caller has sent, where whoever answered knows other ones."""
+    if echo is None or not echo.normalized_input:
+        return echo
+    return replace(echo, normalized_input={names.get(name, name): one for name, one in echo.normalized_input.items()})
 
 
 def _single(value: Any) -> Any:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+
 import anyio
 import pytest
 from fastmcp import Client
+
+from serving import PROGRAM, clean_environment, serving
 
 
 def ask(http, **parameters):
@@ -81,3 +86,49 @@ def test_nothing_is_offered_where_nothing_would_be_found(http):
     assert body["empty_reason"] == "no_match"
     assert "retry_with" not in body
     assert body["suggested_actions"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "echo"),
+    [
+        ("/v1/search", {"q": " token  "}, {"q": "token"}),
+        ("/v1/search", {"q": "token", "category": "security"}, {"q": "token"}),
+        ("/v1/search", {"q": "zzyzx"}, {"q": "zzyzx"}),
+        ("/v1/search", {"q": " "}, {"q": " "}),
+        ("/v1/search", {"q": "token", "page_size": 50, "max_tokens": 1_200}, {"q": "token"}),
+        ("/v1/vendors/acme", {}, {"name": "acme"}),
+        ("/v1/vendors/fjordbyte", {}, {"name": "Fjordbyte Hosting AS"}),
+        ("/v1/vendors/fjordbyte", {"response_mode": "full"}, {"name": "Fjordbyte Hosting AS"}),
+        ("/v1/chunks/1", {}, {"id": "1"}),
+    ],
+)
+def test_over_http_the_echo_has_the_names_that_were_sent(http, path, parameters, echo):
+    body = http.get(path, params={"envelope": "v2", **parameters}).json()
+    filters = {name: [value] for name, value in parameters.items() if name == "category"}
+    assert body["query_echo"]["normalized_input"] == echo
+    assert body["query_echo"]["applied_filters"] == filters
+
+
+def test_over_http_the_echo_of_a_digest_has_the_members_of_its_body(http):
+    asked = {"source_file": "security/passkeys.md", "query": "What is a passkey?"}
+    body = http.post("/v1/digests", params={"envelope": "v2"}, json=asked).json()
+    assert body["query_echo"]["normalized_input"] == asked
+
+
+def test_over_mcp_the_echo_has_the_names_that_were_sent(tmp_path):
+    async def talk(address):
+        async with Client(address) as client:
+            found = await client.call_tool("semantic_search", {"query": " token", "filters": {"path": ["security"]}})
+            vendor = await client.call_tool("find_vendor_info", {"vendor_name": "fjordbyte"})
+            return found.structured_content["query_echo"], vendor.structured_content["query_echo"]
+
+    with serving(tmp_path / "index", "--dialect", "standard-v2") as server:
+        found, vendor = anyio.run(talk, server.mcp)
+    assert (found["normalized_input"], found["applied_filters"]) == ({"query": "token"}, {"path": ["security"]})
+    assert vendor["normalized_input"] == {"vendor_name": "Fjordbyte Hosting AS"}
+
+
+def test_on_the_command_line_the_echo_has_the_names_of_the_arguments(served):
+    line = [*PROGRAM, "vendor", "fjordbyte", "--json", "--dialect", "standard-v2", "--index", str(served.index)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, env=clean_environment(served.index))
+    assert json.loads(done.stdout)["query_echo"]["normalized_input"] == {"name": "Fjordbyte Hosting AS"}

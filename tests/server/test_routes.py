@@ -45,7 +45,7 @@ def test_search_in_the_newer_envelope_by_query_or_by_header(http, asked):
     assert answer.headers["X-Envelope-Version"] == "v2"
     assert dialects.validate(body).name == "standard-v2"
     assert (body["status"], len(body["results"])) == ("rich", 10)
-    assert body["query_echo"]["normalized_input"] == {"query": "token"}
+    assert body["query_echo"]["normalized_input"] == {"q": "token"}
     endpoints = {action["endpoint"] for action in body["suggested_actions"]}
     assert endpoints == {"/v1/chunks/{id}", "/v1/digests"}
 
@@ -81,7 +81,7 @@ def test_a_reply_within_a_budget_still_says_which_filters_it_was_asked_with(http
     asked = {"q": "token", "category": "apis", "response_mode": "full", "max_tokens": budget, "envelope": "v2"}
     body = http.get("/v1/search", params=asked).json()
     assert body["query_echo"]["applied_filters"] == {"category": ["apis"]}
-    assert body["query_echo"]["normalized_input"] == {"query": "token"}
+    assert body["query_echo"]["normalized_input"] == {"q": "token"}
 
 
 def test_a_legacy_answer_that_is_shortened_says_so_in_its_headers_and_where_the_whole_is(http):

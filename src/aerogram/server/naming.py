@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from aerogram.echo import renaming
 from aerogram.errors import ValidationFailed
 from aerogram.reply import Action, Reply
 
@@ -26,9 +27,10 @@ _FILTERS: Final = "filters"
 
 def addressed(reply: Reply[Any], tool: str) -> Reply[Any]:
     """A tool's reply with further calls as addresses, and its own arguments as parameters."""
-    retry = None if reply.retry_with is None else _parameters(reply.retry_with, _ADDRESSES[tool][1])
+    renamed = _ADDRESSES[tool][1]
+    retry = None if reply.retry_with is None else _parameters(reply.retry_with, renamed)
     actions = tuple(one for action in reply.actions for one in _calls(action))
-    return reply.replace(actions=actions, retry_with=retry)
+    return reply.replace(actions=actions, retry_with=retry, query_echo=renaming(reply.query_echo, renamed))
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
 from aerogram.page.host import Host
 from aerogram.page.routes import page_routes
-from aerogram.reply import Page, Reply
+from aerogram.reply import Page, QueryEcho, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.server.examples import illustrate
 from aerogram.server.heads import Heads
@@ -245,7 +245,8 @@ class _Desk:
             """Condense a document for a question, with quotations that can be checked."""
             who = self._principal(request.scope)
             reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
-            return await self._within(max_tokens, reply, request, response)
+            echo = QueryEcho(normalized_input=asked.model_dump())
+            return await self._within(max_tokens, reply.replace(query_echo=echo), request, response)
 
         return digest
 
