@@ -98,6 +98,30 @@ def cost():
         )
 
 
+def named_rows(count, how):
+    """Rows that are told apart by numbers, by texts, by both, by an id that one of them lacks, or by nothing."""
+    ids = {
+        "numbers": lambda number: {"id": number},
+        "texts": lambda number: {"id": f"row-{number}"},
+        "numbers and texts": lambda number: {"id": number if number % 2 else f"row-{number}"},
+        "an id that one lacks": lambda number: {"id": number} if number != count - 9 else {},
+        "nothing": lambda _: {},
+    }[how]
+    return [{**row, "id": None, "name": "item", **ids(number)} for number, row in enumerate(flat_rows(count))]
+
+
+def identities():
+    """Every identifier that a reply shows is proven to be one of a kind: what that costs, by what there is."""
+    print("fit 100,000 rows with hashes, by what tells them apart, as a multiple of serialising")
+    for how in ("numbers", "texts", "numbers and texts", "an id that one lacks", "nothing"):
+        rows = named_rows(100_000, how)
+        reply = Reply.ok(rows)
+        serialised, fitted = best(
+            lambda rows=rows: orjson.dumps(rows), lambda reply=reply: fit(reply, 8_000, measure=SIZER), rounds=5
+        )
+        print(f"  {how:<21} {fitted / serialised:.1f}x")
+
+
 def growth():
     rows = flat_rows(100_000)
     print("fit 100,000 rows without hashes, by budget")
@@ -282,6 +306,7 @@ def draw(table, path):
 
 def main():
     cost()
+    identities()
     growth()
     with_archive()
     pages()

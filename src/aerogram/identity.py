@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice, repeat
+from itertools import islice
 from operator import countOf, itemgetter
 from types import NoneType
 from typing import Any, Final, NamedTuple
@@ -82,6 +82,11 @@ def identify(item: Any, declared: Sequence[str] = ()) -> str | None:
 def position_name(position: int, place: str = "") -> str:
     """What an item without an identifier is called: by its position in the list at a place, as `#/findings/17`."""
     return f"#{place}/{position}"
+
+
+def _position_names(positions: range, place: str) -> list[str | int]:
+    beginning = position_name(0, place)[:-1]
+    return list(map(beginning.__add__, map(str, positions)))
 
 
 def _types(values: Sequence[Any]) -> set[type]:
@@ -166,8 +171,8 @@ def _own_column(items: Sequence[Any]) -> _Column:
     members = {name for item in islice(items, SAMPLED) if isinstance(item, dict) for name in item}
     usual = (name for name in _candidates(frozenset(members)) if name in _ID_NAMES or name.endswith(_ID_ENDINGS))
     for name in usual:
-        said = (item.get(name) if isinstance(item, dict) else None for item in items)
-        values = [value if _can_identify(value) else None for value in said]
+        said = [item.get(name) if isinstance(item, dict) else None for item in items]
+        values = [value if type(value) is int or _can_identify(value) else None for value in said]
         types = _types_apart([value for value in values if value is not None], LONGEST_ID)
         if types:
             return _Column(name, values, types | {NoneType})
@@ -210,7 +215,7 @@ class Names:
         column = self._column(items)
         end = len(items) if most is None else min(first + most, len(items))
         if not self._declares and column is NOTHING:
-            return list(map(position_name, range(first, end), repeat(place)))
+            return _position_names(range(first, end), place)
         if not self._declares and end <= len(column.values):
             return column.ids(first, end, place)
         chosen = items[first:end]
