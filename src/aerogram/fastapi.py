@@ -7,7 +7,7 @@ and cookies keep working. Legacy callers get what FastAPI itself makes of the va
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Final, get_args, get_origin
 
@@ -183,7 +183,7 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     if hasattr(handler, _HOOKED):
         return  # another application has the same route
     enter = _entrance(dependant, id(context.original_route))
-    leave = _exit(context, given)
+    leave, prepare = _exit(context), _preparation(context, given)
 
     @functools.wraps(handler)
     async def answer_async(**values: Any) -> Any:
@@ -192,9 +192,12 @@ def _hook(context: RouteContext, given: Shapes) -> None:
             return await handler(**values)
         clerk = exchange.layer.clerk
         if clerk.is_idle:
-            return leave(exchange, response, await handler(**values))
-        await clerk.admit(exchange)
-        return leave(exchange, response, await clerk.run(exchange, functools.partial(handler, **values)))
+            value = await handler(**values)
+        else:
+            await clerk.admit(exchange)
+            value = await clerk.run(exchange, functools.partial(handler, **values))
+        left = leave(exchange, response, value)
+        return await prepare(left) if isinstance(left, _Answer) else left
 
     @functools.wraps(handler)
     def answer(**values: Any) -> Any:
@@ -203,11 +206,13 @@ def _hook(context: RouteContext, given: Shapes) -> None:
             return handler(**values)
         clerk = exchange.layer.clerk
         if clerk.is_idle:
-            return leave(exchange, response, handler(**values))
-        # this runs in a thread; limits and cache live in the event loop
-        from_thread.run(clerk.admit, exchange)
-        call = functools.partial(run_in_threadpool, handler, **values)
-        return leave(exchange, response, from_thread.run(clerk.run, exchange, call))
+            value = handler(**values)
+        else:
+            # this runs in a thread; limits and cache live in the event loop
+            from_thread.run(clerk.admit, exchange)
+            value = from_thread.run(clerk.run, exchange, functools.partial(run_in_threadpool, handler, **values))
+        left = leave(exchange, response, value)
+        return from_thread.run(prepare, left) if isinstance(left, _Answer) else left
 
     hooked = answer_async if _is_coroutine_callable(handler) else answer
     setattr(hooked, _HOOKED, True)
@@ -236,9 +241,12 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
     return enter
 
 
-def _exit(context: RouteContext, given: Shapes) -> Callable[[Exchange, Response, Any], Any]:
+class _Answer(Answer):
+    """One whose outcome goes through a response model, while what its handler depends on is still there."""
+
+
+def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
     """What happens after a handler: legacy callers get what FastAPI makes of its value, the others an answer."""
-    prepare = _preparation(context, given)
 
     def leave(exchange: Exchange, response: Response, value: Any) -> Any:
         if isinstance(value, Response):
@@ -249,12 +257,12 @@ def _exit(context: RouteContext, given: Shapes) -> Callable[[Exchange, Response,
         exchange.insist_on_json()
         if exchange.is_left_alone and not isinstance(value, Reply):
             return value
-        return Answer(exchange, value, status=status, given=list(response.headers.raw), prepare=prepare)
+        return _Answer(exchange, value, status=status, given=list(response.headers.raw))
 
     return leave
 
 
-def _preparation(context: RouteContext, given: Shapes) -> Callable[[Any], Awaitable[Any]]:
+def _preparation(context: RouteContext, given: Shapes) -> Callable[[_Answer], Coroutine[Any, Any, _Answer]]:
     """What sends a handler's value through its response model, as FastAPI would."""
     field = _data_field(context)
     settings = {
@@ -262,14 +270,16 @@ def _preparation(context: RouteContext, given: Shapes) -> Callable[[Any], Awaita
         for name in ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
     }
 
-    async def prepare(value: Any) -> Any:
+    async def prepare(answer: _Answer) -> _Answer:
+        value = answer.outcome
         if field is None:
-            return value
+            return answer
         if not isinstance(value, Reply):
-            return await serialize_response(field=field, response_content=value, **settings)
-        if given.legacy is not None or value.problem is not None or value.data is None:
-            return value
-        return value.replace(data=await serialize_response(field=field, response_content=value.data, **settings))
+            answer.outcome = await serialize_response(field=field, response_content=value, **settings)
+        elif given.legacy is None and value.problem is None and value.data is not None:
+            data = await serialize_response(field=field, response_content=value.data, **settings)
+            answer.outcome = value.replace(data=data)
+        return answer
 
     return prepare
 

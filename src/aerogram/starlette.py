@@ -6,7 +6,6 @@ normalised; a layer around the whole application does the rest.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import json
@@ -29,6 +28,7 @@ from aerogram.wire.headers import Fields, announce_json, find
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
 from aerogram.wire.openapi import document
+from aerogram.wire.places import places_inside
 from aerogram.wire.request import SAFE_METHODS, Scope
 from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, Usage, chosen, shapes, shapes_of
 from aerogram.wire.schedule import Schedule
@@ -51,8 +51,6 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 log = logging.getLogger("aerogram")
 
 Handler = Callable[[Request], Awaitable[Any]]
-Place = Callable[[Any], None]
-"""Where something stands: called with something else, it puts that there."""
 Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options", "query")
@@ -221,21 +219,23 @@ class Answer(Response):
         status: int | None = None,
         given: Fields | None = None,
         background: BackgroundTask | None = None,
-        prepare: Callable[[Any], Awaitable[Any]] | None = None,
     ) -> None:
         self.status_code = status or 200
         self.raw_headers = given or []
         self.body = b""
         self.background = background
+        self.outcome = outcome
         self._exchange = exchange
-        self._outcome = outcome
         self._status = status
-        self._prepare = prepare
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether some of it is said."""
+        return self._exchange.ours is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
         """Say it."""
-        outcome = self._outcome if self._prepare is None else await self._prepare(self._outcome)
-        await self._exchange.respond(outcome, send, status=self._status, given=self.raw_headers)
+        await self._exchange.respond(self.outcome, send, status=self._status, given=self.raw_headers)
         if self.background is not None:
             await self.background()
 
@@ -310,12 +310,12 @@ def _hook(route: Route, *, is_migrated: bool) -> None:
     is_class = inspect.isclass(route.endpoint) and issubclass(route.endpoint, HTTPEndpoint)
     if not is_class and not _is_function(route.endpoint):
         return  # an application, whose answers are its own
-    for place, there in _places_inside(route):
+    for there, put in places_inside(route, "app", closed=(Router, Starlette)):
         if _is_hook(there):
             return  # another application has the same route
         if getattr(there, "__code__", None) is _SERVED or (is_class and there is route.endpoint):
             hook = _Hook(route, there)
-            place(_hooked_class(there, hook) if is_class else hook.serve)
+            put(_hooked_class(there, hook) if is_class else hook.serve)
             return
     if is_migrated:
         log.warning("the handler of %s is out of sight, so that its answers have no envelope", route.path)
@@ -334,29 +334,6 @@ def _is_function(endpoint: Any) -> bool:
 
 def _is_hook(there: object) -> bool:
     return isinstance(getattr(there, "__self__", None), _Hook) or hasattr(there, "__aerogram_hook__")
-
-
-def _places_inside(route: Route) -> Iterator[tuple[Place, Any]]:
-    """What stands in the middleware of a route, from the outside to the inside, however that holds it."""
-    waiting: list[tuple[Place, Any]] = [(functools.partial(setattr, route, "app"), route.app)]
-    seen: set[int] = set()
-    for place, there in waiting:
-        if callable(there) and id(there) not in seen:
-            seen.add(id(there))
-            yield place, there
-            if not isinstance(there, (type, Router, Starlette)):
-                waiting += _places_in(there)
-
-
-def _places_in(holder: Any) -> Iterator[tuple[Place, Any]]:
-    """The attributes of an object, and the variables that a function has from where it was made."""
-    slots = (name for kind in type(holder).__mro__ for name in getattr(kind, "__slots__", ()))
-    for name in (*getattr(holder, "__dict__", ()), *slots):
-        # a class may forbid its objects to change what they hold
-        yield functools.partial(object.__setattr__, holder, name), getattr(holder, name, None)
-    for cell in getattr(holder, "__closure__", None) or ():
-        with contextlib.suppress(ValueError):  # one may be empty
-            yield functools.partial(setattr, cell, "cell_contents"), cell.cell_contents
 
 
 def _hooked_class(endpoint: type[HTTPEndpoint], hook: _Hook) -> type[HTTPEndpoint]:
@@ -392,21 +369,23 @@ class _Hook:
         if exchange is None:
             return await self._before(scope, receive, send)
         request = Request(scope, receive, send)
-        has_begun = False
-
-        def watched(message: Message) -> Awaitable[None]:
-            nonlocal has_begun
-            if message["type"] == START:
-                has_begun = True
-            return send(message)
-
+        watch: Answer | _Watch | None = None
         try:
             layer = exchange.layer
             exchange.enter(layer.own_terms_of(self._route))
             call = self._call(request) if layer.clerk.is_idle else _within_limits(exchange, self._call, request)
             response = _response_to(exchange, await call, request)
-            await response(scope, receive, watched)
+            if type(response).__call__ is _AT_ONCE:
+                watch = _BEGUN
+                await response(scope, receive, send)
+            elif isinstance(response, Answer):
+                watch = response
+                await response(scope, receive, send)
+            else:
+                watch = _Watch(send)
+                await response(scope, receive, watch)
         except Exception as error:  # noqa: BLE001 - it is raised again where it is handled
+            has_begun = watch is not None and watch.has_begun
             await _raised(error, request, has_begun=has_begun)(scope, receive, _unheard if has_begun else send)
 
     async def answer(self, call: Handler, request: Request) -> App:
@@ -435,12 +414,10 @@ async def _within_limits(exchange: Exchange, call: Handler, request: Request) ->
 
 
 def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
-    """The response for what a handler returned; where a route is not migrated, its responses pass."""
-    if exchange.is_passing:
-        passing: App = value if callable(value) else Answer(exchange, value)
-        return passing
-    if callable(value) and not isinstance(value, Response):
-        return value  # any application may stand for a response
+    """The response for what a handler returned; any application may stand for one."""
+    terms = exchange.terms
+    if callable(value) and (not isinstance(value, Response) or (terms is not None and not terms.migrated)):
+        return value  # type: ignore[no-any-return]
     if exchange.scope["method"] not in SAFE_METHODS:
         exchange.body = getattr(request, "_body", None)
     return answer_to(exchange, value)
@@ -465,6 +442,26 @@ def _raised(error: Exception, request: Request, *, has_begun: bool) -> App:
 
 async def _unheard(message: Message) -> None:
     """What has been sent already is not sent again."""
+
+
+class _Watch:
+    """Sees whether a response has begun to be sent."""
+
+    __slots__ = ("_send", "has_begun")
+
+    def __init__(self, send: Send, *, has_begun: bool = False) -> None:
+        self._send = send
+        self.has_begun = has_begun
+
+    def __call__(self, message: Message) -> Awaitable[None]:
+        if message["type"] == START:
+            self.has_begun = True
+        return self._send(message)
+
+
+_AT_ONCE: Final = Response.__call__
+"""How a response is sent that begins before anything can go wrong."""
+_BEGUN: Final = _Watch(_unheard, has_begun=True)
 
 
 async def _blame_the_body(error: Exception, request: Request) -> None:

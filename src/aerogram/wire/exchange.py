@@ -157,9 +157,10 @@ class Layer:
             if exchange.held is not None:
                 await exchange.finish()
         finally:
-            scope[EXCHANGE] = exchange.outer
             if exchange.outer is None:
-                del scope[EXCHANGE]  # the two know each other, and would wait for the garbage collector
+                scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
+            else:
+                scope[EXCHANGE] = exchange.outer
 
 
 class Exchange(Request):
@@ -176,8 +177,9 @@ class Exchange(Request):
     """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None
     """The head of an answer that waits here."""
+    ours: Body | None = None
+    """What `respond` sends."""
     _is_open = False
-    _ours: Body | None = None
     _content: bytearray
     _then: Callable[[Exchange], Awaitable[None]] | None = None
 
@@ -240,8 +242,8 @@ class Exchange(Request):
             start = _headed(start, given)
         if terms is not None and not terms.migrated:
             return self._pass(start, terms)
-        if self._ours is not None and self._ours.status == status:
-            return self._open(start, self._version_of(self._ours))
+        if self.ours is not None and self.ours.status == status:
+            return self._open(start, self._version_of(self.ours))
         if status >= _FAILURES:
             return self._begin_failure(start)
         if terms is None or given is self.other_format or not fields.announce_json(given) or self.version != LEGACY:
@@ -288,19 +290,19 @@ class Exchange(Request):
         self._then = then
 
     async def _collect(self, message: Message) -> None:
-        """Take a part of what is held; what comes in many pieces goes its way if it is to stay as it is."""
-        is_last = not message.get("more_body", message["type"] != BODY)
-        if len(self._content) < LONGEST_ERROR or self._then is Exchange._tag:
+        """Take a part of what is held; what does not come in one piece goes its way, unless it must be read."""
+        if self._then is Exchange._tag or len(self._content) < LONGEST_ERROR:
             self._content += message.get("body", b"")
-        if is_last and self._then is not None:
+        if message["type"] != BODY or message.get("more_body", False):
+            if self._flows(message):
+                await self._let_go(message)
+        elif self._then is not None:
             await self._then(self)
-        elif not is_last and self._is_to_flow(message):
-            await self._let_go(message)
 
-    def _is_to_flow(self, message: Message) -> bool:
+    def _flows(self, message: Message) -> bool:
         if self._then is Exchange._tag:
-            return not self._is_whole or message["type"] != BODY
-        is_long = len(self._content) >= LONGEST_ERROR or message["type"] != BODY
+            return message["type"] != BODY or not self._is_whole
+        is_long = message["type"] != BODY or len(self._content) >= LONGEST_ERROR
         return is_long and self._keeps_legacy_failures
 
     @property
@@ -382,7 +384,7 @@ class Exchange(Request):
             found.append(_MARKS[version])
         if self.client_tag is not None:
             found.append((b"x-client-tag", self.client_tag.encode()))
-        if self.allowance is not None and self._ours is None:
+        if self.allowance is not None and self.ours is None:
             found += self._limit_fields(given)
         if self.observation is not None and self.observation.traceparent:
             found.append((b"traceparent", self.observation.traceparent.encode()))
@@ -422,7 +424,7 @@ class Exchange(Request):
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
-        self._ours = body
+        self.ours = body
         if self.observation is not None:
             self._observe(reply, body)
         await send({"type": START, "status": body.status, "headers": found + self._fields_of(reply, body)})
