@@ -101,7 +101,9 @@ class ContractClerk:
         exchange.is_shaped = True
         size = {"max_tokens": asked.pop("max_tokens")} if "max_tokens" in asked else _NO_CONTROLS
         wanted = Retrieval(hash, ids, path, as_text=as_text, **asked)
-        return await self._contracts[exchange.version].retrieved(wanted, self._call(exchange, size))
+        reply = await self._contracts[exchange.version].retrieved(wanted, self._call(exchange, size))
+        exchange.settled = reply if reply.problem is None else None
+        return reply
 
     def _shaping(self, exchange: Exchange) -> Mapping[str, Any]:
         terms = exchange.terms

@@ -263,8 +263,8 @@ class Contract:
                 return self.completed(reply, call)
             if call.cursor is not None and reply.problem is None:
                 await self.cursors.prepared(call.cursor)
-            told = self.told(reply, call)
-            fitted = Fitted(told) if told is call._settled else self.finish(told, call, resume)
+            is_fitted = reply is call._settled
+            fitted = Fitted(reply) if is_fitted else self.finish(self.told(reply, call), call, resume)
             finished = self.counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
@@ -307,7 +307,8 @@ class Contract:
             kinds = tuple(self.kinds.values())
             await self.cursors.prepared(asked.cursor)
             paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
-            return call.settled(await self._kept(self.fitted(paged, call, detail_first=True), call))
+            told = paged._replace(reply=self.told(paged.reply, call))
+            return call.settled(await self._kept(self.fitted(told, call, detail_first=True), call))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
 
