@@ -10,7 +10,8 @@
 
 A target is a tool, or an HTTP path with its method: `search`, `/v1/programs`, `POST /v1/programs`. What a reply warns
 of is told to `on_notice`, which logs it unless you say otherwise. `call` returns failures as replies; the others
-raise them, as `raise_for_problem` does.
+raise them, as `raise_for_problem` does. A reply leads only to hosts that you have named yourself, because the caller's
+credentials go with every request.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
 
 from aerogram.codes import TABLE
+from aerogram.errors import ContractError
 from aerogram.following import Call, Calls, mended, next_page, recovery, way_back
 from aerogram.reading import items_of, raise_for_problem, read
 from aerogram.reply import Notice, Problem, Reply
@@ -42,6 +45,7 @@ OnNotice: TypeAlias = Callable[[Notice, Reply[Any]], None]
 ARCHIVE: Final = "aerogram://archive/{hash}"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
+_PORTS: Final = {"http": 80, "https": 443}
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -142,14 +146,31 @@ def _protocol_error(error: Exception) -> Reply[Any] | None:
 
 def _over_http(client: Any) -> Send:
     def send(target: str, arguments: Mapping[str, Any]) -> Any:
-        method, _, path = target.partition(" ")
-        if method not in _METHODS:
-            method, path = "GET", target
+        path = _address(target)
+        method = target.partition(" ")[0] if path != target else "GET"
         if not arguments:
             return client.request(method, path)
         return client.request(method, path, **{"params" if method in _IN_THE_QUERY else "json": dict(arguments)})
 
     return send
+
+
+def _address(target: str) -> str:
+    """A target without the method that may stand before it."""
+    method, _, path = target.partition(" ")
+    return path if method in _METHODS else target
+
+
+def _origin(address: str) -> tuple[str, str, int | None] | None:
+    """The host of an address: its scheme, its name and its port; None for an address that is relative."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise ContractError(f"{address[:100]!r} is no address: {error}") from error
+    if not parts.netloc:
+        return None
+    return parts.scheme.lower(), (parts.hostname or ""), port or _PORTS.get(parts.scheme.lower())
 
 
 class _Caller:
@@ -166,6 +187,8 @@ class _Caller:
     ) -> None:
         self._send, default = _carrier(server)
         self._retrieve = retrieve or default
+        self._stays = default == ARCHIVE  # over MCP all goes to the one server, whatever its addresses are
+        self._hosts = {_origin(str(getattr(server, "base_url", ""))), _origin(retrieve or "")}
         self._retries = retries or Retries()
         self._on_notice = on_notice
         self._dialect = dialect
@@ -180,6 +203,21 @@ class _Caller:
         hashes = reply.fidelity.archive_hashes if reply.fidelity else None
         return recovery(reply, way_back(reply, self._retrieve) if hashes else Call)
 
+    def _named(self, target: str, arguments: Mapping[str, Any] | None) -> Call:
+        """A call that the user makes; the host of its target is one that replies may lead to."""
+        self._hosts.add(_origin(_address(target)))
+        return Call(target, arguments or {})
+
+    def _led(self, call: Call) -> Call:
+        """A call that a reply leads to."""
+        host = _origin(_address(call.target))
+        if host is not None and host not in self._hosts and not self._stays:
+            raise ContractError(
+                f"the reply leads to another host, {host[1]!r}, which would get your credentials; "
+                "call it yourself if you trust it"
+            )
+        return call
+
 
 class Client(_Caller):
     """Calls a server and waits; for `httpx.Client`, `httpx2.Client`, or a function of target and arguments."""
@@ -190,7 +228,7 @@ class Client(_Caller):
 
     def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> Reply[Any]:
         """The reply to a call, after the retries that it asked for."""
-        return self._call(Call(target, arguments or {}))
+        return self._call(self._named(target, arguments))
 
     def _call(self, call: Call) -> Reply[Any]:
         attempt = 0
@@ -210,10 +248,10 @@ class Client(_Caller):
         self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
     ) -> Iterator[Reply[Any]]:
         """Each page of an answer, as it was sent or made whole; a failed one is raised."""
-        call: Call | None = Call(target, arguments or {})
+        call: Call | None = self._named(target, arguments)
         seen: set[str] = set()
         while call is not None:
-            reply = raise_for_problem(self._call(call))
+            reply = raise_for_problem(self._call(self._led(call)))
             yield self.whole(reply) if whole else reply
             call = next_page(call, reply, seen)
 
@@ -228,7 +266,7 @@ class Client(_Caller):
         try:
             call = next(steps)
             while True:
-                call = steps.send(self._call(call))
+                call = steps.send(self._call(self._led(call)))
         except StopIteration as done:
             return dict(done.value)
 
@@ -248,7 +286,7 @@ class AsyncClient(_Caller):
 
     async def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> Reply[Any]:
         """The reply to a call, after the retries that it asked for."""
-        return await self._call(Call(target, arguments or {}))
+        return await self._call(self._named(target, arguments))
 
     async def _call(self, call: Call) -> Reply[Any]:
         attempt = 0
@@ -265,10 +303,10 @@ class AsyncClient(_Caller):
         self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
     ) -> AsyncIterator[Reply[Any]]:
         """Each page of an answer, as it was sent or made whole; a failed one is raised."""
-        call: Call | None = Call(target, arguments or {})
+        call: Call | None = self._named(target, arguments)
         seen: set[str] = set()
         while call is not None:
-            reply = raise_for_problem(await self._call(call))
+            reply = raise_for_problem(await self._call(self._led(call)))
             yield await self.whole(reply) if whole else reply
             call = next_page(call, reply, seen)
 
@@ -286,7 +324,7 @@ class AsyncClient(_Caller):
         try:
             call = next(steps)
             while True:
-                call = steps.send(await self._call(call))
+                call = steps.send(await self._call(self._led(call)))
         except StopIteration as done:
             return dict(done.value)
 

@@ -12,7 +12,9 @@ from starlette.routing import Route
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client
 from aerogram.contract import Contract
-from aerogram.errors import InvalidCursor, NotFound
+from aerogram.dialects import dialect
+from aerogram.errors import ContractError, InvalidCursor, NotFound
+from aerogram.reply import Action, Fidelity, Reply
 from aerogram.starlette import Versions, install
 
 ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 8} for number in range(60)]
@@ -100,3 +102,60 @@ def test_pages_behind_links_are_followed(serve):
         assert list(client.items("/rows")) == ROWS
         failed = client.call("/broken").problem
         assert (failed.code, failed.message, failed.retry_after) == ("UNAVAILABLE", "upstream is gone", 120)
+
+
+def misleading(elsewhere: str) -> Starlette:
+    """Answers whose next page, and whose rest, are on another host."""
+    rest = "sha256:" + "0" * 64
+
+    async def paged(request):
+        return JSONResponse([1], headers={"Link": f'<{elsewhere}/rows>; rel="next"'})
+
+    async def cut(request):
+        reply = Reply.partial(
+            [1],
+            "the rest is elsewhere",
+            request_id="r-1",
+            actions=(Action(endpoint=elsewhere + "/{hash}", args={"hash": rest}),),
+            fidelity=Fidelity("partial", archive_hashes={"data": rest}),
+        )
+        return JSONResponse(dialect("standard-v2").encode(dialect("standard-v2").complete(reply)))
+
+    return Starlette(routes=[Route("/paged", paged), Route("/cut", cut)])
+
+
+def asked_elsewhere(seen: list) -> Starlette:
+    async def rows(request):
+        seen.append(request.headers.get("authorization"))
+        return JSONResponse([2])
+
+    return Starlette(routes=[Route("/{name:path}", rows)])
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_reply_leads_to_no_host_that_the_caller_has_not_named(serve, library):
+    """The caller's credentials go with every request of a client, so whoever answers must not choose who gets them."""
+    seen: list = []
+    elsewhere = serve(asked_elsewhere(seen))
+    base = serve(misleading(elsewhere))
+    with LIBRARIES[library].Client(base_url=base, headers={"Authorization": "Bearer secret"}) as connection:
+        client = Client(connection)
+        with pytest.raises(ContractError, match="leads to another host"):
+            list(client.pages("/paged"))
+        with pytest.raises(ContractError, match="leads to another host"):
+            client.whole(client.call("/cut"))
+        assert seen == []
+        client.call(elsewhere + "/rows")  # now the caller has named it
+        assert [page.data for page in client.pages("/paged")] == [[1], [2]]
+
+
+async def test_nor_does_it_when_the_client_awaits(serve):
+    seen: list = []
+    base = serve(misleading(serve(asked_elsewhere(seen))))
+    async with httpx.AsyncClient(base_url=base, headers={"Authorization": "Bearer secret"}) as connection:
+        client = AsyncClient(connection)
+        with pytest.raises(ContractError, match="leads to another host"):
+            _ = [page async for page in client.pages(base + "/paged")]
+        with pytest.raises(ContractError, match="leads to another host"):
+            await client.whole(await client.call("GET " + base + "/cut"))
+    assert seen == []
