@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
@@ -102,6 +102,21 @@ def test_expired_cursors_are_tried_where_the_contract_is_known():
     report = sweep(server, contract=contract).raise_for_failures()
     tried = {one.probe.partition(",")[0] for one in report.visited if one.outcome == "INVALID_CURSOR"}
     assert {"garbled cursor", "foreign cursor", "expired cursor"} <= tried
+
+
+def test_texts_are_not_wrong_where_a_list_of_texts_is_asked_for_but_where_numbers_are():
+    app = FastAPI()
+    aerogram.fastapi.install(app, versions=Versions(vendor="acme"))
+
+    @app.get("/tagged")
+    def tagged(
+        tags: Annotated[list[str] | None, Query()] = None, years: Annotated[list[int] | None, Query()] = None
+    ) -> dict:
+        return {"tags": tags, "years": years}
+
+    report = sweep(app).raise_for_failures()
+    probes = {one.probe for one in report.visited}
+    assert "wrong years" in probes and "wrong tags" not in probes
 
 
 LONG = [{"id": number, "text": f"row {number}"} for number in range(10_000)]

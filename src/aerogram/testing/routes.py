@@ -320,8 +320,15 @@ def _in_query(value: Any) -> Any:
 
 def _is_own(parameter: Mapping[str, Any]) -> bool:
     """Whether a parameter of path or query is the handler's, and has a type that a text may not have."""
-    is_typed = "string" not in str(parameter.get("schema", {}).get("type", parameter.get("schema", {}).get("anyOf")))
-    return parameter.get("in") in ("path", "query") and parameter["name"] not in (*CONTROLS, PARAMETER) and is_typed
+    is_asked = parameter.get("in") in ("path", "query") and parameter["name"] not in (*CONTROLS, PARAMETER)
+    return is_asked and not _takes_text(parameter.get("schema", {}))
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    """Whether a text is of the type that a parameter has, alone, as one of several, or as one of a list."""
+    named = str(schema.get("type", ""))
+    inner = [*schema.get("anyOf", ()), *([schema.get("items", {})] if "array" in named else ())]
+    return "string" in named or any(_takes_text(one) for one in inner)
 
 
 def _resolved(schema: Any, document: Mapping[str, Any]) -> Any:
