@@ -16,8 +16,10 @@ from pathlib import Path
 import orjson
 
 from aerogram.archive import Archive
+from aerogram.content import canonical_json
 from aerogram.contract import Call, Contract
 from aerogram.cursor import Cursors, KeyRing
+from aerogram.identity import Names
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
@@ -85,16 +87,20 @@ def cost():
     for count in (10_000, 100_000, 300_000):
         rows = flat_rows(count)
         reply = Reply.ok(rows)
-        serialised, fitted, hashed = best(
+        serialised, fitted, hashed, spelled, proven = best(
             lambda rows=rows: orjson.dumps(rows),
             lambda reply=reply: fit(reply, 8_000, measure=SIZER, archive=False),
             lambda reply=reply: fit(reply, 8_000, measure=SIZER),
+            lambda rows=rows: canonical_json(rows),
+            lambda rows=rows: Names().shared(rows),
             rounds=7,
         )
         kept = len(fit(reply, 8_000, measure=SIZER).reply.data)
         print(
             f"  {count:>7} rows: serialise {serialised * 1e3:6.1f} ms, fit {fitted / serialised:.2f}x, "
-            f"fit with the hashes of all that is left over {hashed / serialised:.2f}x, {kept} items kept"
+            f"fit with the hashes of all that is left over {hashed / serialised:.2f}x "
+            f"(sorted spelling {spelled / serialised:.2f}x, proof of identifiers {proven / serialised:.2f}x), "
+            f"{kept} items kept"
         )
 
 
