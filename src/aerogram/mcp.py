@@ -23,7 +23,7 @@ from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
 from aerogram.normalize.plain import is_plain
-from aerogram.normalize.policy import is_modern
+from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
 from aerogram.normalize.stream import settle
 from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
@@ -268,14 +268,27 @@ class _Reading(Resource):
         if isinstance(value, str):
             return value
         declared = None if self.mime_type == "text/plain" else self.mime_type
-        result = normalize_resource_payload(self.uri, declared, value)
-        contents = (result if isinstance(result, ResourceResult) else ResourceResult(result.contents)).contents
-        if len(contents) != 1:
-            _said_besides(self.uri)["contents"] = contents
+        wire = _read_wire(normalize_resource_payload(self.uri, declared, value), self.meta)
+        besides = _BESIDES.get(None)
+        if besides is not None:
+            besides.update(wire)
             return ""
-        self.mime_type = contents[0].get("mimeType", self.mime_type)
-        text: str | None = contents[0].get("text")
-        return base64.b64decode(contents[0]["blob"]) if text is None else text
+        if len(wire["contents"]) != 1:
+            raise ResourceError(f"{self.uri} has more to say than one text; read it through a client")
+        (only,) = wire["contents"]
+        self.mime_type = only.get("mimeType", self.mime_type)
+        text: str | None = only.get("text")
+        return base64.b64decode(only["blob"]) if text is None else text
+
+
+def _read_wire(result: Any, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The result of a reading as it is sent; what the server says of the resource goes with each of its contents."""
+    is_ours = isinstance(result, ResourceResult)
+    wire = result.to_wire(MODERN) if is_ours else result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if meta:
+        wire["contents"] = [{**one, "_meta": {**meta, **one.get("_meta", {})}} for one in wire["contents"]]
+    found: dict[str, Any] = wire
+    return found
 
 
 def _unreadable(error: BaseException, uri: str) -> MCPError:
@@ -283,18 +296,11 @@ def _unreadable(error: BaseException, uri: str) -> MCPError:
 
 
 _BESIDES: ContextVar[dict[str, Any]] = ContextVar("aerogram_besides")
-"""What a reading has to say that a `Resource` of the SDK has no place for: several contents, how long they hold."""
-
-
-def _said_besides(uri: str) -> dict[str, Any]:
-    found = _BESIDES.get(None)
-    if found is None:
-        raise ResourceError(f"{uri} has more to say than one text; read it through a client")
-    return found
+"""The result of a reading, where a `Resource` of the SDK has no place for it: contents, `_meta`, how long they hold."""
 
 
 async def _say_besides(ctx: Any, call_next: Any) -> Any:
-    """Reading a resource, with everything that was said besides."""
+    """Reading a resource, with everything that it had to say."""
     if ctx.method != "resources/read":
         return await call_next(ctx)
     token = _BESIDES.set({})
@@ -303,8 +309,12 @@ async def _say_besides(ctx: Any, call_next: Any) -> Any:
         besides = _BESIDES.get()
     finally:
         _BESIDES.reset(token)
-    kept = besides if is_modern(ctx.protocol_version) else {name: besides[name] for name in besides if name in result}
+    kept = besides if is_modern(ctx.protocol_version) else {name: besides[name] for name in _EVER if name in besides}
     return {**result, **kept} if kept else result
+
+
+_EVER: Final = ("contents", "_meta")
+"""The members of a result that are as old as the protocol."""
 
 
 def _add_archive(server: MCPServer[Any], service: Service, principal: Principal) -> None:
@@ -313,7 +323,6 @@ def _add_archive(server: MCPServer[Any], service: Service, principal: Principal)
     async def archived(hash: str) -> Any:
         uri = ARCHIVE_TEMPLATE.format(hash=hash)
         body, mime_type, ttl_ms = await service.read_archive(hash, principal())
-        _said_besides(uri).update(ttlMs=ttl_ms, cacheScope="private")
-        return normalize_resource_payload(uri, mime_type, body)
+        return normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms)
 
     server.resource(ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash")(archived)

@@ -50,8 +50,8 @@ async def test_mcp_client_reads_every_resource(mode: str):
         ("config://app", "application/json", '{"version":"1.0"}'),
         ("binary://image", "image/png", "iVBORw0KGgo="),
         ("data://frame", "application/json", '[{"a":1}]'),
-        ("multi://1", None, "First"),
-        ("multi://2", None, "eA=="),
+        ("multi://1", "text/plain", "First"),
+        ("multi://2", "application/octet-stream", "eA=="),
         ("odd://text", "text/plain", "a\ufffd\0"),
     ]
 

@@ -90,9 +90,9 @@ def test_several_contents_keep_their_own_uris_and_meta():
     ]
     sent = normalize_resource_payload(URI, None, contents).contents
     assert sent == [
-        {"uri": "a://1", "text": "First", "_meta": {"k": 1}},
+        {"uri": "a://1", "mimeType": "text/plain", "text": "First", "_meta": {"k": 1}},
         {"uri": "a://2", "mimeType": "image/png", "blob": "eA=="},
-        {"uri": "a://3", "text": "Third"},
+        {"uri": "a://3", "mimeType": "text/plain", "text": "Third"},
     ]
     assert normalize_resource_payload(URI, None, {"contents": contents}).contents == sent
 
@@ -106,10 +106,31 @@ def test_contents_without_a_mime_type_get_the_declared_one():
     assert normalize_resource_payload(URI, "text/csv", {"contents": [other, silent]}).contents == [other, first]
 
 
+def test_contents_without_a_mime_type_get_the_one_of_what_they_hold():
+    """Objects as dictionaries as payloads; on request the URI of each says more."""
+    text, blob = TextResourceContents(uri="a://1.csv", text="a"), BlobResourceContents(uri="a://2", blob="eA==")
+    assert read(text)["mimeType"] == "text/plain" and read(blob)["mimeType"] == "application/octet-stream"
+    assert [one["mimeType"] for one in normalize_resource_payload(URI, None, [blob, text], infer=True).contents] == [
+        "application/octet-stream",
+        "text/csv",
+    ]
+
+
+def test_dictionary_may_have_the_names_of_the_fields_of_the_sdk():
+    """As they would be accepted by its classes; with both names of one it is data."""
+    assert read({"mime_type": "x/y", "text": "a", "meta": {"k": 1}}) == {
+        "uri": URI,
+        "mimeType": "x/y",
+        "text": "a",
+        "_meta": {"k": 1},
+    }
+    assert read({"mime_type": "x/y", "mimeType": "a/b", "text": "a"})["mimeType"] == "text/plain"
+
+
 def test_media_become_blobs_of_their_own_type():
     assert read(Image.new("RGB", (1, 1)))["mimeType"] == "image/png"
     assert read(Block.audio(b"x", "audio/wav")) == {"uri": URI, "mimeType": "audio/wav", "blob": "eA=="}
-    assert read(Block.resource("a://b", "t")) == {"uri": "a://b", "text": "t"}
+    assert read(Block.resource("a://b", "t")) == {"uri": "a://b", "mimeType": "text/plain", "text": "t"}
 
 
 def test_file_is_text_when_it_is_text(tmp_path: Path):

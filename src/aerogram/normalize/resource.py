@@ -26,6 +26,7 @@ __all__ = ["ResourceResult", "normalize_resource_payload"]
 _DEFAULT = Policy()
 _BINARY = (bytes, bytearray, memoryview)
 _MEMBERS = frozenset(("uri", "mimeType", "text", "blob", "_meta"))
+_PYTHON_NAMES = {"mime_type": "mimeType", "meta": "_meta"}
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/javascript", "application/yaml")
 _CHUNK = 1024 * 1024
 
@@ -159,11 +160,11 @@ class _Reading:
     def _several(self, value: Any) -> list[Any] | None:
         """Contents that are made already: one, a list of them, or a dictionary but for its URI."""
         if _is_sdk_contents(value):
-            return [self._declared_of(value)]
+            return [self._typed(_wire(value))]
         if isinstance(value, Mapping):
             return self._made(value)
         if isinstance(value, (list, tuple)) and value and all(map(_is_whole, value)):
-            return [self._declared_of(item) for item in value]
+            return [self._typed(_wire(item)) for item in value]
         return None
 
     def _made(self, value: Mapping[Any, Any]) -> list[Any] | None:
@@ -172,24 +173,20 @@ class _Reading:
             and isinstance(value["contents"], list)
             and all(map(_is_whole, value["contents"]))
         ):
-            return [self._declared_of(item) for item in value["contents"]]
-        wire = {"uri": self.uri, **value}
-        if not (wire.keys() <= _MEMBERS and is_contents(wire)):
-            return None
-        return [{"uri": wire.pop("uri"), "mimeType": self._mime("text/plain" if "text" in wire else None), **wire}]
+            return [self._typed(_wire(item)) for item in value["contents"]]
+        wire = {"uri": self.uri, **_wire(value)}
+        return [self._typed(wire)] if _is_whole(wire) else None
 
-    def _declared_of(self, contents: Any) -> Any:
-        """Contents that were made already, with the declared MIME type where they say none."""
-        wire: dict[str, Any] = _wire(contents)
-        if self.declared is None or "mimeType" in wire:
-            return wire
-        return {"uri": wire["uri"], "mimeType": self.declared, **wire}
+    def _typed(self, wire: Mapping[str, Any]) -> dict[str, Any]:
+        """Contents that are made already, with a MIME type where they say none: by what they hold, as for payloads."""
+        default = "text/plain" if "text" in wire else None
+        return {"uri": wire["uri"], "mimeType": self._mime(default, uri=wire["uri"]), **wire}
 
-    def _mime(self, default: str | None, data: bytes | None = None) -> str:
+    def _mime(self, default: str | None, data: bytes | None = None, uri: str | None = None) -> str:
         """The MIME type: the declared one, the one inferred on request, or the documented default."""
         if self.declared:
             return self.declared
-        found = (sniff(data) if data else None) or mimetypes.guess_type(self.uri)[0] if self.infer else None
+        found = (sniff(data) if data else None) or mimetypes.guess_type(uri or self.uri)[0] if self.infer else None
         return found or default or "application/octet-stream"
 
     def _text(self, text: str, default: str) -> dict[str, Any]:
@@ -254,18 +251,25 @@ class _Reading:
             mime = self.declared or wire["mimeType"]
             return {"uri": self.uri, "mimeType": mime, "blob": wire["data"]}
         if wire["type"] == "resource":
-            resource: dict[str, Any] = wire["resource"]
-            return resource
+            return self._typed(wire["resource"])
         return self._text(wire.get("text") or encode(wire, self.policy).body.decode(), "text/plain")
 
 
 def _wire(item: Any) -> Any:
-    return item.model_dump(mode="json", by_alias=True, exclude_none=True) if _is_sdk_contents(item) else item
+    """Contents as the protocol writes them: an object of the mcp SDK, or a dictionary with the names of its fields."""
+    if _is_sdk_contents(item):
+        return item.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if not (isinstance(item, Mapping) and item.keys() & _PYTHON_NAMES.keys()):
+        return item
+    free = {name: meant for name, meant in _PYTHON_NAMES.items() if meant not in item}
+    return {free.get(name, name): part for name, part in item.items()}
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is contents with a URI of its own."""
-    return _is_sdk_contents(value) or (isinstance(value, Mapping) and value.keys() <= _MEMBERS and is_contents(value))
+    """Whether a value is contents with a URI of its own, and nothing besides that would be lost."""
+    if _is_sdk_contents(value):
+        return True
+    return isinstance(value, Mapping) and (wire := _wire(value)).keys() <= _MEMBERS and is_contents(wire)
 
 
 def _is_sdk_contents(value: Any) -> bool:
