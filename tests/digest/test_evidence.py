@@ -1,5 +1,8 @@
 """Evidence: passages that bear on the question, whole, apart, and honestly scored."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,3 +159,75 @@ def test_a_passage_that_begins_or_ends_with_code_has_the_fence_beside_it(questio
     texts = [one.text for one in snippets(CODE, question)]
     assert any("```http" in text for text in texts)
     assert all(text in CODE and text.count("```") % 2 == 0 for text in texts)
+
+
+LINE = "    total += price_of(order, {n})  # step {n} of the ledger\n"
+SHORT = "```python\ndef ledger(order):\n    total = 0\n    return total  # zebra\n```\n"
+LONG = "```python\ndef ledger(order):\n" + "".join(LINE.format(n=n) for n in range(40)) + "    return zebra\n```\n"
+FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+
+
+def open_at_end(markdown):
+    """Whether a text of Markdown leaves a block of code open, by the rules of CommonMark."""
+    fence = ""
+    for mark, said in FENCE.findall(markdown):
+        if not fence:
+            fence = mark
+        elif mark[0] == fence[0] and len(mark) >= len(fence) and not said.strip():
+            fence = ""
+    return bool(fence)
+
+
+def test_a_passage_from_inside_a_short_block_of_code_reaches_back_to_its_fence():
+    (found,) = snippets(f"# Ledger\n\nHow it is done.\n\n{SHORT}\nIt is kept for a year.\n", "zebra")
+    assert found.text.startswith("```python\ndef ledger(order):\n    total = 0\n    return total # zebra\n```\n")
+
+
+def test_a_passage_from_inside_a_long_block_of_code_has_neither_of_its_fences():
+    for question in ("zebra", "ledger order", "step 3"):
+        for found in snippets(f"# Ledger\n\n{LONG}\nIt is kept for a year.\n", question):
+            assert "```" not in found.text
+            assert found.text in read(LONG).text
+
+
+def test_what_a_fence_cuts_off_is_a_passage_of_its_own():
+    found = snippets(f"{LONG}\nAfterwards the zebra sleeps.\n", "zebra")
+    assert {one.text for one in found} == {"return zebra", "Afterwards the zebra sleeps."}
+    (best,) = snippets(f"{LONG}\nAfterwards the zebra sleeps.\n", "zebra", policy=Policy(snippets=1))
+    assert "zebra" in best.text
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (f"The zebra is here.\n\n{LONG}", "zebra ledger"),
+        (f"{LONG}\nThe zebra is here.\n", "return zebra"),
+        (f"{LONG}\n{LONG.replace('python', 'text')}", "return zebra ledger order"),
+        (f"The zebra.\n\n````md\n{SHORT}````\n\nThe zebra again.\n", "zebra total"),
+        (f"The zebra.\n\n~~~\n{SHORT}~~~\n\nThe zebra again.\n", "zebra total"),
+        ("The zebra.\n\n```\nzebra = 1\n\nand the fence is never closed, zebra\n", "zebra"),
+    ],
+)
+def test_a_passage_never_has_one_fence_without_the_other(text, question):
+    found = snippets(text, question)
+    assert found
+    assert not any(open_at_end(one.text) for one in found)
+    assert verify(digest_text(read(text), question), read(text))
+
+
+BLOCK = st.sampled_from(["```", "```sh", "````", "~~~", "   ```"])
+WORDS = st.sampled_from(
+    ["zebra", "zebra crossing.", "The ledger is here. A zebra too.", "x = 1", "", "# Zebra", "- zebra"]
+)
+MARKDOWN = st.lists(st.one_of(WORDS, WORDS, BLOCK), max_size=40).map("\n".join)
+
+
+@settings(deadline=None)
+@given(MARKDOWN, st.integers(40, 160))
+def test_whatever_the_document_a_passage_leaves_no_block_of_code_open(markdown, limit):
+    text = read(markdown, kind="markdown")
+    payload = digest_text(text, "zebra ledger", Policy(snippet_chars=limit))
+    assert verify(payload, text)
+    spans = sorted((place.start, place.end) for place in (Locator.parse(s.locator) for s in payload.evidence_snippets))
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    assert all(len(one.text) <= limit and not open_at_end(one.text) for one in payload.evidence_snippets)

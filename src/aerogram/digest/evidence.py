@@ -3,7 +3,7 @@
 Every run of whole sentences that fits the limit is a candidate. It is scored by BM25
 over words and runs of letters, with the heading above it as context; with an embedding
 also by meaning. What is chosen does not overlap, and what has nothing to do with the
-question is not chosen.
+question is not chosen. A passage has both fences of a block of code, or neither.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
+from aerogram.digest.fences import Block, blocks_of, leaves_open
 from aerogram.digest.locator import Locator, locate
-from aerogram.digest.sentences import FENCED_ABOVE, FENCED_BELOW, LONGEST_FENCE, Sentence, split
+from aerogram.digest.sentences import Sentence, split
 from aerogram.digest.terms import Term, fold, query_terms
 from aerogram.digest.text import CanonicalText, page_spans
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+_Span = tuple[int, int]
 
 # tuned on the questions in bench/data/digest/tuning
 SATURATION = 1.2
@@ -74,7 +77,7 @@ class Ranking:
         windows = heapq.nlargest(_SHORTLIST, self._windows(), key=lambda window: window.score)
         if embed is not None:
             windows = self._by_meaning(windows, embed)
-        return [self._passage(self._trim(window)) for window in self._choose(windows, count)]
+        return self._passages([self._trim(window) for window in self._choose(windows, count)], count)
 
     def sentence_score(self, place: int) -> float:
         """How much one sentence bears on the question, from 0 to 1."""
@@ -203,19 +206,67 @@ class Ranking:
     def _words(self, first: int, last: int) -> str:
         return self.source.text[self.sentences[first].start : self.sentences[last].end]
 
-    def _passage(self, window: _Window) -> Passage:
-        start, end = self._with_fences(self.sentences[window.first], self.sentences[window.last])
-        locator = locate(start, end, self._pages)
-        return Passage(self.source.text[start:end], locator, round(window.score, 4), start, end)
+    def _passages(self, windows: list[_Window], count: int) -> list[Passage]:
+        """The windows as quotations; what a fence cuts off from one is a quotation of its own, if there is room."""
+        blocks, taken = blocks_of(self.source.text), []  # type: tuple[list[Block], list[_Span]]
+        whole: list[Passage] = []
+        parts: list[Passage] = []
+        for place, window in enumerate(windows):
+            later = [self._span(other.first, other.last) for other in windows[place + 1 :]]
+            first, *rest = self._quoted(window, blocks, [*taken, *later])
+            taken += [(one.start, one.end) for one in (first, *rest)]
+            whole.append(first)
+            parts += [one for one in rest if one.relevance > FLOOR * windows[0].score]
+        parts.sort(key=lambda one: -one.relevance)
+        return sorted([*whole, *parts[: count - len(whole)]], key=lambda one: -one.relevance)
 
-    def _with_fences(self, first: Sentence, last: Sentence) -> tuple[int, int]:
-        """Where a passage stands, with the fence just above its first line of code and the one just below its last."""
-        text = self.source.text
-        above = FENCED_ABOVE.search(text, max(0, first.start - LONGEST_FENCE), first.start)
-        below = FENCED_BELOW.match(text, last.end)
-        start = above.start(1) if above and first.kind == "code" else first.start
-        end = below.end() if below and last.kind == "code" else last.end
-        return (start, end) if end - start <= self.limit else (first.start, last.end)
+    def _quoted(self, window: _Window, blocks: Sequence[Block], others: Sequence[_Span]) -> list[Passage]:
+        """A window, or the best run of its sentences that leaves no block of code open, then what is beside that."""
+        runs = self._runs(window)
+        # a sentence by itself has no fence, so there is one
+        found = next(span for run in runs if (span := self._fenced(*run, blocks, others)) is not None)
+        passages = [self._passage(found, window.score)]
+        places = range(window.first, window.last + 1)
+        before = [place for place in places if self.sentences[place].end <= found[0]]
+        after = [place for place in places if self.sentences[place].start >= found[1]]
+        for beside in (before, after):
+            if not beside or self.sentences[beside[-1]].kind == "heading":
+                continue
+            score = min(window.score, self._score(beside[0], beside[-1]))
+            rest = self._trim(_Window(beside[0], beside[-1], score))
+            passages += self._quoted(rest, blocks, [*others, found])
+        return passages
+
+    def _runs(self, window: _Window) -> Iterator[tuple[int, int]]:
+        """The whole window, then every run of its sentences that does not end with a heading, the best first."""
+        yield window.first, window.last
+        runs = combinations_with_replacement(range(window.first, window.last + 1), 2)
+        speaking = [run for run in runs if self.sentences[run[1]].kind != "heading"]
+        yield from sorted(speaking, key=lambda run: (-self._score(*run), run[0] - run[1]))
+
+    def _passage(self, span: _Span, score: float) -> Passage:
+        start, end = span
+        return Passage(self.source.text[start:end], locate(start, end, self._pages), round(score, 4), start, end)
+
+    def _fenced(self, first: int, last: int, blocks: Sequence[Block], others: Sequence[_Span]) -> _Span | None:
+        """Where some sentences stand with both fences of the blocks that they begin and end in, or with neither."""
+        plain = self._span(first, last)
+        above, below = _block_at(blocks, plain[0]), _block_at(blocks, plain[1] - 1)
+        start, end = above.start if above else plain[0], below.end if below else plain[1]
+        is_free = end - start <= self.limit and all(end <= other[0] or start >= other[1] for other in others)
+        if is_free and all(block is None or block.is_closed for block in (above, below)):
+            return start, end
+        is_inside = above == below and not leaves_open(self.source.text[slice(*plain)])
+        return plain if is_inside else None
+
+    def _span(self, first: int, last: int) -> _Span:
+        return self.sentences[first].start, self.sentences[last].end
+
+
+def _block_at(blocks: Sequence[Block], place: int) -> Block | None:
+    """The block of code that a place stands in."""
+    found = bisect_right(blocks, place, key=lambda one: one.start) - 1
+    return blocks[found] if found >= 0 and place < blocks[found].end else None
 
 
 def _occurrences(folded: str, term: Term) -> Iterator[int]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple, cast
 
+from aerogram.digest.fences import fence_after, is_fence
 from aerogram.digest.text import page_spans
 from aerogram.digest.words import word_list
 
@@ -37,11 +38,6 @@ _END = re.compile(r"(?<![.!?…।؟۔])[.!?…।؟۔]++[\"'”’»)\]]*+(?=\s
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
 _TERMINATED = re.compile(r"[.!?…।؟۔。！？｡:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
-_FENCE = re.compile(r"\s*(?:```[^`]*$|~~~)")
-FENCED_ABOVE = re.compile(r"(?:^|\n)([ \t]*(?:```[^`\n]*|~~~[^\n]*)\n)[ \t]*\Z")
-FENCED_BELOW = re.compile(r"[ \t]*\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z)")
-LONGEST_FENCE = 80
-"""The fence just above a line of code, so many characters long at most, and the one just below."""
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _CUT_MARKS = re.compile(r"[,;:、，；：—–]|\s")
@@ -65,15 +61,15 @@ def split(text: str, limit: int) -> list[Sentence]:
             if previous == "row" and kind not in ("row", "heading"):
                 head = _heading_before(found)
             for a, b in _pieces(text, first, last, limit):
-                _append(found, Sentence(a, b, kind, page, -1 if heads else head), limit)
+                _append(text, found, Sentence(a, b, kind, page, -1 if heads else head), limit)
             if heads:
                 head = len(found) - 1
             previous = kind
     return found
 
 
-def _append(found: list[Sentence], sentence: Sentence, limit: int) -> None:
-    """Add a sentence; one of a word or two belongs to what follows it."""
+def _append(text: str, found: list[Sentence], sentence: Sentence, limit: int) -> None:
+    """Add a sentence; one of a word or two belongs to what follows it, unless a fence stands between them."""
     last = found[-1] if found else None
     if (
         last is not None
@@ -81,6 +77,7 @@ def _append(found: list[Sentence], sentence: Sentence, limit: int) -> None:
         and last.kind == sentence.kind
         and last.page == sentence.page
         and sentence.end - last.start <= limit
+        and not any(map(is_fence, text[last.end : sentence.start].splitlines()))
     ):
         found[-1] = sentence._replace(start=last.start, head=last.head)
     else:
@@ -98,18 +95,18 @@ def _heading_before(found: list[Sentence]) -> int:
 def _units(text: str, start: int, end: int) -> Iterator[tuple[int, int, SentenceKind]]:
     """The sentences of one page before the long ones are cut."""
     prose: list[tuple[int, int]] = []
-    fenced = False
+    fence = ""
     for first, last in _lines(text, start, end):
         line = text[first:last]
-        fence = _FENCE.match(line) is not None
-        kind = "code" if fenced or fence else _line_kind(line)
-        fenced ^= fence
+        between = ("```" in line or "~~~" in line) and is_fence(line)
+        kind = "code" if fence or between else _line_kind(line)
+        fence = fence_after(fence, line) if between else fence
         if kind != "prose" or len(prose) == _MOST_LINES:
             yield from _prose_units(text, prose)
             prose = []
         if kind in ("prose", "item"):
             prose.append((first, last))
-        elif not fence and kind != "blank":
+        elif not between and kind != "blank":
             yield first, last, cast("SentenceKind", kind)
     yield from _prose_units(text, prose)
 
