@@ -2,10 +2,10 @@
 
 A cursor is base64 of a JSON object with the documented keys `query_hash`, `offset` and `response_mode`, and
 further keys: `exp` (when it ends, seconds since 1970), `kid` (which key signed it), `sig`, and `pos` when the
-source gave a key to continue after (with `seen`, when several items had that key). It is signed, not secret. The
-query hash covers tool and arguments; the signature also covers the principal, who is not named in the cursor. The
-JSON is padded with spaces and escaped so that its base64 needs no `+`, `/` or `=`: it can go into a URL as it is,
-and every base64 decoder reads it.
+source gave a key to continue after (with `seen`, when several items had that key), and `size` when the pages of the
+walk have another size than the usual one. It is signed, not secret. The query hash covers tool and arguments; the
+signature also covers the principal, who is not named in the cursor. The JSON is padded with spaces and escaped so that
+its base64 needs no `+`, `/` or `=`: it can go into a URL as it is, and every base64 decoder reads it.
 
     Cursors ── seal ──▶ text ── open ──▶ Position
        │
@@ -67,7 +67,8 @@ def query_hash(tool: str, arguments: Mapping[str, Any]) -> str:
 class Position:
     """Where the next page starts: after so many items, and after this key if the source has keys.
 
-    A key is JSON, a date, a UUID, a Decimal, or a tuple of such. `seen` items with this very key came before.
+    A key is JSON, a date, a UUID, a Decimal, or a tuple of such. `seen` items with this very key came before. `size` is
+    that of the pages, where it is not the usual one.
     """
 
     query_hash: str
@@ -76,6 +77,7 @@ class Position:
     after: Any = None
     expires_at: float | None = None
     seen: int = 1
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,8 @@ class Cursors:
             body["pos"] = _packed(position.after)
             if position.seen != 1:
                 body["seen"] = position.seen
+        if position.size is not None:
+            body["size"] = position.size
         body["sig"] = _signature(key, body, principal)
         cursor = _encode(body)
         if len(cursor) > MAX_CURSOR_LENGTH:
@@ -282,9 +286,9 @@ class Cursors:
         if response_mode is not None and body["response_mode"] != response_mode:
             remedy = f"Repeat the request with response_mode {body['response_mode']!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        after = _unpacked(body.get("pos"))
-        ends = float(body["exp"])
-        return Position(query_hash, body["offset"], body["response_mode"], after, ends, body.get("seen", 1))
+        after, ends = _unpacked(body.get("pos")), float(body["exp"])
+        seen, size = body.get("seen", 1), body.get("size")
+        return Position(query_hash, body["offset"], body["response_mode"], after, ends, seen, size)
 
 
 _TAG: Final = "$"

@@ -20,7 +20,7 @@ from aerogram.errors import ValidationFailed
 from aerogram.reply import Page, Reply
 from aerogram.shape.modes import Mode
 
-__all__ = ["Paged", "Pager", "Resume", "Window", "take", "take_async"]
+__all__ = ["Paged", "Pager", "Resume", "Rows", "Window", "cut_after", "rows_of", "take", "take_async"]
 
 DEFAULT_SIZE: Final = 10
 LARGEST_SIZE: Final = 50
@@ -66,6 +66,48 @@ class Paged(NamedTuple):
     resume: Resume | None = None
 
 
+class Rows(NamedTuple):
+    """The rows of some data: the data itself, or the one list in an object, under its name there."""
+
+    items: list[Any]
+    name: str | None = None
+
+    @property
+    def are_records(self) -> bool:
+        """Whether the rows have members of their own."""
+        return bool(self.items) and isinstance(self.items[0], dict)
+
+    def replaced(self, data: Any, shown: list[Any]) -> Any:
+        """The data with these rows in the place of its own."""
+        return shown if self.name is None else {**data, self.name: shown}
+
+
+def rows_of(data: Any) -> Rows | None:
+    """The rows of a list, or of an object that has exactly one list among its members."""
+    if isinstance(data, list):
+        return Rows(data)
+    if not isinstance(data, dict):
+        return None
+    lists = [name for name, value in data.items() if isinstance(value, list)]
+    return Rows(data[lists[0]], lists[0]) if len(lists) == 1 else None
+
+
+def cut_after(data: Any, shown: Any) -> int | None:
+    """After how many of its rows, or characters, some data goes on elsewhere; None when it does not.
+
+    An object that has lost all of its rows goes on nowhere: a cursor to the first of them would lead back to it.
+    """
+    if isinstance(data, str):
+        return len(shown) if len(shown) < len(data) else None
+    rows = rows_of(data)
+    if rows is None:
+        return None
+    kept = shown if rows.name is None else shown.get(rows.name, [])
+    if rows.name is not None and shown and not kept:
+        return None
+    return len(kept) if len(kept) < len(rows.items) else None
+
+
 @dataclass(frozen=True)
 class Pager:
     """Opens and seals the cursors of one query of one caller."""
@@ -85,13 +127,18 @@ class Pager:
         return query_hash(self.tool, lasting)
 
     def window(self, cursor: str | None = None, page_size: int | None = None) -> Window:
-        """The window that a caller asks for; a bad cursor or size is refused, never replaced."""
+        """The window that a caller asks for; a bad cursor or size is refused, never replaced.
+
+        A walk goes on with the size that it began with, unless another is asked for.
+        """
         size = self._checked_size(page_size)
         if cursor is None:
             return Window(0, size)
         position = self.cursors.open(
             cursor, query_hash=self.query_hash, response_mode=self.mode, principal=self.principal
         )
+        if page_size is None and position.size is not None:
+            size = position.size
         return Window(position.offset, size, position.after, position.seen)
 
     def page(self, found: Iterable[Any], window: Window, *, key: Key | None = None, total: int | None = None) -> Paged:
@@ -102,9 +149,9 @@ class Pager:
 
         def resume(kept: int) -> str:
             if key is None or not kept:
-                return self.seal(window.offset + kept, window.after, window.seen)
+                return self.seal(window.offset + kept, window.after, window.seen, window.size)
             after = key(shown[kept - 1])
-            return self.seal(window.offset + kept, after, _seen(after, map(key, shown[:kept]), window))
+            return self.seal(window.offset + kept, after, _seen(after, map(key, shown[:kept]), window), window.size)
 
         cursor = resume(len(shown)) if more else None
         page = Page(cursor=cursor, has_more=more, total=total, page_size=window.size)
@@ -112,9 +159,13 @@ class Pager:
             return Paged(Reply.empty(page=page))
         return Paged(Reply.ok(shown, page=page), resume)
 
-    def seal(self, offset: int, after: Any = None, seen: int = 1) -> str:
-        """The cursor that goes on after so many items, and after so many of those with the key `after`."""
-        position = Position(self.query_hash, offset, self.mode, after, seen=seen)
+    def seal(self, offset: int, after: Any = None, seen: int = 1, size: int | None = None) -> str:
+        """The cursor that goes on after so many items, and after so many of those with the key `after`.
+
+        `size` is that of the pages; one that is usual anyway makes the cursor no longer.
+        """
+        unusual = size if size != self.default_size else None
+        position = Position(self.query_hash, offset, self.mode, after, seen=seen, size=unusual)
         return self.cursors.seal(position, principal=self.principal)
 
     def _checked_size(self, size: int | None) -> int:
