@@ -21,7 +21,8 @@ class Call:
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
     data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
-    operations of one name apart, such as routes.
+    operations of one name apart, such as routes. With `pages`, whoever asks could ask for a page, and is told that
+    a whole answer is whole.
     """
 
     operation: str = "unknown"
@@ -35,6 +36,7 @@ class Call:
     max_tokens: int | None = None
     cursor: str | None = None
     page_size: int | None = None
+    pages: bool = False
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     writer: Writer | None = None
@@ -73,6 +75,6 @@ def _know(self: Call, **facts: Any) -> None:
 
 
 _FACTS = frozenset(one.name for one in fields(Call))
-_SHAPING = frozenset({"response_mode", "fields", "max_tokens", "cursor", "page_size", "allowance"})
+_SHAPING = frozenset({"response_mode", "fields", "max_tokens", "cursor", "page_size", "pages", "allowance"})
 # dataclass() wrote an __init__ that type checkers know and that sets every field; this one is four times faster
 Call.__init__ = _know  # type: ignore[method-assign]

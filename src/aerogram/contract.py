@@ -33,16 +33,16 @@ from typing import Any, NamedTuple, TypeAlias
 from aerogram.archive import Archive
 from aerogram.cache import Cache
 from aerogram.call import Call
-from aerogram.cursor import Cursors
+from aerogram.cursor import START_AGAIN, Cursors
 from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import spoken
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.echo import echoing
-from aerogram.errors import ContractError, InvalidReply, ReplyError
+from aerogram.errors import ContractError, InvalidCursor, InvalidReply, ReplyError
 from aerogram.faults import problem_of
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, pointer_of
 from aerogram.limits import Limits
 from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -51,15 +51,16 @@ from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.stream import is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Reply, plain
+from aerogram.reply import Notice, Page, Reply, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import counted, without_archive
-from aerogram.shape.fields import select
+from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
+from aerogram.shape.fields import select, select_in
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
-from aerogram.shape.pages import Paged, Pager, Resume, take
+from aerogram.shape.pages import Paged, Pager, Resume, Rows, rows_of, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
 from aerogram.wire.channels import POLICIES, Channels, Policy, Sizer, channels_of
@@ -259,6 +260,8 @@ class Contract:
         With `resume`, what does not fit on a page that the handler made is what the cursor goes on with.
         """
         try:
+            if reply.citations:
+                reply = located(reply)
             if self._only_completes and call.is_plain:
                 return self.completed(reply, call)
             if call.cursor is not None and reply.problem is None:
@@ -322,20 +325,25 @@ class Contract:
             return Paged(reply)
         kind = self.kinds.get(call.operation)
         mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
-        every = reply.data if isinstance(reply.data, list) else None
-        if call.is_paged and isinstance(reply.data, list) and reply.page is None:
-            reply, resume = self._page(reply, call, mode)
-        elif call.page_size is not None and isinstance(reply.data, list) and len(reply.data) > call.page_size:
-            reply = reply.replace(notices=(*reply.notices, _OWN_PAGES))
-        elif call.page_size is not None and reply.page is None and _has_longer_list(reply.data, call.page_size):
-            reply = reply.replace(notices=(*reply.notices, _NO_ROWS))
-        if mode is not None or call.fields is not None:
-            shown = select(reply.data, tuple(call.fields or ()), mode=mode or "full", kind=kind, among=every)
-            reply = reply.replace(data=shown)
-        return Paged(reply, resume)
+        every, rows = reply.data, self._rows(reply, call, kind)
+        if rows is not None:
+            reply, resume = self._page(reply, rows, call, mode or "full")
+        elif call.is_paged:
+            reply = _unpaged(reply, call)
+        if mode is None and call.fields is None:
+            return Paged(reply, resume)
+        fields, asked = tuple(call.fields or ()), mode or "full"
+        if rows is not None and rows.name is not None:
+            shown = select_in(reply.data, rows.name, fields, mode=asked, kind=kind, among=every)
+        else:
+            among = every if isinstance(every, list) else None
+            shown = select(reply.data, fields, mode=asked, kind=kind, among=among)
+        return Paged(reply.replace(data=shown), resume)
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
-        """The reply with its request id, and what its dialect requires."""
+        """The reply with the request id of its call, and what its dialect requires."""
+        if reply.citations:
+            reply = cited(reply, reply.data)
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
         if self.speaker.echoes and call.arguments:
@@ -358,12 +366,32 @@ class Contract:
         asked = Budget.of(call.max_tokens)
         return asked if held is None else held.within(asked)
 
-    def _page(self, reply: Reply[Any], call: Call, mode: Mode | None) -> Paged:
-        pager = Pager(self.cursors, call.operation + call.resource, call.arguments, mode or "full", call.principal)
+    def _rows(self, reply: Reply[Any], call: Call, kind: RecordType | None) -> Rows | None:
+        """The rows to page by, where a page was or could have been asked for and the handler made none itself."""
+        if not (call.is_paged or call.pages) or reply.page is not None:
+            return None
+        rows = rows_of(reply.data)
+        if rows is None or rows.name is None:
+            return rows
+        if kind is not None and kind.describes(reply.data):
+            return None  # a record of its type, which has this list as one of its members
+        is_shown_less = call.response_mode not in (None, "full") and not rows.are_records
+        return None if is_shown_less and not call.is_paged else rows
+
+    def _page(self, reply: Reply[Any], rows: Rows, call: Call, mode: Mode) -> Paged:
+        """The page that was asked for; when none was, everything, which goes on in pages if it does not fit."""
+        pager = Pager(self.cursors, call.operation + call.resource, call.arguments, mode, call.principal)
+        total = len(rows.items)
+        if not call.is_paged:
+            whole = reply.replace(page=Page(has_more=False, total=total))
+            return Paged(whole, lambda kept: pager.seal(kept, size=total))
         window = pager.window(call.cursor, call.page_size)
-        page, resume = pager.page(take(reply.data, window), window, total=len(reply.data))
-        empty = {"status": "empty", "empty_reason": page.empty_reason} if page.status == "empty" else {}
-        return Paged(reply.replace(data=page.data, page=page.page, **empty), resume)
+        page, resume = pager.page(take(rows.items, window), window, total=total)
+        said: dict[str, Any] = {"data": rows.replaced(reply.data, page.data), "page": page.page}
+        if page.status == "empty" and rows.name is None:
+            said |= {"status": "empty", "empty_reason": page.empty_reason}
+        place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
+        return Paged(moved(reply, place, window.offset, len(page.data)).replace(**said), resume)
 
     def fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
         """A page, complete and fitted, with what must be archived before it is sent."""
@@ -435,6 +463,23 @@ class Contract:
 def _most_tokens(budget: Budget | None) -> int | None:
     """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
     return None if budget is None or budget.counter.unit == "tokens" else budget.room
+
+
+def _unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
+    """An answer that cannot be paged for its caller, who hears so where it matters; a cursor is never passed over."""
+    if call.cursor is not None:
+        why = "no rows" if reply.page is None else "pages of its own"
+        raise InvalidCursor(
+            f"This answer has {why}, so there is nothing that this cursor could go on with",
+            remediation=START_AGAIN,
+            details={"reason": "unpaged"},
+        )
+    size, is_list = call.page_size or 0, isinstance(reply.data, list)
+    if is_list and len(reply.data) > size:
+        return reply.replace(notices=(*reply.notices, _OWN_PAGES))
+    if reply.page is None and _has_longer_list(reply.data, size):
+        return reply.replace(notices=(*reply.notices, _NO_ROWS))
+    return reply
 
 
 def _has_longer_list(data: Any, size: int) -> bool:

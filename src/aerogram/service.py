@@ -267,6 +267,8 @@ class Service:
         asked, own = profile.controls.split(arguments)
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
+        if "cursor" in profile.controls.names and contract.speaker.name != "bare":
+            asked["pages"] = True
         call = Call(
             operation=profile.name,
             arguments=own,

@@ -22,6 +22,7 @@ from aerogram.content import Content, sha256_of
 from aerogram.identity import Names
 from aerogram.reply import Action, Fidelity, Notice, Page, Reply, Telemetry
 from aerogram.shape.loss import Loss
+from aerogram.shape.pages import cut_after, rows_of
 
 __all__ = ["MANNERS", "Account", "Manner", "Sizes", "counted", "without_archive"]
 
@@ -87,8 +88,8 @@ class Account:
         changes: dict[str, Any] = {"data": data}
         if self._tells_tokens:
             changes["telemetry"] = self._telemetry(after)
-        if self.resume is not None and isinstance(data, (list, str)) and len(data) < len(self.reply.data):
-            changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(len(data)), has_more=True)
+        if self.resume is not None and (kept := cut_after(self.reply.data, data)) is not None:
+            changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(kept), has_more=True)
             loss = Loss() if isinstance(data, str) else self._final(loss)
         if loss.is_none and not self.is_lighter:
             return self.reply.replace(**changes)
@@ -182,9 +183,10 @@ class Account:
 
     def _final(self, loss: Loss) -> Loss:
         """The loss without what the next page brings."""
-        if self.resume is None:
+        rows = rows_of(self.reply.data) if self.resume is not None else None
+        if rows is None:
             return loss
-        return replace(loss, tails=[tail for tail in loss.tails if tail.items is not self.reply.data])
+        return replace(loss, tails=[tail for tail in loss.tails if not (tail.items is rows.items and tail.start)])
 
 
 def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:

@@ -14,7 +14,7 @@ from aerogram.errors import InvalidFields
 from aerogram.identity import Names
 from aerogram.shape.modes import Mode, RecordType, in_mode
 
-__all__ = ["select"]
+__all__ = ["select", "select_in"]
 
 SAMPLED_ROWS: Final = 100
 MOST_FIELDS: Final = 200
@@ -45,6 +45,30 @@ def select(
     items = data if isinstance(data, list) else [data]
     shown = [in_mode(item, mode, kind, shared) for item in items]
     return _prune(shown if items is data else shown[0], _tree_of(fields))
+
+
+def select_in(
+    data: Mapping[str, Any],
+    name: str,
+    fields: Sequence[str],
+    *,
+    mode: Mode = "full",
+    kind: RecordType | None = None,
+    among: Mapping[str, Any],
+) -> Any:
+    """The same for an object whose member `name` holds its rows: each of them is shown in the mode, none is left out.
+
+    `among` is the object with all rows, where the data has only a page of them.
+    """
+    if mode == "full":
+        return select(data, fields, among=[among])
+    others = in_mode({member: value for member, value in data.items() if member != name}, mode, kind)
+
+    def shown(whole: Mapping[str, Any]) -> dict[str, Any]:
+        held = {**others, name: select(whole[name], (), mode=mode, kind=kind, among=among[name])}
+        return {member: held[member] for member in whole if member in held}
+
+    return select(shown(data), fields, among=[shown(among)]) if fields else shown(data)
 
 
 def _wrong(

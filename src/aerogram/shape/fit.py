@@ -40,6 +40,7 @@ from aerogram.shape.account import (
     Sizes,
     counted,
 )
+from aerogram.shape.citing import cited
 from aerogram.shape.lighten import lighter, removed_between, without_echo
 from aerogram.shape.loss import Loss, is_map
 from aerogram.shape.modes import MODES, RecordType
@@ -325,7 +326,7 @@ class _Fitting:
         dropped = account.dropped_ids(found.loss)
         if dropped is not None:
             self.contents[DROPPED_IDS] = dropped
-        account = self._hashed(account, dropped)
+        account = replace(self._hashed(account, dropped), reply=cited(account.reply, found.value))
         size = self.budget
         for _ in range(SELF_COUNTS):
             reply = account.dress(found.value, found.loss, size)
