@@ -35,7 +35,7 @@ def maybe(strategy):
 notices = st.builds(
     Notice,
     texts,
-    code=maybe(st.sampled_from(["CONTENT_TRUNCATED", "MY_OWN", "odd code"])),
+    code=maybe(st.sampled_from(["CONTENT_TRUNCATED", "PARTIAL_RESULTS", "MY_OWN", "odd code"])),
     severity=maybe(st.sampled_from(["info", "warning", "error"])),
     suggestion=maybe(texts),
     context=maybe(objects),

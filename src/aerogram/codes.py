@@ -89,13 +89,17 @@ class ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class WarningCode:
-    """A standard warning: how grave it is, what it means, what to do about it, and what to show a person."""
+    """A standard warning: how grave it is, what it means, what to do about it, and what to show a person.
+
+    `spellings` are the standard warnings that particular dialects give in its place.
+    """
 
     name: str
     severity: Severity
     description: str
     suggestion: str
     user_text: Mapping[str, str] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
 
 def _error(
@@ -115,6 +119,17 @@ _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 
 WARNINGS: Mapping[str, WarningCode] = MappingProxyType({row["name"]: _warning(**row) for row in _FILE["warnings"]})
 """The standard warnings by name."""
+
+
+def spell_warning(code: str | None, severity: Severity | None, dialect: str) -> tuple[str | None, Severity | None]:
+    """The word that a dialect uses for a warning, and how grave that is there unless somebody chose otherwise."""
+    row = WARNINGS.get(code or "")
+    word = row.spellings.get(dialect) if row else None
+    if row is None or word is None:
+        return code, severity
+    return word, WARNINGS[word].severity if severity == row.severity else severity
+
+
 _OTHER_STATUSES = {
     402: "FORBIDDEN",
     408: "UNAVAILABLE",

@@ -169,6 +169,27 @@ async def test_a_standard_warning_has_its_documented_severity_at_any_size(framew
     assert told == {"CONTENT_TRUNCATED": "info"}
 
 
+def many() -> list[dict[str, str]]:
+    """More items than a small budget can name."""
+    return [{"id": f"finding-{number:03}"} for number in range(600)]
+
+
+@frameworks
+@pytest.mark.parametrize("budget", [2_000, 4_000])
+async def test_items_that_are_omitted_for_size_are_truncated_content(framework: str, budget: int) -> None:
+    """The document's own case: the code, the severity, and with room for it the counts and the reason."""
+    async with asking(framework, many, budget=budget) as server:
+        body = (await server.call("many", {})).structured_content
+    [told] = body["meta"]["warning_details"]
+    assert (told["code"], told["severity"]) == ("CONTENT_TRUNCATED", "info")
+    if "context" in told:
+        left_out = 600 - len(body["data"]["results"])
+        assert told["context"] == {"dropped_count": left_out, "total_count": 600, "reason": "token_limit_exceeded"}
+    assert ("context" in told) == (budget > 2_000)
+    [notice] = aerogram.read(body).notices
+    assert (notice.code, notice.severity) == ("PARTIAL_RESULTS", "warning")  # the exact one, as other dialects say it
+
+
 def everything() -> Reply[list[dict[str, Any]]]:
     """A reply that declares what a handler can declare."""
     return Reply.partial(

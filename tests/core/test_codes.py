@@ -3,7 +3,7 @@
 import pytest
 
 from aerogram import TABLE, WARNINGS
-from aerogram.codes import KIND_RULES, KINDS, LANGUAGES, ErrorTable
+from aerogram.codes import KIND_RULES, KINDS, LANGUAGES, ErrorTable, spell_warning
 from aerogram.dialects.standard_v2 import ERROR_CODES
 from aerogram.errors import InvalidReply, UnknownCode
 
@@ -137,3 +137,16 @@ def test_every_standard_warning_has_a_level_a_meaning_and_a_suggestion():
 def test_a_column_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(InvalidReply):
         ErrorTable().register("MINE", parent="CONFLICT", **wrong)
+
+
+def test_every_spelling_of_a_warning_is_a_standard_warning():
+    spelt = {row.name: row.spellings for row in WARNINGS.values() if row.spellings}
+    assert spelt == {"PARTIAL_RESULTS": {"response-v2": "CONTENT_TRUNCATED"}}
+    assert all(word in WARNINGS for spellings in spelt.values() for word in spellings.values())
+
+
+def test_a_severity_that_somebody_chose_stays_whatever_the_warning_is_called():
+    assert spell_warning("PARTIAL_RESULTS", "warning", "response-v2") == ("CONTENT_TRUNCATED", "info")
+    assert spell_warning("PARTIAL_RESULTS", "error", "response-v2") == ("CONTENT_TRUNCATED", "error")
+    assert spell_warning("PARTIAL_RESULTS", "warning", "knowledge-1.0") == ("PARTIAL_RESULTS", "warning")
+    assert spell_warning("MY_OWN", None, "response-v2") == ("MY_OWN", None)

@@ -6,7 +6,7 @@ additions. Delete that key, and every field the contract names still reads.
 
     {"status": "partial", "box": "/results", "problem": {"retry": "check"}}
 
-A part that the contract half says (a problem, a page) carries only the half it lacks.
+A part that the contract half says (a problem, a page, one of several warnings) carries only the half it lacks.
 `box` is the JSON Pointer at which the contract's payload holds the data, or null when
 there is none.
 """
@@ -78,6 +78,8 @@ def restore(heard: dict[str, Any], left: Mapping[str, Any], dialect: str, pointe
 
 
 def _difference(said: Any, heard: Any) -> Any:
+    if _pairs_up(said, heard):
+        return [_difference(one, other) for one, other in zip(said, heard, strict=True)]
     if heard is None or not is_dataclass(said):
         return plain(said)
     pairs = ((f.name, getattr(said, f.name), getattr(heard, f.name)) for f in fields(said))
@@ -86,10 +88,17 @@ def _difference(said: Any, heard: Any) -> Any:
 
 def _restored(name: str, value: Any, heard: Any) -> Any:
     if name in LISTS:
+        if _pairs_up(value, heard):
+            return tuple(replace(part, **one) for part, one in zip(heard, value, strict=True))
         return tuple(LISTS[name](**one) for one in value or ())
     if name not in PARTS or value is None:
         return value
     return PARTS[name](**value) if heard is None else replace(heard, **value)
+
+
+def _pairs_up(said: Any, heard: Any) -> bool:
+    """Whether the contract says each part of a list, so that what it lacks of each part is enough."""
+    return isinstance(heard, tuple) and isinstance(said, (tuple, list)) and len(said) == len(heard)
 
 
 def _leave_data(left: dict[str, Any], said: Any, heard: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from aerogram.codes import KIND_RULES, TABLE, Kind, is_code
+from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, spell_warning
 from aerogram.dialects.extension import KEY, Extension
 from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
 from aerogram.errors import InvalidReply
@@ -249,9 +249,10 @@ def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
+    code, severity = spell_warning(notice.code, notice.severity, VERSION)
     return without_nothing(
-        code=notice.code,
-        severity=notice.severity,
+        code=code,
+        severity=severity,
         message=notice.message,
         suggestion=notice.suggestion,
         context=notice.context,
