@@ -216,5 +216,6 @@ def _members(outer: Any, _: Names) -> Iterator[tuple[str, Any]]:
 
 
 def _with_missing(reply: Reply[Any], missing: list[str]) -> Reply[Any]:
-    notice = Notice.of("PARTIAL_RESULTS", f"{len(missing)} of the ids are not in your archive", missing=missing)
+    message = f"{len(missing)} of the ids are not in your archive"
+    notice = Notice.of("PARTIAL_FAILURE", message, suggestion="Use ids that a reply has named", missing=missing)
     return reply.replace(status="partial", notices=(*reply.notices, notice))

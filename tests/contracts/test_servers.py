@@ -253,6 +253,20 @@ async def test_the_hash_and_the_dropped_ids_bring_back_what_was_left_out(framewo
 
 
 @frameworks
+async def test_ids_that_are_not_there_are_parts_that_failed_and_no_truncated_content(framework: str) -> None:
+    """One of two ids is known: its item comes back, and the other is named."""
+    async with asking(framework, many, budget=4_000) as server:
+        known = (await server.call("many")).structured_content["meta"]["dropped_content_ids"][0]
+        meta = (await server.call("retrieve", {"ids": [known, "unheard-of"]})).structured_content["meta"]
+    [told] = meta["warning_details"]
+    assert (told["code"], told["severity"], told["context"]) == (
+        "PARTIAL_FAILURE",
+        "warning",
+        {"missing": ["unheard-of"]},
+    )
+
+
+@frameworks
 async def test_a_suggested_action_gives_its_follow_up_as_it_stands(framework: str) -> None:
     """The action in a fitted reply is called with exactly its arguments, and gives the rows that were cut."""
     async with asking(framework, dialect="standard-v2", budget=3_000) as server:
