@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from aerogram.limits import Allowance
-from aerogram.mint import new_request_id
+from aerogram.mint import is_minted, new_request_id
 from aerogram.reply import Reply
 from aerogram.wire.channels import Payload, Writer
 
@@ -53,6 +53,16 @@ class Call:
     def is_paged(self) -> bool:
         """Whether the caller asked for a page."""
         return self.cursor is not None or self.page_size is not None
+
+    def owned(self, reply: Reply[Any], elapsed: float) -> Reply[Any]:
+        """The reply with the id and the duration of this call for an id made on the way and a time that nobody took."""
+        changes: dict[str, Any] = {}
+        own, cost = reply.request_id, reply.telemetry
+        if own is not None and own != self.request_id and is_minted(own):
+            changes["request_id"] = self.request_id
+        if cost is not None and cost.duration_ms == 0:
+            changes["telemetry"] = replace(cost, duration_ms=max(elapsed, 0.001))
+        return reply.replace(**changes) if changes else reply
 
     def settled(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply, noted as one that is fitted to this call."""

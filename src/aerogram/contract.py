@@ -351,6 +351,8 @@ class Contract:
             clean = sanitize(Reply(call.arguments), *self.sanitizers).data if self.sanitizers else call.arguments
             reply = echoing(reply, clean)
         elapsed = round((self.clock() - call.started) * 1000, 3)
+        if len(reply.__dict__) > 1:
+            reply = call.owned(reply, elapsed)
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
     def render(self, reply: Reply[Any], json: bytes | None = None) -> Channels:

@@ -398,6 +398,9 @@ class Service:
     async def _passed(self, opened: Opened, own: Any, result: ToolResult) -> Any:
         """Content and finished results as they are; a listed schema is satisfied beside them, never instead."""
         contract, structured = opened.contract, result.data()
+        if opened.call.cursor is not None and not result.isError:  # content has no pages
+            refused = await contract.conclude(Reply(None), opened.call)
+            return self._sent(opened, Heard(refused), refused)
         is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
