@@ -124,6 +124,19 @@ def test_a_legacy_record_that_is_shortened_says_so_too(http):
     assert json.loads(http.get(part.links["alternate"]["url"]).json()) == whole
 
 
+def test_single_records_of_what_was_left_out_are_had_by_their_ids(http):
+    """As replies offer it: by the hash and ids; one that is not there is told."""
+    whole = http.get("/v1/search", params={"q": "token", "response_mode": "full"}).json()["results"]
+    tight = http.get("/v1/search", params={"q": "token", "response_mode": "full", "max_tokens": 900})
+    wanted = [whole[7], whole[2]]
+    ids = ",".join(str(one["chunk_id"]) for one in wanted)
+    assert http.get(tight.links["alternate"]["url"], params={"ids": ids}).json() == wanted
+    newer = http.get(tight.links["alternate"]["url"], params={"ids": f"{ids},nope"}, headers=V2).json()
+    assert (newer["status"], len(newer["results"])) == ("partial", 2)
+    alone = http.get(tight.links["alternate"]["url"], params={"ids": "nope"})
+    assert alone.status_code == 404
+
+
 def test_results_come_as_csv_for_spreadsheets(http):
     by_parameter = http.get("/v1/search", params={"q": "token", "format": "csv"})
     by_header = http.get("/v1/search", params={"q": "token"}, headers={"Accept": "text/csv"})

@@ -62,7 +62,7 @@ _SHOWN: Final[Mapping[str, Shown]] = {
         Reply.ok(
             [_PASSAGE],
             page=Page(cursor="eyJxdWVyeV9oYXNoIjoi…", has_more=True, total=40, page_size=10),
-            query_echo=QueryEcho({"query": "How long is a token valid?"}),
+            query_echo=QueryEcho({"q": "How long is a token valid?"}),
         ),
     ),
     "/v1/vendors/{name}": (_VENDOR, Reply.ok(_VENDOR)),

@@ -257,6 +257,9 @@ class _Desk:
             request: Request,
             response: Response,
             hash: Annotated[str, Path(min_length=12, max_length=100)],
+            ids: Annotated[
+                str | None, Query(description="Only these records, separated by commas", max_length=4_000)
+            ] = None,
             path: Annotated[str, Query(description="A JSON Pointer into it", max_length=1_000)] = "",
             response_mode: Detail = "full",
             fields: Fields = None,
@@ -266,7 +269,8 @@ class _Desk:
             max_tokens: MaxTokens = None,
         ) -> Reply[Any]:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
-            asked = Retrieval(hash, (), path, response_mode, _names(fields) or (), as_text, cursor, page_size)
+            chosen = _names(ids) or ()
+            asked = Retrieval(hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size)
             reply = await self._speaking(request).retrieved(asked, self._call(request, max_tokens))
             if reply.fidelity is not None and reply.problem is None:
                 response.headers["X-Fidelity"] = reply.fidelity.level
