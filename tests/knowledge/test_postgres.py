@@ -217,6 +217,22 @@ def test_a_key_that_is_too_old_is_followed_by_another_and_signs_until_then(serve
         assert ring.key(old.kid) == old
 
 
+def test_whoever_waits_behind_a_look_for_keys_that_fails_does_not_wait_for_another(server):
+    """A silent store is waited for once: the second look is told what the first one was."""
+    with contextlib.closing(PostgresStore(server.new_database(), 256, patience=1.0, seconds=1.0)) as store:
+        ring = StoreRing(store)
+        server.pause()
+        try:
+            first = ring.reading()
+            _until(lambda: ring.reading() is not first)  # it is under way, so the next one waits behind it
+            second = ring.reading()
+            assert isinstance(first.exception(), Unavailable)
+            assert second.exception() is first.exception()
+        finally:
+            server.resume()
+        assert ring.reading().exception() is None
+
+
 # -- servers that come and go
 
 

@@ -2,7 +2,8 @@
 
 A new key is written before anything is signed with it, and servers that have not heard of it yet look it up when they
 first meet it: a rotation cuts off nobody. Two servers that rotate at once agree on the one that was faster. The store
-is asked in a thread, one for all who look for a key, so that signing and opening never wait for it.
+is asked in a thread, one for all who look for a key, so that signing and opening never wait for it. A store that does
+not answer is waited for once: whoever waits behind a look that fails is told why, and does not begin another.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class StoreRing(KeyRing):
         self._turn = threading.Lock()
         self._next: Future[None] | None = None
         self._tried_at = 0.0
+        self._failed: tuple[float, Exception] | None = None
         self._update(rotate=False)
 
     def signing_key(self) -> SigningKey:
@@ -54,27 +56,42 @@ class StoreRing(KeyRing):
             if self._next is None:
                 self._next = Future()
                 self._next.set_running_or_notify_cancel()  # one who no longer waits must not end it for the others
-                threading.Thread(target=self._read_again, args=(self._next,), daemon=True).start()
+                asked = (self._next, time.monotonic())
+                threading.Thread(target=self._read_again, args=asked, daemon=True).start()
             return self._next
 
     def rotate(self) -> None:
         """Sign with a fresh key from now on, on every server that meets it."""
         self._update(rotate=True)
 
-    def _read_again(self, told: Future[None]) -> None:
+    def _read_again(self, told: Future[None], asked: float) -> None:
         with self._turn:
             with self._guard:
                 self._next = None
             try:
-                self._take(rotate=False)
+                self._look(asked)
             except BaseException as error:  # noqa: BLE001 - it is for those who wait
                 told.set_exception(error)
             else:
                 told.set_result(None)
 
+    def _look(self, asked: float) -> None:
+        """Read the keys, unless somebody has failed to since this was asked for."""
+        if self._failed is not None and self._failed[0] >= asked:
+            raise self._failed[1]
+        self._try(rotate=False)
+
     def _update(self, *, rotate: bool) -> None:
         with self._turn:  # so that what was read first is not taken for the newest
+            self._try(rotate=rotate)
+
+    def _try(self, *, rotate: bool) -> None:
+        """Read the keys, and remember when that failed and why."""
+        try:
             self._take(rotate=rotate)
+        except Exception as error:
+            self._failed = (time.monotonic(), error)
+            raise
 
     def _take(self, *, rotate: bool) -> None:
         """Read the keys and add one when it is due; whoever is slower takes what the faster one wrote."""
