@@ -40,8 +40,7 @@ def select(
     shared = Names(kind.ids_only if kind else ()).shared(rows) if mode != "full" else None
     wrong = _wrong(fields, rows, mode, kind, shared)
     if wrong:
-        allowed = list(_allowed(rows, mode, kind, shared))
-        raise InvalidFields(f"Fields {wrong} not available in '{mode}' mode", details={"allowed_fields": allowed})
+        raise _refusal(wrong, _allowed(rows, mode, kind, shared), mode)
     items = data if isinstance(data, list) else [data]
     shown = [in_mode(item, mode, kind, shared) for item in items]
     return _prune(shown if items is data else shown[0], _tree_of(fields))
@@ -68,7 +67,16 @@ def select_in(
         held = {**others, name: select(whole[name], (), mode=mode, kind=kind, among=among[name])}
         return {member: held[member] for member in whole if member in held}
 
-    return select(shown(data), fields, among=[shown(among)]) if fields else shown(data)
+    every = [shown(among)] if fields else []
+    wrong = _wrong(fields, every, "full", None, None)
+    if wrong:
+        raise _refusal(wrong, _allowed(every, "full", None, None), mode)
+    return _prune(shown(data), _tree_of(fields))
+
+
+def _refusal(wrong: Sequence[Any], allowed: Sequence[str], mode: Mode) -> InvalidFields:
+    message = f"Fields {wrong} not available in '{mode}' mode"
+    return InvalidFields(message, details={"allowed_fields": list(allowed)})
 
 
 def _wrong(
