@@ -269,6 +269,7 @@ def _preparation(context: RouteContext, given: Shapes) -> Callable[[_Answer], Co
         name: getattr(context, f"response_model_{name}")
         for name in ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
     }
+    settings["endpoint_ctx"] = _extract_endpoint_context(context.dependant.call)
 
     async def prepare(answer: _Answer) -> _Answer:
         value = answer.outcome

@@ -89,7 +89,10 @@ class Installation:
 
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
-        return document(schema, self.versions, self._entries(), self._has_budget, _BOUNDS)
+        entries = list(self._entries())
+        if not any(one.terms.migrated for one in entries):
+            return schema
+        return document(schema, self.versions, entries, self._has_budget, _BOUNDS)
 
     def check_names(self) -> None:
         """Say of which routes the settings speak that are not there, now that all routes are known."""

@@ -2,6 +2,7 @@
 
 import jsonschema_rs
 import pytest
+from fast_applications import fast
 from small_api import ROWS, fastapi_app
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -114,3 +115,9 @@ def test_a_document_from_elsewhere_is_completed_too():
     described = installed.document(given)["paths"]["/rows"]["get"]["responses"]
     assert V2 in described["200"]["content"] and "404" in described
     assert given["paths"]["/rows"]["get"]["responses"].keys() == {"200"}
+
+
+def test_a_document_without_migrated_routes_is_the_framework_s_own():
+    app, bare = fast([]), fast([])
+    fastapi.install(app, versions=Versions(vendor="acme", migrated=()))
+    assert app.openapi() == bare.openapi()
