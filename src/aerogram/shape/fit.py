@@ -45,6 +45,7 @@ from aerogram.shape.lighten import lighter, removed_between, without_echo
 from aerogram.shape.loss import Loss, is_map
 from aerogram.shape.modes import MODES, RecordType
 from aerogram.shape.mold import Mold
+from aerogram.shape.pages import cut_after, rows_of
 from aerogram.shape.reduce import Reducer
 from aerogram.shape.search import SLACK, Found, Search, emptied
 from aerogram.shape.text import whole_characters
@@ -147,7 +148,6 @@ class _Fitting:
     archive: bool
     retrieve: str | None
     resume: Callable[[int], str] | None
-    contents: dict[str, Content] = field(init=False, default_factory=dict)
     exact_size: int | None = field(init=False, default=None)
     search: Search = field(init=False)
 
@@ -201,7 +201,7 @@ class _Fitting:
             done = self._better_without_echo(account, done)
         if done is None:
             return None
-        fitted = Fitted(done.reply, self._leftovers(done.reply))
+        fitted = Fitted(done.reply, done.leftovers)
         fitted.before = account.sizes.before
         return fitted
 
@@ -216,21 +216,18 @@ class _Fitting:
         """What is done already, unless the echo of the query costs it an item or a word of its account."""
         if done is not None and not done.loss.dropped and done.manner == account.manner:
             return done
-        contents = dict(self.contents)
         other = self._best(self._account(without_echo(account.reply), account.manner))
-        if other is not None and (done is None or other.lack < done.lack):
-            return other
-        self.contents = contents  # those that the reply names
-        return done
+        return other if other is not None and (done is None or other.lack < done.lack) else done
 
     def _without_data(self, account: Account) -> Fitted | None:
         """A reply that was all envelope: with its account, which a failure may have to do without."""
-        account = self._hashed(account)
+        contents = self._contents(account, None)
+        account = _hashed(account, contents)
         told = [account.dress(None, Loss(), self.budget)]
         told += [lean.dress(None, Loss(), self.budget) for lean in self._leaner(account)]
         for light in (*told, account.reply) if self.reply.problem is not None else told:
             if self._bound(light) <= self.budget:
-                return Fitted(light, self._leftovers(light))
+                return Fitted(light, _leftovers(light, contents))
         return None
 
     def _leaner(self, account: Account) -> list[Account]:
@@ -255,7 +252,7 @@ class _Fitting:
 
     def _in_a_mode(self, account: Account) -> _Done | None:
         """The whole list in the richest mode that fits, for types whose modes show less than its identifiers do."""
-        data, account = self.reply.data, self._hashed(account)
+        data = self.reply.data
         shared = self.reducer.names.shared(data) if isinstance(data, list) else None
         for mode in reversed(MODES[:-1]) if isinstance(data, list) else ():
             sample = [self.reducer.view(item, mode, self.mold.item, shared) for item in _sample(data)]
@@ -270,10 +267,8 @@ class _Fitting:
 
     def _account_within_reason(self) -> Account:
         """The account to dress the data with, after the envelope gave up what it must to leave room."""
-        goes_on = self.resume is not None and isinstance(self.reply.data, str)  # then the next page has the rest
-        if self.archive and self.reply.data is not None and not goes_on:
-            self.contents[DATA] = Content.of_json(self.reply.data)
-            self.contents[DATA].hash_ahead()
+        if self._keeps_data and self.resume is None:
+            self._whole_data.hash_ahead()
         account = self._account(self.reply, "full")
         if self.search.frame(account) * ROOMY <= self.budget:
             return account
@@ -286,13 +281,26 @@ class _Fitting:
 
     def _account(self, light: Reply[Any], manner: Manner) -> Account:
         removed = removed_between(self.reply, light) if light is not self.reply else {}
+        hashes: dict[str, str] = {}
+        if self._keeps_data:
+            is_known = self.resume is None and self._whole_data.size < LARGE
+            hashes[DATA] = self._whole_data.hash if is_known else STAND_IN
         if removed and self.archive:
-            self.contents[ENVELOPE] = Content.of_json(removed)
-        hashes = {name: STAND_IN if one.size >= LARGE else one.hash for name, one in self.contents.items()}
+            hashes[ENVELOPE] = Content.of_json(removed).hash
         return Account(
             *(light, self.reducer.names, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget),
             is_lighter=bool(removed),
         )
+
+    @property
+    def _keeps_data(self) -> bool:
+        """Whether data is archived; the rest of a text that goes on is the next page."""
+        goes_on = self.resume is not None and isinstance(self.reply.data, str)
+        return self.archive and self.reply.data is not None and not goes_on
+
+    @cached_property
+    def _whole_data(self) -> Content:
+        return Content.of_json(self.reply.data)
 
     def _sizes(self) -> Sizes:
         counter = getattr(self.measure, "counter", None)
@@ -323,10 +331,8 @@ class _Fitting:
 
     def _finished(self, account: Account, found: Found) -> tuple[_Done, int]:
         """The final reply, with the hash of its dropped identifiers, which says its own size; and that size."""
-        dropped = account.dropped_ids(found.loss)
-        if dropped is not None:
-            self.contents[DROPPED_IDS] = dropped
-        account = replace(self._hashed(account, dropped), reply=cited(account.reply, found.value))
+        contents = self._contents(account, found.value, account.dropped_ids(found.loss))
+        account = replace(_hashed(account, contents), reply=cited(account.reply, found.value))
         size = self.budget
         for _ in range(SELF_COUNTS):
             reply = account.dress(found.value, found.loss, size)
@@ -334,7 +340,7 @@ class _Fitting:
             if said == size:
                 break
         told, own = (reply, size) if self._bound is self.measure else self._told(account, found, reply, said)
-        return _Done(told, found.loss, account.manner), max(size, own)
+        return _Done(told, found.loss, account.manner, _leftovers(told, contents)), max(size, own)
 
     def _told(self, account: Account, found: Found, reply: Reply[Any], said: int) -> tuple[Reply[Any], int]:
         """The reply that says the size that it has with what chance gave it; mostly it already does."""
@@ -346,15 +352,24 @@ class _Fitting:
             said, size = size, self.measure(reply)
         return reply, size
 
-    def _hashed(self, account: Account, dropped: Content | None = None) -> Account:
-        """The account with the hashes that others stood in for."""
-        hashes = {name: self.contents[name].hash for name in account.hashes}
-        return replace(account, hashes=hashes, ids_hash=dropped.hash if dropped is not None else STAND_IN)
+    def _contents(self, account: Account, shown: Any, dropped: Content | None = None) -> dict[str, Content]:
+        """What a reply with this data and this account may name."""
+        contents: dict[str, Content] = {}
+        if DATA in account.hashes:
+            contents[DATA] = self._answered_for(shown)
+        if ENVELOPE in account.hashes:
+            contents[ENVELOPE] = Content.of_json(removed_between(self.reply, account.reply))
+        if dropped is not None:
+            contents[DROPPED_IDS] = dropped
+        return contents
 
-    def _leftovers(self, reply: Reply[Any]) -> tuple[Leftover, ...]:
-        """What the reply names; a page that leaves the rest to the next one names nothing."""
-        told = (reply.fidelity.archive_hashes or {}) if reply.fidelity is not None else {}
-        return tuple(Leftover(name, content) for name, content in self.contents.items() if name in told)
+    def _answered_for(self, shown: Any) -> Content:
+        """What must be had back from a reply that shows this: everything but the rows that its cursor goes on with."""
+        kept = cut_after(self.reply.data, shown) if self.resume is not None else None
+        rows = rows_of(self.reply.data) if kept is not None else None
+        if rows is None:
+            return self._whole_data
+        return Content.of_json(rows.replaced(self.reply.data, rows.items[:kept]))
 
     def refusal(self) -> Fitted:
         """The reply that says that not even identifiers fit, and what budget would do; a failure stays what it is."""
@@ -387,16 +402,30 @@ class _Fitting:
 
 
 class _Done(NamedTuple):
-    """A reply that is finished, what it lost, and the manner of its account."""
+    """A reply that is finished, what it lost, the manner of its account, and what is archived for it."""
 
     reply: Reply[Any]
     loss: Loss
     manner: Manner
+    leftovers: tuple[Leftover, ...]
 
     @property
     def lack(self) -> tuple[int, int]:
         """How many items it lacks, and how much of its account."""
         return self.loss.dropped, MANNERS.index(self.manner)
+
+
+def _hashed(account: Account, contents: Mapping[str, Content]) -> Account:
+    """The account with the hashes that others stood in for."""
+    hashes = {name: contents[name].hash for name in account.hashes}
+    dropped = contents.get(DROPPED_IDS)
+    return replace(account, hashes=hashes, ids_hash=dropped.hash if dropped is not None else STAND_IN)
+
+
+def _leftovers(reply: Reply[Any], contents: Mapping[str, Content]) -> tuple[Leftover, ...]:
+    """What the reply names; a page that leaves the rest to the next one names nothing."""
+    told = (reply.fidelity.archive_hashes or {}) if reply.fidelity is not None else {}
+    return tuple(Leftover(name, content) for name, content in contents.items() if name in told)
 
 
 def _sample(data: Any) -> Any:
