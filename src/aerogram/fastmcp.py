@@ -7,49 +7,37 @@ on offer, and makes unknown tools the protocol errors that the specification wan
 
 from __future__ import annotations
 
-import base64
 import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
-from aerogram.errors import (
-    Forbidden,
-    InvalidReply,
-    MissingExtra,
-    NotFound,
-    RateLimited,
-    ReplyError,
-    Unavailable,
-    ValidationFailed,
-)
-from aerogram.faults import problem_of
+from aerogram.errors import InvalidReply, MissingExtra
+from aerogram.fastmcp_hearing import NOTHING, Own, explained, fault, giving_own_value, own_value, said
+from aerogram.fastmcp_resources import archive_template, reading
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
-from aerogram.normalize.plain import is_plain
-from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
-from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
-from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, sdk_blocks
+from aerogram.normalize.native import documented_result, native_result
+from aerogram.normalize.output import Output, is_rows_of_any_length
+from aerogram.pairing import Parted, joined, parted
+from aerogram.service import CURRENT, Caller, Profile, Service, contract_for
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, sdk_blocks
 
 try:
     import mcp_types
     from fastmcp import FastMCP
-    from fastmcp.exceptions import AuthorizationError, DisabledError, FastMCPError, NotFoundError, ValidationError
-    from fastmcp.resources import ResourceContent, ResourceTemplate
-    from fastmcp.resources import ResourceResult as Read
+    from fastmcp.exceptions import DisabledError, NotFoundError, ValidationError
+    from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.transforms import Transform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from fastmcp.tools.function_tool import FunctionTool
-    from fastmcp.tools.tool_transform import TransformedTool
-    from fastmcp.utilities.components import public_result_meta
-    from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
     from mcp.server.auth.provider import principal_components
     from mcp.shared.exceptions import MCPError
 except ImportError as error:
@@ -58,7 +46,6 @@ except ImportError as error:
 __all__ = ["install"]
 
 MOST_COPIES: Final = 2_000
-LARGEST: Final = 1 << 24
 Principal = Callable[[], str | None]
 
 
@@ -72,6 +59,7 @@ def install(
     negotiate: str | None = "server",
     flags: Flags | None = None,
     principal: Principal | None = None,
+    normalize: bool = False,
     **settings: Any,
 ) -> Service:
     """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
@@ -79,7 +67,8 @@ def install(
     `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
-    leaves it out. `principal` says who is calling; by default it is who the access token was issued to.
+    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
+    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
     """
     insist_on("fastmcp", server)
     if EXTENSION in server._extensions:
@@ -87,14 +76,14 @@ def install(
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     who = principal or _token_principal
-    replies = _Replies(server, service, who)
+    replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
     server.add_extension(_Negotiation(service, replies))
     # the first is the outermost, and what the others refuse is to be told as well
     server._extensions = {EXTENSION: server._extensions.pop(EXTENSION), **server._extensions}
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
-        server.add_template(_archive_template(service, who))
+        server.add_template(archive_template(service, who))
     if negotiate is not None:
         server.add_tool(_tool(service.negotiate, negotiate))
     return service
@@ -111,13 +100,6 @@ def _token_principal() -> str | None:
 
 
 # Tools
-
-
-@dataclass(slots=True)
-class _Own:
-    """The value that a handler returned, on its way past the framework's conversion."""
-
-    value: Any
 
 
 class _Sent(ToolResult):
@@ -141,10 +123,12 @@ class _Sent(ToolResult):
 class _Replies(Transform):
     """Hands out the tools and resources of a server as ones that answer under its contract."""
 
-    def __init__(self, server: FastMCP[Any], service: Service, principal: Principal) -> None:
+    def __init__(self, server: FastMCP[Any], service: Service, principal: Principal, normalize: bool) -> None:
         self._server = server
         self._service = service
         self._principal = principal
+        self._normalizes = normalize
+        self._forms = replace(service.contract.forms, blocks="each")
         self._copies: dict[tuple[int, bool], tuple[Tool, Tool]] = {}
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
@@ -167,11 +151,11 @@ class _Replies(Transform):
 
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
         resource = await call_next(uri, version=version)
-        return None if resource is None else _reading(resource, lambda *_: str(resource.uri))
+        return None if resource is None else reading(resource, lambda *_: str(resource.uri))
 
     async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
         template = await call_next(uri, version=version)
-        return None if template is None else _reading(template, lambda *given: str(given[0]))
+        return None if template is None else reading(template, lambda *given: str(given[0]))
 
     def _caller(self) -> Caller:
         request = fastmcp_request_ctx.get()
@@ -193,8 +177,9 @@ class _Replies(Transform):
         return copy
 
     def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
-        service, own = self._service, _giving_own_value(tool)
-        outputs = tool.output_schema
+        service, own = self._service, giving_own_value(tool)
+        output = Output.of(tool.return_type, self._forms.registry) if self._normalizes else None
+        outputs = tool.output_schema if output is None else _listed(output)
         profile = service.profile(
             tool.name,
             inputs=tool.parameters,
@@ -225,26 +210,62 @@ class _Replies(Transform):
         @functools.wraps(tool.fn)
         async def run(*given: Any, **values: Any) -> Any:
             own = {name: values[name] for name in tool.parameters.get("properties", {}) if name in values}
-            return await self._serve(profile, tool, own, lambda _: tool.fn(*given, **values))
+
+            async def call(_: Any) -> Own:
+                return Own(await tool.fn(*given, **values))
+
+            return await self._serve(profile, tool, own, call)
 
         return run
 
     async def _serve(
         self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[Any]]
     ) -> Any:
-        async def handler(given: dict[str, Any]) -> Any:
-            try:
-                outcome: Any = await call(given)
-            except Exception as error:  # noqa: BLE001 - told apart below
-                meant = _fault(error, tool)
-                # exceptions that cause each other send whoever prints their trace in circles
-                raise meant from (None if meant in (error, error.__cause__) else error)
-            return outcome.value if isinstance(outcome, _Own) else outcome
+        finished: list[ToolResult] = []
+        half: Parted | None = None
 
-        sent = await self._service.serve(
-            profile, arguments, self._caller(), handler, lambda *both: _converted(tool, *both), _UNTOUCHED
-        )
+        async def handler(given: dict[str, Any]) -> Any:
+            nonlocal half
+            with explained(tool):
+                outcome: Any = await call(given)
+            value = own_value(outcome)
+            if type(value) is tuple:
+                half, value = self._parted(value, tool)
+            if value is not NOTHING or not self._says_more(outcome):
+                return outcome if value is NOTHING else value
+            finished.append(outcome)
+            return said(outcome, tool)
+
+        def convert(value: Any, data: Any) -> dict[str, Any] | None:
+            return _unchanged(finished[0], data) if finished else self._converted(tool, value, data)
+
+        sent = await self._service.serve(profile, arguments, self._caller(), handler, convert, _UNTOUCHED)
+        if half is not None and isinstance(sent, dict):
+            sent = await joined(half, sent)
         return sent if isinstance(sent, _UNTOUCHED) else _result(sent, tool)
+
+    def _parted(self, value: Any, tool: Tool) -> tuple[Parted | None, Any]:
+        """A pair in its halves, unless FastMCP or an annotation has the say about it."""
+        opened = CURRENT.get()
+        is_theirs = opened.contract.speaker.name == "bare" and not self._normalizes
+        if is_theirs or is_rows_of_any_length(tool.return_type):
+            return None, value
+        return parted(value, opened.contract, opened.call)
+
+    def _converted(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
+        """The result of a bare payload: FastMCP's own, and the documented one for what FastMCP does not know."""
+        if self._normalizes:
+            return documented_result(value, data, self._forms, tool.return_type)
+        own = native_result(tool.convert_result, value, data)
+        if own is not None or tool.output_schema is not None:
+            return own
+        return documented_result(value, data, self._forms)
+
+    def _says_more(self, outcome: Any) -> bool:
+        """Whether a result was made further in than here, and not under a contract: then it is what it says."""
+        if not isinstance(outcome, ToolResult) or isinstance(outcome, (_Sent, *_UNTOUCHED)):
+            return False
+        return not self._service.contract.speaker.recognises(outcome.structured_content or {})
 
     async def refuse(self, tool: Tool, error: Exception) -> ToolResult:
         """The result of a call that was refused before it came to a tool of ours."""
@@ -259,140 +280,28 @@ def _controls(tool: Tool, service: Service) -> Controls | None:
     return Controls() if tool.task_config.supports_tasks() else None
 
 
-def _giving_own_value(tool: Tool) -> Tool:
-    """A copy of a tool that gives back what its handler returned, not what the framework makes of it."""
-    changes: dict[str, Any] = {}
-    if isinstance(tool, TransformedTool) and tool.fn is tool.forwarding_fn:
-        parent = _giving_own_value(tool.parent_tool)
-        changes["fn"] = TransformedTool._create_forwarding_transform(parent, tool.transform_args)[1]
-    copy = tool.model_copy(update=changes)
-    vars(copy)["convert_result"] = lambda value: value if isinstance(value, _Own) else _Own(value)
-    return copy
-
-
 def _result(sent: Any, tool: Tool) -> ToolResult:
     """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
     return _Sent(sent) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
-def _converted(tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
-    """FastMCP's own result for a value, if that says the same as the JSON."""
-    try:
-        result = tool.convert_result(value)
-    except Exception:  # noqa: BLE001 - then ours is sent
-        return None
-    structured = result.structured_content
-    payload = structured.get("result") if structured and (result.meta or {}).get("fastmcp") else structured
-    if payload != data if structured is not None else not is_plain(value, LARGEST):
+def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:
+    """A result that was made further in, unless its text is longer than that of its data, which was measured."""
+    texts = sum(len(block.text) for block in result.content if block.type == "text")
+    if texts > len(data if isinstance(data, str) else dumps(data).decode()):
         return None
     found = {"content": result.content, "_meta": result.meta}
+    structured = result.structured_content
     return found if structured is None else {**found, "structuredContent": structured}
 
 
-def _fault(error: Exception, tool: Tool) -> Exception:
-    """The exception that says what a failure means; what must stay a protocol error goes on its way."""
-    if isinstance(error, MCPError):
-        if error.error.code == mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY:
-            return error
-        return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
-    if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
-        return error.__cause__
-    if isinstance(tool, TransformedTool) and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
-        return ValidationFailed(str(error))
-    meaning = next((meant for kind, meant in _MEANINGS.items() if isinstance(error, kind)), None)
-    return _upstream_fault(error) if meaning is None else meaning(str(error))
+def _listed(output: Output) -> dict[str, Any] | None:
+    """The schema of the normaliser, with FastMCP's mark where the value is in a box."""
+    schema = output.for_version()
+    return {**schema, "x-fastmcp-wrap-result": True} if schema and output.is_boxed else schema
 
 
 _UNTOUCHED: Final = (InputRequiredToolResult, mcp_types.InputRequiredResult, MCPError)
-_MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {
-    AuthorizationError: Forbidden,
-    NotFoundError: NotFound,
-    DisabledError: NotFound,
-    FastMCPError: ReplyError,  # meant for the caller to read
-}
-_ARGUMENT_FAULTS: Final = ("Missing required argument", "Got unexpected keyword argument")
-_MCP_CODES: Final = {
-    mcp_types.INVALID_PARAMS: "VALIDATION_ERROR",
-    mcp_types.METHOD_NOT_FOUND: "NOT_FOUND",
-    mcp_types.INTERNAL_ERROR: "INTERNAL_ERROR",
-}
-
-
-def _upstream_fault(error: Exception) -> Exception:
-    """What FastMCP itself tells about failures of HTTP services behind a tool."""
-    if get_http_status_code(error) == 429:  # noqa: PLR2004 - the status has no better name
-        return RateLimited("Rate limited by upstream API, please retry later")
-    if is_timeout_error(error):
-        return Unavailable("Upstream request timed out, please retry")
-    return error
-
-
-# Resources
-
-
-class _Read(Read):
-    """Contents that are normalised already, with how long they may be kept."""
-
-    sent: Any
-
-    def __init__(self, sent: mcp_types.ReadResourceResult) -> None:
-        contents = [ResourceContent(_payload(one), mime_type=one.mime_type, meta=one.meta) for one in sent.contents]
-        super(Read, self).__init__(contents=contents, meta=sent.meta, sent=sent)
-
-    def to_mcp_result(self, _uri: Any) -> mcp_types.ReadResourceResult:
-        found: mcp_types.ReadResourceResult = self.sent
-        return found
-
-
-def _payload(contents: Any) -> str | bytes:
-    found: str | bytes = contents.text if hasattr(contents, "text") else base64.b64decode(contents.blob)
-    return found
-
-
-def _reading(component: Any, uri_of: Callable[..., str]) -> Any:
-    """A copy of a resource, or of a template for some, whose values are normalised and whose faults are explained."""
-    copy, own = component.model_copy(), component.model_copy()
-    vars(own)["convert_result"] = _Own
-
-    async def read(*given: Any) -> Any:
-        uri = uri_of(*given)
-        try:
-            outcome = await own._read(*given)
-            return _contents(component, uri, outcome.value) if isinstance(outcome, _Own) else outcome
-        except (MCPError, FastMCPError):
-            raise
-        except Exception as error:
-            raise MCPError(**read_error(problem_of(error), uri)) from error
-
-    vars(copy)["_read"] = read
-    return copy
-
-
-def _contents(component: Any, uri: str, value: Any) -> Read:
-    """The contents of a resource; FastMCP's own way for the values that it gets right."""
-    is_items = isinstance(value, list) and bool(value) and isinstance(value[0], ResourceContent)
-    if isinstance(value, (str, Read, mcp_types.InputRequiredResult)) or is_items:
-        found: Read = component.convert_result(value)
-        return found
-    declared = None if component.mime_type == "text/plain" else component.mime_type
-    result = normalize_resource_payload(uri, declared, value)
-    sent = result.to_mcp() if isinstance(result, ResourceResult) else result
-    meta = public_result_meta(component.meta)
-    if meta:
-        contents = [one.model_copy(update={"meta": {**meta, **(one.meta or {})}}) for one in sent.contents]
-        sent = sent.model_copy(update={"contents": contents})
-    return _Read(sent)
-
-
-def _archive_template(service: Service, principal: Principal) -> ResourceTemplate:
-    async def archived(hash: str) -> Any:
-        body, mime_type, ttl_ms = await service.read_archive(hash, principal())
-        uri = ARCHIVE_TEMPLATE.format(hash=hash)
-        return _Read(normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms).to_mcp())
-
-    return ResourceTemplate.from_function(
-        archived, ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash"
-    )
 
 
 # Negotiation
@@ -422,4 +331,4 @@ class _Negotiation(ServerExtension):
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name!r}") from None
         except ValidationError as error:
             tool = await context.fastmcp.get_tool(params.name)
-            return await self._replies.refuse(tool, _fault(error, tool))
+            return await self._replies.refuse(tool, fault(error, tool))

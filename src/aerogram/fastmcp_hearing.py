@@ -1,0 +1,335 @@
+"""Hearing: what the handlers behind FastMCP's tools return and raise, past every conversion on the way.
+
+    FunctionTool ──▶ Own(value)
+    TransformedTool ──▶ what its parent or its own function gives
+    tool of a mounted server ──▶ Told(result, value)     Hearing, a transform on that server, lets it tell
+
+A mounted server answers with a result that FastMCP has made already, because its own middleware is to see one. While a
+contract further out is listening to it, that result has the handler's value along with it. Where the middleware puts
+another result in its place, or the tool is a proxy of a server elsewhere, there is only what the result says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
+
+try:
+    import mcp_types
+    from fastmcp import FastMCP
+    from fastmcp.exceptions import (
+        AuthorizationError,
+        DisabledError,
+        FastMCPError,
+        NotFoundError,
+        ResourceError,
+        ToolError,
+        ValidationError,
+    )
+    from fastmcp.resources import ResourceResult as Read
+    from fastmcp.resources import ResourceTemplate
+    from fastmcp.resources.base import Resource
+    from fastmcp.server.providers.fastmcp_provider import (
+        FastMCPProviderResource,
+        FastMCPProviderResourceTemplate,
+        FastMCPProviderTool,
+    )
+    from fastmcp.server.transforms import Transform
+    from fastmcp.tools.base import Tool, ToolResult
+    from fastmcp.tools.tool_transform import TransformedTool
+    from fastmcp.utilities.components import FastMCPComponent
+    from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
+    from mcp.shared.exceptions import MCPError
+    from pydantic import PrivateAttr
+except ImportError as error:
+    raise MissingExtra("fastmcp", "fastmcp") from error
+
+__all__ = [
+    "NOTHING",
+    "Meant",
+    "Own",
+    "explained",
+    "fault",
+    "giving_own_contents",
+    "giving_own_value",
+    "own_value",
+    "said",
+]
+
+Run = Callable[..., Awaitable[Any]]
+Component = TypeVar("Component", bound=FastMCPComponent)
+NOTHING: Final = object()
+
+
+@dataclass(slots=True)
+class Own:
+    """The value that a handler returned, on its way past the framework's conversion."""
+
+    value: Any
+
+
+def own_value(outcome: Any) -> Any:
+    """The value that a handler returned, or `NOTHING` where only the framework's result is left of it."""
+    if isinstance(outcome, Own):
+        return outcome.value
+    return outcome.own if isinstance(outcome, (_Told, _ToldRead)) else NOTHING
+
+
+def said(result: ToolResult, tool: Tool) -> Any:
+    """What a result says of which nothing but the result is left; a failure, or a picture, says what it is itself."""
+    if result.is_error or any(block.type != "text" for block in result.content):
+        return result
+    structured = result.structured_content
+    if structured is None:
+        texts = [block.text for block in result.content if block.type == "text"]
+        return texts[0] if len(texts) == 1 else texts or None
+    marks = ((result.meta or {}).get("fastmcp") or {}).get("wrap_result"), (tool.output_schema or {}).get(_BOXED)
+    return structured["result"] if any(marks) and structured.keys() == {"result"} else structured
+
+
+_BOXED: Final = "x-fastmcp-wrap-result"
+
+
+class _Told(ToolResult):
+    """A result as FastMCP makes it, and the value that it was made of."""
+
+    _own: Any = PrivateAttr()
+    _made: Any = PrivateAttr()
+
+    def __init__(self, tool: Tool, value: Any) -> None:
+        made = _made_of(tool, value)
+        # past the base class, which would serialise everything once more
+        super(ToolResult, self).__init__(**made)
+        self._own, self._made = value, (self.content, self.structured_content)
+
+    @property
+    def own(self) -> Any:
+        """The value, unless somebody has changed the result since."""
+        is_as_made = self.content is self._made[0] and self.structured_content is self._made[1]
+        return self._own if is_as_made else NOTHING
+
+
+def _made_of(tool: Tool, value: Any) -> dict[str, Any]:
+    try:
+        made = tool.convert_result(value)
+    except Exception:  # noqa: BLE001 - FastMCP cannot write every value that we can
+        return {"content": []}
+    return {name: getattr(made, name) for name in ("content", "structured_content", "meta", "is_error")}
+
+
+class _ToldRead(Read):
+    """Contents as FastMCP makes them, and the value that they were made of."""
+
+    _own: Any = PrivateAttr()
+    _made: Any = PrivateAttr()
+
+    def __init__(self, component: Any, value: Any) -> None:
+        try:
+            made = component.convert_result(value)
+            super(Read, self).__init__(contents=made.contents, meta=made.meta)
+        except Exception:  # noqa: BLE001 - FastMCP cannot write every value that we can
+            super(Read, self).__init__(contents=[])
+        self._own, self._made = value, self.contents
+
+    @property
+    def own(self) -> Any:
+        """The value, unless somebody has changed the contents since."""
+        return self._own if self.contents is self._made else NOTHING
+
+
+# Tools and resources that give it
+
+
+def giving_own_value(tool: Tool) -> Tool:
+    """A copy of a tool that gives what `own_value` reads: what its handler returned, not what FastMCP makes of it."""
+    if isinstance(tool, FastMCPProviderTool):
+        return _listening(tool, "_run", "run")
+    # copies of proxies want a dictionary, here and below
+    copy = tool.model_copy(update=_own_parent(tool) if isinstance(tool, TransformedTool) else {})
+    vars(copy)["convert_result"] = lambda value: value if isinstance(value, Own) else Own(value)
+    return copy
+
+
+def _own_parent(tool: TransformedTool) -> dict[str, Any]:
+    """What changes in a transformed tool, so that it gives its parent's own value."""
+    is_plain = tool.fn is tool.forwarding_fn
+    # a function of its own looks at the result of its parent before it gives it on, or does not
+    parent = giving_own_value(tool.parent_tool) if is_plain else _telling(tool.parent_tool)
+    forwarding = TransformedTool._create_forwarding_transform(parent, tool.transform_args)[1]
+    return {"fn": forwarding} if is_plain else {"forwarding_fn": forwarding, "parent_tool": parent}
+
+
+def _telling(tool: Tool) -> Tool:
+    """A copy of a tool whose results are FastMCP's, with the handler's value along with them."""
+    own, copy = giving_own_value(tool), tool.model_copy(update={})
+
+    async def run(arguments: dict[str, Any]) -> Any:
+        outcome = await own._run(arguments)
+        return _Told(tool, outcome.value) if isinstance(outcome, Own) else outcome
+
+    vars(copy).update(_run=run, run=run)
+    return copy
+
+
+def giving_own_contents(component: Any) -> Any:
+    """A copy of a resource, or of a template for some, that gives what `own_value` reads."""
+    if isinstance(component, (FastMCPProviderResource, FastMCPProviderResourceTemplate)):
+        return _listening(component, "_read")
+    copy = component.model_copy(update={})
+    vars(copy)["convert_result"] = Own
+    return copy
+
+
+# Mounted servers
+
+_LISTENED_TO: ContextVar[FastMCP[Any] | None] = ContextVar("aerogram_listened_to", default=None)
+"""The mounted server whose next answer a contract is waiting for."""
+
+
+def _listening(component: Component, *methods: str) -> Component:
+    """A copy of what stands for a component of a mounted server, whose own value is asked of that server."""
+    server: FastMCP[Any] = component._server  # type: ignore[attr-defined]  # those of mounted servers have one
+    if not any(isinstance(one, _Hearing) for one in server.transforms):
+        server.add_transform(_Hearing(server))
+    copy = component.model_copy(update={})
+    vars(copy).update({name: _listened(server, getattr(component, name)) for name in methods})
+    return copy
+
+
+def _listened(server: FastMCP[Any] | None, call: Run) -> Run:
+    async def run(*given: Any) -> Any:
+        token = _LISTENED_TO.set(server)
+        try:
+            return await call(*given)
+        finally:
+            _LISTENED_TO.reset(token)
+
+    return run
+
+
+class _Hearing(Transform):
+    """Lets a contract further out hear the handlers of a mounted server; for everybody else it changes nothing."""
+
+    def __init__(self, server: FastMCP[Any]) -> None:
+        self._server = server
+
+    async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
+        tool: Tool | None = await call_next(name, version=version)
+        if tool is None or not self._is_heard:
+            return tool
+        told = _telling(tool)
+        run = self._meaning(told._run, f"Error calling tool {name!r}", tool, _is_protocol_error)
+        vars(told).update(_run=run, run=run)
+        return told
+
+    async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
+        resource: Resource | None = await call_next(uri, version=version)
+        return self._told(resource, uri) if resource is not None and self._is_heard else resource
+
+    async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
+        template: ResourceTemplate | None = await call_next(uri, version=version)
+        return self._told(template, uri) if template is not None and self._is_heard else template
+
+    @property
+    def _is_heard(self) -> bool:
+        return _LISTENED_TO.get() is self._server
+
+    def _told(self, component: Any, uri: str) -> Any:
+        own, copy = giving_own_contents(component), component.model_copy(update={})
+
+        async def read(*given: Any) -> Any:
+            outcome = await own._read(*given)
+            return _ToldRead(component, outcome.value) if isinstance(outcome, Own) else outcome
+
+        vars(copy)["_read"] = self._meaning(read, f"Error reading resource {uri!r}", component, _is_sent)
+        return copy
+
+    def _meaning(self, call: Run, words: str, component: Any, passes: Callable[[Exception], bool]) -> Run:
+        """A call whose exceptions keep their meaning on the way past the server, which has only words for them."""
+
+        async def run(*given: Any) -> Any:
+            try:
+                return await _listened(None, call)(*given)
+            except Exception as error:
+                if isinstance(error, FastMCPError) or passes(error):
+                    raise
+                is_masked = self._server._mask_error_details
+                raise Meant(words if is_masked else f"{words}: {error}", fault(error, component)) from error
+
+        return run
+
+
+class Meant(ToolError, ResourceError):
+    """What a handler of a mounted server raised, in the words that its server has for it."""
+
+    def __init__(self, words: str, meant: Exception) -> None:
+        super().__init__(words)
+        self.meant = meant
+
+
+# What exceptions mean
+
+
+@contextmanager
+def explained(component: Any) -> Iterator[None]:
+    """Exceptions, as the ones that say what they mean."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - told apart below
+        meant = fault(error, component)
+        # exceptions that cause each other send whoever prints their trace in circles
+        raise meant from (None if meant in (error, error.__cause__) else error)
+
+
+def fault(error: Exception, component: Any) -> Exception:
+    """The exception that says what a failure means; what must stay a protocol error goes on its way."""
+    if isinstance(error, Meant):
+        return error.meant
+    if isinstance(error, MCPError):
+        if _is_protocol_error(error):
+            return error
+        return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
+    if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
+        return error.__cause__
+    is_transformed = isinstance(component, TransformedTool)
+    if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
+        return ValidationFailed(str(error))
+    meaning = next((meant for kind, meant in _MEANINGS.items() if isinstance(error, kind)), None)
+    return _upstream_fault(error) if meaning is None else meaning(str(error))
+
+
+_MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {
+    AuthorizationError: Forbidden,
+    NotFoundError: NotFound,
+    DisabledError: NotFound,
+    FastMCPError: ReplyError,  # meant for the caller to read
+}
+_ARGUMENT_FAULTS: Final = ("Missing required argument", "Got unexpected keyword argument")
+_MCP_CODES: Final = {
+    mcp_types.INVALID_PARAMS: "VALIDATION_ERROR",
+    mcp_types.METHOD_NOT_FOUND: "NOT_FOUND",
+    mcp_types.INTERNAL_ERROR: "INTERNAL_ERROR",
+}
+
+
+def _is_protocol_error(error: Exception) -> bool:
+    return isinstance(error, MCPError) and error.error.code == mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY
+
+
+def _is_sent(error: Exception) -> bool:
+    """Whether reading a resource ends in just this protocol error."""
+    return isinstance(error, MCPError)
+
+
+def _upstream_fault(error: Exception) -> Exception:
+    """What FastMCP itself tells about failures of HTTP services behind a tool."""
+    if get_http_status_code(error) == 429:  # noqa: PLR2004 - the status has no better name
+        return RateLimited("Rate limited by upstream API, please retry later")
+    if is_timeout_error(error):
+        return Unavailable("Upstream request timed out, please retry")
+    return error

@@ -1,0 +1,136 @@
+"""Resources of FastMCP: their values, normalised, and their faults, explained.
+
+Reading has no result for failures, so each of them is a protocol error; its data has the code and the remediation.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aerogram.dialects.bare import BareDialect
+from aerogram.errors import MissingExtra
+from aerogram.fastmcp_hearing import NOTHING, Meant, fault, giving_own_contents, own_value
+from aerogram.faults import problem_of
+from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
+from aerogram.reply import Problem, Reply
+from aerogram.service import ARCHIVE_TEMPLATE, Service
+from aerogram.shape.pages import Paged
+from aerogram.wire.mcp import meta_of, read_error
+
+try:
+    import mcp_types
+    from fastmcp.exceptions import FastMCPError
+    from fastmcp.resources import ResourceContent, ResourceTemplate
+    from fastmcp.resources import ResourceResult as Read
+    from fastmcp.server.dependencies import fastmcp_request_ctx
+    from fastmcp.utilities.components import public_result_meta
+    from mcp.shared.exceptions import MCPError
+except ImportError as error:
+    raise MissingExtra("fastmcp", "fastmcp") from error
+
+__all__ = ["archive_template", "reading"]
+
+_ASIDE = BareDialect()
+
+
+class _Read(Read):
+    """Contents that are normalised already, with how long they may be kept."""
+
+    sent: Any
+    uri: str
+
+    def __init__(self, sent: mcp_types.ReadResourceResult, uri: str) -> None:
+        contents = [ResourceContent(_payload(one), mime_type=one.mime_type, meta=one.meta) for one in sent.contents]
+        super(Read, self).__init__(contents=contents, meta=sent.meta, sent=sent, uri=uri)
+
+    def to_mcp_result(self, uri: Any) -> mcp_types.ReadResourceResult:
+        """What is sent; contents that have the URI of the resource get the one that was asked for."""
+        found: mcp_types.ReadResourceResult = self.sent
+        if str(uri) == self.uri:
+            return found
+        contents = [
+            one.model_copy(update={"uri": str(uri)}) if str(one.uri) == self.uri else one for one in found.contents
+        ]
+        return found.model_copy(update={"contents": contents})
+
+
+def _payload(contents: Any) -> str | bytes:
+    found: str | bytes = contents.text if hasattr(contents, "text") else base64.b64decode(contents.blob)
+    return found
+
+
+def reading(component: Any, uri_of: Callable[..., str]) -> Any:
+    """A copy of a resource, or of a template for some, whose values are normalised and whose faults are explained."""
+    copy, own = component.model_copy(update={}), giving_own_contents(component)
+
+    async def read(*given: Any) -> Any:
+        uri = uri_of(*given)
+        try:
+            outcome = await own._read(*given)
+            value = own_value(outcome)
+            return outcome if value is NOTHING else _contents(component, uri, value)
+        except Exception as error:
+            if isinstance(error, (MCPError, FastMCPError)) and not isinstance(error, Meant):
+                raise
+            raise _unreadable(problem_of(fault(error, component)), uri) from error
+
+    vars(copy)["_read"] = read
+    return copy
+
+
+def _unreadable(problem: Problem, uri: str) -> MCPError:
+    return MCPError(**read_error(problem, _asked_for(uri)))
+
+
+def _asked_for(uri: str) -> str:
+    """The URI as the client has it, which where a server is mounted is not the one that the server has."""
+    request = fastmcp_request_ctx.get()
+    params = None if request is None else request._srctx.params
+    asked = params.get("uri") if isinstance(params, Mapping) else None
+    return str(asked or uri)
+
+
+def _contents(component: Any, uri: str, value: Any) -> Read:
+    """The contents of a resource, which of a reply are its data."""
+    said = value.reply if isinstance(value, Paged) else value
+    if not isinstance(said, Reply):
+        return _written(component, uri, value)
+    if said.problem is not None:
+        raise _unreadable(said.problem, uri)
+    found, meta = _written(component, uri, said.data), meta_of(said, _ASIDE)
+    if not meta:
+        return found
+    if isinstance(found, _Read):
+        found = _Read(found.sent.model_copy(update={"meta": {**(found.meta or {}), **meta}}), uri)
+    return found.model_copy(update={"meta": {**(found.meta or {}), **meta}})
+
+
+def _written(component: Any, uri: str, value: Any) -> Read:
+    """The contents for a value; FastMCP's own way for the values that it gets right."""
+    is_items = isinstance(value, list) and bool(value) and isinstance(value[0], ResourceContent)
+    if isinstance(value, (str, Read, mcp_types.InputRequiredResult)) or is_items:
+        found: Read = component.convert_result(value)
+        return found
+    declared = None if component.mime_type == "text/plain" else component.mime_type
+    result = normalize_resource_payload(uri, declared, value)
+    sent = result.to_mcp() if isinstance(result, ResourceResult) else result
+    meta = public_result_meta(component.meta)
+    if meta:
+        contents = [one.model_copy(update={"meta": {**meta, **(one.meta or {})}}) for one in sent.contents]
+        sent = sent.model_copy(update={"contents": contents})
+    return _Read(sent, uri)
+
+
+def archive_template(service: Service, principal: Callable[[], str | None]) -> ResourceTemplate:
+    """The archive as a resource template: what replies left out, and how long it may be kept."""
+
+    async def archived(hash: str) -> Any:
+        body, mime_type, ttl_ms = await service.read_archive(hash, principal())
+        uri = ARCHIVE_TEMPLATE.format(hash=hash)
+        return _Read(normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms).to_mcp(), uri)
+
+    return ResourceTemplate.from_function(
+        archived, ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash"
+    )
