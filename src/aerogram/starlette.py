@@ -90,9 +90,8 @@ class Installation:
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
         entries = list(self._entries())
-        if not any(one.terms.migrated for one in entries):
-            return schema
-        return document(schema, self.versions, entries, self._has_budget, _BOUNDS)
+        is_plain = not any(one.terms.migrated for one in entries)
+        return schema if is_plain else document(schema, self.versions, entries, self._has_budget, _BOUNDS)
 
     def check_names(self) -> None:
         """Say of which routes the settings speak that are not there, now that all routes are known."""
@@ -314,9 +313,9 @@ def _hook(route: Route, *, is_migrated: bool) -> None:
     if not is_class and not _is_function(route.endpoint):
         return  # an application, whose answers are its own
     for there, put in places_inside(route, "app", closed=(Router, Starlette)):
-        if _is_hook(there):
+        if _is_hook_of(route.endpoint, there):
             return  # another application has the same route
-        if getattr(there, "__code__", None) is _SERVED or (is_class and there is route.endpoint):
+        if there is route.endpoint if is_class else _is_served(route.endpoint, there):
             hook = _Hook(route, there)
             put(_hooked_class(there, hook) if is_class else hook.serve)
             return
@@ -335,8 +334,15 @@ def _is_function(endpoint: Any) -> bool:
     return inspect.isfunction(endpoint) or inspect.ismethod(endpoint)
 
 
-def _is_hook(there: object) -> bool:
-    return isinstance(getattr(there, "__self__", None), _Hook) or hasattr(there, "__aerogram_hook__")
+def _is_served(endpoint: Any, there: Any) -> bool:
+    """Whether this is what a router has made of an endpoint; middleware may hold others too."""
+    held = [cell.cell_contents for cell in there.__closure__] if getattr(there, "__code__", None) is _SERVED else []
+    return any(one is endpoint or getattr(one, "args", None) == (endpoint,) for one in held)
+
+
+def _is_hook_of(endpoint: Any, there: Any) -> bool:
+    hook = getattr(there, "__aerogram_hook__", getattr(there, "__self__", None))
+    return isinstance(hook, _Hook) and hook.endpoint is endpoint
 
 
 def _hooked_class(endpoint: type[HTTPEndpoint], hook: _Hook) -> type[HTTPEndpoint]:
@@ -362,6 +368,7 @@ class _Hook:
     """
 
     def __init__(self, route: Route, before: App) -> None:
+        self.endpoint = route.endpoint
         self._route = id(route)
         self._before = before
         self._call = _awaited(route.endpoint)
@@ -469,10 +476,9 @@ _BEGUN: Final = _Watch(_unheard, has_begun=True)
 
 async def _blame_the_body(error: Exception, request: Request) -> None:
     """Raise that the body is not JSON, if that is what went wrong and the application has nothing to say about it."""
-    exchange: Exchange = request.scope[EXCHANGE]
-    if not isinstance(error, (ValueError, RecursionError)) or exchange.is_passing or _is_handled(error, request.scope):
+    if not isinstance(error, (ValueError, RecursionError)) or _is_handled(error, request.scope):
         return
-    if not hasattr(request, "_body") or hasattr(request, "_json"):
+    if request.scope[EXCHANGE].is_passing or not hasattr(request, "_body") or hasattr(request, "_json"):
         return
     try:
         json.loads(await request.body())

@@ -1,5 +1,7 @@
 """Between a handler and its framework: whatever the framework did for handlers, it still does."""
 
+import functools
+
 import httpx
 import pytest
 from small_api import CSV, ROWS
@@ -7,7 +9,8 @@ from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, request_response
+from starlette.testclient import TestClient
 
 from aerogram import read, starlette
 from aerogram.starlette import Versions
@@ -170,3 +173,38 @@ def test_a_constant_response_may_be_given_again_and_again(serve):
     for _ in range(3):
         assert client.get("/export").headers["Vary"] == "Cookie, Accept, X-Envelope-Version"
     assert constant.headers["Vary"] == "Cookie"
+
+
+class Falls:
+    """Middleware that has an answer of its own where the route has none, and keeps it in front."""
+
+    def __init__(self, app, instead):
+        self.instead = request_response(instead)
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        chosen = self.instead if scope["query_string"] == b"instead" else self.app
+        await chosen(scope, receive, send)
+
+
+def test_what_else_middleware_holds_is_not_taken_for_the_handler():
+    def instead(_):
+        return JSONResponse(["instead"])
+
+    routes = [Route("/rows", lambda _: JSONResponse(ROWS), middleware=[Middleware(Falls, instead)])]
+    app = Starlette(routes=routes)
+    starlette.install(app, versions=Versions(vendor="acme"))
+    client = TestClient(app)
+    assert client.get("/rows?envelope=v2").json()["results"] == ROWS
+    assert client.get("/rows?instead").json() == ["instead"]
+
+
+def test_a_handler_that_cannot_be_seen_is_told_and_answers_as_it_is(caplog):
+    def hides(app):
+        return functools.partial(lambda inner, *given: inner(*given), app)
+
+    app = Starlette(routes=[Route("/rows", lambda _: JSONResponse(ROWS), middleware=[Middleware(hides)])])
+    starlette.install(app, versions=Versions(vendor="acme"))
+    response = TestClient(app).get("/rows?envelope=v2")
+    assert response.json() == ROWS and "X-Envelope-Version" not in response.headers
+    assert "the handler of /rows is out of sight" in caplog.text
