@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import ValidationFailed
 from aerogram.identity import Names, id_member
+from aerogram.shape.announced import announced_in
 from aerogram.shape.text import clip, whole_characters
 
 __all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]
@@ -120,10 +121,19 @@ def _show_record(record: Record, mode: Mode, shared: str | None) -> Record:
         return record
     name = id_member(record, shared=shared)
     if mode == "ids_only":
-        return {name: record[name]} if name is not None else _first_fact(record)
+        return {name: record[name]} if name is not None else _first_fact(_without_long_content(record, mode))
+    record = _without_long_content(record, mode)
     if mode == "metadata":
         return {key: value for key, value in record.items() if key == name or _is_fact(value)}
     return {key: value if key == name else _preview(value) for key, value in record.items()}
+
+
+def _without_long_content(record: Record, mode: Mode) -> Record:
+    """The record without what must not be shortened, and without the name of its type."""
+    announced = announced_in(record)
+    if announced is None or len(announced.text) <= _STRING_LENGTHS[mode]:
+        return record
+    return {key: value for key, value in record.items() if key not in (announced.type_member, announced.member)}
 
 
 def _is_fact(value: Any) -> bool:

@@ -5,7 +5,7 @@
               then short facts about each, then the best-ranked items whole and previews of the others; what
               room is left after that goes to the first item that is not yet whole. With `detail_first`, items
               stay whole and the tail goes
-    texts     become marked previews
+    texts     become marked previews; one whose type stands beside it stays of this type, or goes with its name
 
 Costs are those of the pieces, each counted once; the caller measures the whole.
 """
@@ -13,12 +13,14 @@ Costs are those of the pieces, each counted once; the caller measures the whole.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from aerogram.identity import Names, id_member
 from aerogram.jsontext import dumps
+from aerogram.shape.announced import Announced, announced_in
 from aerogram.shape.modes import MODES, Mode, RecordType, bare, in_mode
 from aerogram.shape.mold import ANYTHING, Mold, lawful
 from aerogram.shape.roll import Roll
@@ -80,6 +82,7 @@ class Reducer:
     _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict, init=False)
     _seen: dict[tuple[int, str, str | None], tuple[Any, Any]] = field(default_factory=dict, init=False)
     _rolls: dict[int, Roll] = field(default_factory=dict, init=False)
+    _forms: dict[int, tuple[str, list[str]]] = field(default_factory=dict, init=False)
     _join: float = field(default=1.0, init=False)
 
     def reduce(self, value: Any, room: float, mold: Mold = ANYTHING, shared: str | None = None) -> Part | None:
@@ -148,6 +151,18 @@ class Reducer:
             length = min(int(wanted), len(text) - 1) if part.cost <= room else min(int(wanted), len(clipped) - 8)
         return best
 
+    def _reduce_announced(self, announced: Announced, room: float, mold: Mold) -> Part | None:
+        """The whole of it or the largest of its smaller forms that fits."""
+        text = announced.text
+        cost = self.cost(text, room)
+        if cost <= room or mold.keeps_whole(text):
+            return Part(text, cost) if cost <= room else None
+        if id(text) not in self._forms:
+            self._forms[id(text)] = text, list(announced.smaller())
+        forms = self._forms[id(text)][1]
+        first = bisect_left(forms, True, key=lambda form: self.cost(form, room) <= room)
+        return Part(forms[first], self.cost(forms[first], room)) if first < len(forms) else None
+
     def _reduce_record(self, record: Mapping[str, Any], room: float, mold: Mold, shared: str | None) -> Part | None:
         """Water-filling: go through the members from the cheapest on, each within its share of what is left."""
         left = room - self.price("{}")
@@ -156,15 +171,21 @@ class Reducer:
         prices = {name: self.price(dumps(name).decode() + ":,") for name in (*names, *vital)}
         costs = {name: self.cost(record[name], left) + prices[name] for name in prices}
         kept: dict[str, Any] = {}
+        announced = announced_in(record)
         pending = sorted(prices, key=lambda name: (name not in vital, costs[name]))
         for count, name in enumerate(pending):
             share = left / (len(pending) - count) if name not in vital else left
-            part = self.reduce(record[name], share - prices[name], mold.member(name))
+            if announced is not None and name == announced.member:
+                part = self._reduce_announced(announced, share - prices[name], mold.member(name))
+            else:
+                part = self.reduce(record[name], share - prices[name], mold.member(name))
             if part is None and name in mold.required:
                 return None
             if part is not None:
                 kept[name] = part.value
                 left -= part.cost + prices[name]
+        if announced is not None and announced.member not in kept and announced.type_member not in mold.required:
+            kept.pop(announced.type_member, None)
         if not kept:
             return None
         return Part({name: kept[name] for name in record if name in kept}, room - left)
