@@ -15,12 +15,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, TypeVar, cast, get_type_hints
 
 from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
 
 try:
     import mcp_types
+    import pydantic
     from fastmcp import FastMCP
     from fastmcp.exceptions import (
         AuthorizationError,
@@ -34,6 +36,7 @@ try:
     from fastmcp.resources import ResourceResult as Read
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
+    from fastmcp.resources.template import FunctionResourceTemplate
     from fastmcp.server.providers.fastmcp_provider import (
         FastMCPProviderResource,
         FastMCPProviderResourceTemplate,
@@ -45,7 +48,6 @@ try:
     from fastmcp.utilities.components import FastMCPComponent
     from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
     from mcp.shared.exceptions import MCPError
-    from pydantic import PrivateAttr
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
@@ -98,8 +100,8 @@ _BOXED: Final = "x-fastmcp-wrap-result"
 class _Told(ToolResult):
     """A result as FastMCP makes it, and the value that it was made of."""
 
-    _own: Any = PrivateAttr()
-    _made: Any = PrivateAttr()
+    _own: Any = pydantic.PrivateAttr()
+    _made: Any = pydantic.PrivateAttr()
 
     def __init__(self, tool: Tool, value: Any) -> None:
         made = _made_of(tool, value)
@@ -125,8 +127,8 @@ def _made_of(tool: Tool, value: Any) -> dict[str, Any]:
 class _ToldRead(Read):
     """Contents as FastMCP makes them, and the value that they were made of."""
 
-    _own: Any = PrivateAttr()
-    _made: Any = PrivateAttr()
+    _own: Any = pydantic.PrivateAttr()
+    _made: Any = pydantic.PrivateAttr()
 
     def __init__(self, component: Any, value: Any) -> None:
         try:
@@ -182,7 +184,39 @@ def giving_own_contents(component: Any) -> Any:
         return _listening(component, "_read")
     copy = component.model_copy(update={})
     vars(copy)["convert_result"] = Own
+    vars(copy)["_read"] = _blaming(component, copy._read)
     return copy
+
+
+def _blaming(component: Any, read: Run) -> Run:
+    """A reading that tells wrong arguments of the caller from what the handler itself got wrong."""
+
+    async def run(*given: Any) -> Any:
+        try:
+            return await read(*given)
+        except pydantic.ValidationError as error:
+            _check_arguments(component, *given)
+            raise RuntimeError("a resource handler made something that is not valid") from error
+        except ValueError:
+            _check_arguments(component, *given)
+            raise
+
+    return run
+
+
+def _check_arguments(component: Any, _uri: str = "", given: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Raise what is wrong with arguments that came as texts; FastMCP knows fewer words for truth than pydantic."""
+    if not isinstance(component, FunctionResourceTemplate):
+        return
+    try:
+        hints = get_type_hints(component.fn, include_extras=True)
+    except NameError:  # names that are not there at run time
+        return
+    wanted = {name: (_Truth if hints[name] is bool else hints[name], ...) for name in given if name in hints}
+    pydantic.create_model("Arguments", **cast(Any, wanted)).model_validate(given)
+
+
+_Truth = Annotated[Literal["true", "1", "yes", "false", "0", "no"], pydantic.BeforeValidator(str.lower)]
 
 
 # Mounted servers
