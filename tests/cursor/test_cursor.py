@@ -201,3 +201,18 @@ def test_servers_that_share_a_secret_open_each_others_cursors() -> None:
     assert reason_of(Cursors(KeyRing.shared(new)), cursor) == "signature"
     with pytest.raises(ValueError, match="16 bytes"):
         KeyRing.shared("short")
+
+
+def test_a_cursor_carries_the_size_of_the_pages_only_when_it_is_told_one() -> None:
+    cursors = Cursors()
+    sized = cursors.seal(Position(QUERY, 10, "metadata", size=25), principal="ada")
+    assert opened(cursors, sized).size == 25
+    assert opened(cursors, cursors.seal(HERE, principal="ada")).size is None
+
+
+def test_the_size_of_the_pages_in_a_cursor_cannot_be_changed() -> None:
+    cursors = Cursors()
+    body = json.loads(base64.b64decode(cursors.seal(Position(QUERY, 10, "metadata", size=25), principal="ada")))
+    for changed in ({**body, "size": 9_999}, {name: value for name, value in body.items() if name != "size"}):
+        forged = base64.b64encode(json.dumps(changed).encode()).decode()
+        assert reason_of(cursors, forged) == "signature"
