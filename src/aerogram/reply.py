@@ -203,8 +203,8 @@ class Fidelity:
 class Citation:
     """Where a part of the data comes from, or all of it; `field_paths` are JSON Pointers to that part.
 
-    They point into `{"results": rows}`: `/results/3/title` is a member of the fourth row, `/results/0/title` one of data
-    that is a single record. Whatever a contract pages, selects or cuts, they are kept true.
+    They point into `{"results": rows}`: `/results/3/title` is a member of the fourth row, `/results/0/title` one of
+    data that is a single record. Whatever a contract pages, selects or cuts, they are kept true.
     """
 
     source_id: str | None = None
