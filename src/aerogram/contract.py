@@ -47,7 +47,7 @@ from aerogram.limits import Limits
 from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
-from aerogram.normalize.signals import SIGNALS
+from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
@@ -117,7 +117,7 @@ class Contract:
     dialect: str | Dialect = "response-v2"
     budget: int | str | Budget | None = None
     budgets: Mapping[str, int | str | Budget | None] = field(default_factory=dict)
-    channels: Policy = "mirror"
+    channels: Policy = None  # type: ignore[assignment]  # settled below: what the dialect's contract has
     archive: Archive | None = None
     cursors: Cursors = field(default_factory=Cursors)
     kinds: Mapping[str, RecordType] = field(default_factory=dict)
@@ -132,6 +132,8 @@ class Contract:
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
+        if self.channels is None:
+            object.__setattr__(self, "channels", self.speaker.channels)
         # refused here, because each reply would fail by it
         if self.channels not in POLICIES:
             raise InvalidReply(f"channels is one of {', '.join(POLICIES)}, not {self.channels!r}")
@@ -185,9 +187,9 @@ class Contract:
             if self.cache is None or call.operation not in self.cached:
                 return await handler()
             return await self._through_cache(self.cache, call, handler, finished)
-        except SIGNALS:
-            raise
-        except BaseException as error:  # noqa: BLE001 - what a handler raises is its outcome, `sys.exit` included
+        except BaseException as error:  # what a handler raises is its outcome, `sys.exit` included
+            if is_signal(error):
+                raise
             return error
 
     async def _through_cache(
@@ -357,7 +359,7 @@ class Contract:
 
     def render(self, reply: Reply[Any], json: bytes | None = None) -> Channels:
         """The two channels of a finished reply; the JSON of its data may be known."""
-        return channels_of(reply, self.speaker.encode(reply), self.channels, json)
+        return channels_of(reply, self.speaker.encode(reply), self.channels, json, self.speaker)
 
     def limit(self, call: Call) -> Budget | None:
         """The budget of a call: the operation's or the server's, and the caller's if that is smaller."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ValidationFailed
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.reply import Notice, Reply
@@ -79,7 +80,15 @@ def agree(offer: Offer, asked: Settings | None) -> Agreed:
         if value is None:
             notices.append(_refused(name, asked[name], offer))
         found[name] = value
+    if found.get("dialect") and not found.get("channels"):
+        found["channels"] = _usual(offer, found["dialect"])
     return Agreed(**found, notices=tuple(notices))
+
+
+def _usual(offer: Offer, name: str) -> Policy | None:
+    """The channel policy of another dialect's contract, where the server has that of its own."""
+    own = dialect_named(offer.dialects[0]).channels
+    return dialect_named(name).channels if offer.channels == own else None
 
 
 def _dialect(offer: Offer, asked: Any) -> str | None:

@@ -53,7 +53,7 @@ class Server:
         reply = self.dialect.complete(reply, operation="search")
         fitted = fit(reply, self.budget, measure=Sizer(self.dialect, policy), retrieve="retrieve", **options)
         await self.archive.put(*(left.content for left in fitted.leftovers))
-        return channels_of(fitted.reply, self.dialect.encode(fitted.reply), policy)
+        return channels_of(fitted.reply, self.dialect.encode(fitted.reply), policy, speaker=self.dialect)
 
 
 class TextClient:
@@ -174,6 +174,70 @@ def test_a_summary_of_a_failure_starts_with_what_to_tell_the_user() -> None:
         "Please wait.",
         "error: RATE_LIMITED (rate_limit, retryable); Slow down.; retry after 45 s",
     ]
+
+
+def summary_in(spoken: str, reply: Reply[Any]) -> list[str]:
+    speaker = dialect(spoken)
+    completed = speaker.complete(reply, operation="search")
+    return channels_of(completed, speaker.encode(completed), "summary", speaker=speaker).text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        (Reply.ok([{"id": n} for n in range(23)]), "rich · 23 results"),
+        (Reply.ok([{"id": 1}], actions=[Action(tool="get", args={"id": 1})]), "sparse · 1 result"),
+        (Reply.ok({"id": 1}), "rich · 1 result"),
+        (Reply.empty(), "empty · 0 results"),
+        (Reply.ok([{"id": 1}, {"id": 2}], page=Page(has_more=False, total=2)), "sparse · 2 results"),
+        (Reply.ok([{"id": 1}, {"id": 2}], fidelity=Fidelity("full")), "sparse · 2 results"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_contract_with_a_line_of_its_own_has_that_line_and_nothing_else(reply: Reply[Any], line: str) -> None:
+    assert summary_in("standard-v2", reply) == [line]
+
+
+def test_what_is_missing_and_what_is_warned_of_follows_the_line() -> None:
+    rows = [{"id": "a"}, {"id": "b"}]
+    assert summary_in("standard-v2", Reply.ok(rows, page=Page("abc", True))) == [
+        "sparse · 2 results",
+        "ids: a, b",
+        "next page: cursor=abc",
+    ]
+    cut = Reply.partial(
+        rows,
+        "1 item left out",
+        fidelity=Fidelity("partial", ("c",), {"data": "sha256:12"}),
+        actions=[Action(tool="retrieve", args={"hash": "sha256:12"})],
+    )
+    assert summary_in("standard-v2", cut) == [
+        "partial · 2 results",
+        "ids: a, b",
+        "fidelity: partial; 1 left out (c); data=sha256:12",
+        "warning: 1 item left out",
+        'next: retrieve(hash="sha256:12")',
+    ]
+    assert summary_in("standard-v2", Reply.ok(rows, notices=["from a cache"]))[1:] == ["warning: from a cache"]
+
+
+@pytest.mark.parametrize(
+    ("spoken", "code", "said"),
+    [
+        ("standard-v2", "RATE_LIMIT_EXCEEDED", "RATE_LIMITED"),
+        ("standard-v2", "MISSING_REQUIRED", "VALIDATION_ERROR"),
+        ("standard-v2", "CONFLICT", "VALIDATION_ERROR"),
+        ("response-v2", "RATE_LIMITED", "RATE_LIMIT_EXCEEDED"),
+        ("response-v2", "MISSING_REQUIRED", "MISSING_REQUIRED"),
+        ("knowledge-1.0", "RATE_LIMITED", "RATE_LIMITED"),
+    ],
+)
+def test_a_summary_names_the_code_that_the_body_has(spoken: str, code: str, said: str) -> None:
+    speaker = dialect(spoken)
+    body = speaker.encode(speaker.complete(Reply.failed(code), operation="search"))
+    written = body["data"]["error_code"] if spoken == "response-v2" else body["error"]["code"]
+    [_, line] = summary_in(spoken, Reply.failed(code))
+    assert line.startswith(f"error: {said} (") and written == said
 
 
 def test_an_unknown_policy_is_refused() -> None:

@@ -241,7 +241,7 @@ async def test_a_secret_is_neither_sent_nor_archived():
 )
 @pytest.mark.parametrize("name", ["response-v2", "standard-v2", "knowledge-1.0"])
 async def test_whatever_a_reply_carries_it_can_be_sent(outcome, name):
-    contract = Contract(dialect=name)
+    contract = Contract(dialect=name, channels="text")
     reply = await contract.answer(outcome, Call(operation="odd"))
     channels = contract.render(reply)
     assert read(channels.text).said().keys() == reply.said().keys()

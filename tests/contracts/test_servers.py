@@ -145,11 +145,16 @@ def named_rows() -> dict[str, Any]:
     return {"tasks": TASKS}
 
 
+def two_lists() -> dict[str, Any]:
+    """Rows under two names."""
+    return {"tasks": TASKS, "others": TASKS}
+
+
 @frameworks
 async def test_a_page_size_that_is_not_used_is_told(framework: str) -> None:
-    """Rows under a name are no list that could be paged for the tool; the caller hears so, and only when it matters."""
-    async with asking(framework, named_rows, controls=True) as server:
-        cut, whole = [(await server.call("named_rows", {"page_size": size})).structured_content for size in (20, 50)]
+    """Of two lists none is the one to be paged for the tool; the caller hears so, and only when it matters."""
+    async with asking(framework, two_lists, controls=True) as server:
+        cut, whole = [(await server.call("two_lists", {"page_size": size})).structured_content for size in (20, 50)]
     assert [one["code"] for one in cut["meta"]["warning_details"]] == ["CONTROL_IGNORED"]
     assert "warnings" not in whole["meta"]
 
@@ -231,6 +236,38 @@ async def test_the_old_shape_is_for_those_who_ask_for_it_or_whose_flag_says_so(f
     assert wanted.structured_content == switched.structured_content == {"task_id": "t1", "done": False}
 
 
+@frameworks
+async def test_a_server_of_the_standard_contract_sends_its_line_beside_the_body(framework: str) -> None:
+    """Nothing is set but the dialect: one line with status and rows, and of a failure what the user is told."""
+
+    def listed(number: int) -> list[dict[str, str]]:
+        return TASKS[:number]
+
+    async with asking(framework, listed, dialect="standard-v2") as server:
+        rich, empty = await server.call("listed", {"number": 23}), await server.call("listed", {"number": 0})
+        failed = await server.call("listed", {})
+    assert [block.text for block in rich.content] == ["rich · 23 results"]
+    assert rich.structured_content["results"] == TASKS[:23]
+    assert [block.text for block in empty.content] == ["empty · 0 results"]
+    error = failed.structured_content["error"]
+    [first, second] = failed.content[0].text.splitlines()
+    assert failed.is_error and first == error["user_message"]
+    assert second == f"error: {error['code']} (validation, not retryable); Provide number"
+
+
+@frameworks
+async def test_who_asks_for_the_standard_contract_gets_its_line_too(framework: str) -> None:
+    """A server keeps to the text that a contract names, unless its policy was chosen otherwise."""
+    asked = {EXTENSION: {"dialect": "standard-v2"}}
+    async with asking(framework, named_rows, offers=["standard-v2"]) as server:
+        mine, standard = await server.call("named_rows"), await server.call("named_rows", {}, asked)
+    async with asking(framework, named_rows, offers=["standard-v2"], channels="compact") as server:
+        chosen = await server.call("named_rows", {}, asked)
+    assert aerogram.read(mine.content[0].text).data == {"tasks": TASKS}
+    assert standard.content[0].text == "rich · 1 result"
+    assert chosen.content[0].text.startswith("{")
+
+
 # --- the way back ----------------------------------------------------------------------------------------------------
 
 
@@ -269,7 +306,7 @@ async def test_ids_that_are_not_there_are_parts_that_failed_and_no_truncated_con
 @frameworks
 async def test_a_suggested_action_gives_its_follow_up_as_it_stands(framework: str) -> None:
     """The action in a fitted reply is called with exactly its arguments, and gives the rows that were cut."""
-    async with asking(framework, dialect="standard-v2", budget=3_000) as server:
+    async with asking(framework, dialect="standard-v2", budget=3_000, channels="mirror") as server:
         fitted = (await server.call("rows")).structured_content
         [action] = fitted["suggested_actions"]
         followed = (await server.call(action["tool"], action["args"])).structured_content

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from aerogram.dialects.extension import KEY, leftover, restore
 from aerogram.errors import ContractError, InvalidReply
 from aerogram.jsontext import pointer_of
-from aerogram.reply import Reply
+from aerogram.reply import Problem, Reply
 
 _MISSING = "missing"
 
@@ -37,6 +37,8 @@ class Dialect(ABC):
     """Whether this contract says in every reply how the request was understood."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
+    channels: ClassVar[Literal["mirror", "summary"]] = "mirror"
+    """What the contract puts into the text of a tool result: the body again, or a line about it."""
 
     @abstractmethod
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
@@ -64,6 +66,14 @@ class Dialect(ABC):
     def place(self, body: Mapping[str, Any]) -> Any:
         """The object in the body where the contract allows additions."""
         return body
+
+    def code_of(self, problem: Problem) -> str:
+        """The word that bodies in this dialect have for the code of a problem."""
+        return problem.code
+
+    def headline(self, body: Mapping[str, Any]) -> str | None:
+        """The line that the contract has for the text of a tool result; None where it has none."""
+        return None
 
     def encode(self, reply: Reply[Any]) -> dict[str, Any]:
         """The JSON body of a reply."""

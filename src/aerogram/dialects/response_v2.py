@@ -152,11 +152,14 @@ class ResponseV2Dialect(Dialect):
     def place(self, body: Mapping[str, Any]) -> Any:
         return body.get("meta")
 
+    def code_of(self, problem: Problem) -> str:
+        return TABLE.spell(problem.code, VERSION)
+
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
         problem = reply.problem
         return {
             "success": problem is None,
-            "data": _boxed(reply.data) if problem is None else _error_data(problem, reply.data),
+            "data": _boxed(reply.data) if problem is None else _error_data(problem, self.code_of(problem), reply.data),
             "error": None if problem is None else problem.message,
             "meta": _write_meta(reply),
         }
@@ -180,9 +183,9 @@ def _boxed(data: Any) -> dict[str, Any]:
     return {"results" if isinstance(data, list) else "result": data}
 
 
-def _error_data(problem: Problem, data: Any) -> dict[str, Any]:
+def _error_data(problem: Problem, code: str, data: Any) -> dict[str, Any]:
     members = without_nothing(
-        error_code=TABLE.spell(problem.code, VERSION),
+        error_code=code,
         error_type=problem.kind,
         remediation=problem.remediation,
         details=problem.details,

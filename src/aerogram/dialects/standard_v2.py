@@ -278,16 +278,14 @@ def wrap_for_mcp(response: StandardResponse[Any] | Reply[Any] | Mapping[str, Any
         body: Mapping[str, Any] = DIALECT.encode(DIALECT.complete(response))
     else:
         body = response.to_wire() if isinstance(response, StandardResponse) else response
-    problem = body.get("error")
-    result: dict[str, Any] = {
-        "structuredContent": body,
-        "content": [{"type": "text", "text": problem["user_message"] if problem else summary_line(body)}],
-    }
-    return {**result, "isError": True} if problem else result
+    result: dict[str, Any] = {"structuredContent": body, "content": [{"type": "text", "text": summary_line(body)}]}
+    return {**result, "isError": True} if body.get("error") else result
 
 
 def summary_line(body: Mapping[str, Any]) -> str:
-    """`rich · 23 results`."""
+    """`rich · 23 results`, and of a failure what the user is told."""
+    if body.get("error"):
+        return str(body["error"]["user_message"])
     rows = len(body["results"])
     return f"{body['status']} · {rows} {'result' if rows == 1 else 'results'}"
 
@@ -310,6 +308,7 @@ class StandardV2Dialect(Dialect):
 
     name: ClassVar[str] = NAME
     echoes: ClassVar[bool] = True
+    channels: ClassVar[Literal["mirror", "summary"]] = "summary"
     body: ClassVar[type[BaseModel]] = StandardResponse
     members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
@@ -345,6 +344,12 @@ class StandardV2Dialect(Dialect):
     def contradiction(self, body: Mapping[str, Any]) -> str | None:
         return _broken_rule(body)
 
+    def code_of(self, problem: Problem) -> str:
+        return TABLE.nearest(problem.code, problem.kind, NAME, ERROR_CODES)
+
+    def headline(self, body: Mapping[str, Any]) -> str | None:
+        return summary_line(body)
+
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
         rows = _rows(reply)
         status = _status(reply, rows)
@@ -371,7 +376,7 @@ class StandardV2Dialect(Dialect):
         return body
 
     def _write_problem(self, problem: Problem) -> dict[str, Any]:
-        code = TABLE.nearest(problem.code, problem.kind, NAME, ERROR_CODES)
+        code = self.code_of(problem)
         return without_nothing(
             code=code,
             user_message=problem.user_message or TABLE.user_text(problem.code, problem.kind, self.language),

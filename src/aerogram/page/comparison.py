@@ -108,7 +108,7 @@ def _row(name: str, body: Any, note: dict[str, str] | None) -> dict[str, Any]:
 
 
 def _wire(reply: Reply[Any], speaker: Dialect, policy: Policy, version: str) -> dict[str, Any]:
-    channels = channels_of(reply, speaker.encode(reply), policy)
+    channels = channels_of(reply, speaker.encode(reply), policy, speaker=speaker)
     result = tool_result(reply, channels, dialect=speaker, protocol_version=version)
     return {
         "name": f"{MCP} {version}",

@@ -361,7 +361,7 @@ def _written(done: _Fitting) -> tuple[dict[str, Any], int]:
     size = len(dumps(body))
     if size > LARGEST_SHOWN:
         return {"body": None, "text": None, "omitted": {"bytes": size, "limit": LARGEST_SHOWN}}, size
-    text = channels_of(done.reply, body, done.contract.channels).text
+    text = channels_of(done.reply, body, done.contract.channels, speaker=done.contract.speaker).text
     return {"body": body, "text": text, "omitted": None}, size
 
 

@@ -8,6 +8,8 @@
     text      the body as compact JSON                         nothing
 
 Whichever channel a client drops, identifiers, cursor, fidelity, error code and the retrieval call are in the other.
+A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): there a summary of a whole
+reply is that line, and the identifiers follow where something was left out.
 A reply's size is what both channels take together, because some clients forward both. Pictures and sounds are not
 text and are not counted as text; a budget in bytes counts the result as it goes over the wire.
 """
@@ -60,34 +62,50 @@ class Channels:
     structured: Any = None
 
 
-def channels_of(reply: Reply[Any], body: Any, policy: Policy, json: bytes | None = None) -> Channels:
-    """The two channels of a reply whose body a dialect has written; `json` is that of its data, if it is known."""
+def channels_of(
+    reply: Reply[Any], body: Any, policy: Policy, json: bytes | None = None, speaker: Dialect | None = None
+) -> Channels:
+    """The two channels of a reply whose body a `speaker` has written; `json` is that of its data, if it is known."""
     if policy == "mirror":
         return Channels(json_around(body, reply.data, json).decode(), body)
     if policy == "compact":
         return Channels(cheapest_text(body, best_counter()), body)
     if policy == "summary":
-        return Channels(summary_of(reply, body), body)
+        return Channels(summary_of(reply, body, speaker), body)
     if policy == "text":
         return Channels(json_around(body, reply.data, json).decode())
     raise ValidationFailed(f"There is no channel policy {policy!r}", remediation=f"Use one of {', '.join(POLICIES)}")
 
 
-def summary_of(reply: Reply[Any], body: Any = None) -> str:
-    """A reply in a few lines that are enough to take the next step."""
-    lines = [_headline(reply, body)]
+def summary_of(reply: Reply[Any], body: Any = None, speaker: Dialect | None = None) -> str:
+    """A reply in a few lines that are enough to take the next step; the first is the contract's own, if it has one."""
+    own = None if speaker is None else speaker.headline(body)
+    lines = [_headline(reply, body) if own is None else own]
     if reply.problem is not None:
-        lines.append(_problem_line(reply.problem))
+        lines.append(_problem_line(reply.problem, speaker))
+    if own is None or _lacks_something(reply):
+        lines += _steps(reply)
+    lines += [f"warning: {notice.message}" for notice in reply.notices]
+    if own is None or _lacks_something(reply):
+        lines += [f"next: {_call(action)}" for action in reply.actions]
+    return "\n".join(lines)
+
+
+def _lacks_something(reply: Reply[Any]) -> bool:
+    """Whether there is more than the reply shows: another page, or what was left out."""
+    goes_on = reply.page is not None and (bool(reply.page.cursor) or reply.page.has_more is True)
+    return goes_on or (reply.fidelity is not None and reply.fidelity.level != "full")
+
+
+def _steps(reply: Reply[Any]) -> list[str]:
+    """What the next step can be taken with."""
     ids = names_shown(_items(reply.data))
-    if ids:
-        lines.append("ids: " + ", ".join(ids))
+    lines = ["ids: " + ", ".join(ids)] if ids else []
     if reply.page is not None:
         lines.append(_page_line(reply.page))
     if reply.fidelity is not None:
         lines.append(_fidelity_line(reply.fidelity))
-    lines += [f"warning: {notice.message}" for notice in reply.notices]
-    lines += [f"next: {_call(action)}" for action in reply.actions]
-    return "\n".join(lines)
+    return lines
 
 
 def _headline(reply: Reply[Any], body: Any) -> str:
@@ -117,8 +135,9 @@ _RETRY_WORDS: Final[dict[Retry, str]] = {
 }
 
 
-def _problem_line(problem: Problem) -> str:
-    said = [f"error: {problem.code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
+def _problem_line(problem: Problem, speaker: Dialect | None) -> str:
+    code = problem.code if speaker is None else speaker.code_of(problem)
+    said = [f"error: {code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
     if problem.remediation:
         said.append(problem.remediation)
     if problem.retry_after is not None:
@@ -199,7 +218,7 @@ class Sizer:
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
         if self.writer is not None and completed.problem is None:
             completed = completed.replace(data=self.writer(completed))
-        return self.of(channels_of(completed, spoken.encode(completed), self.policy))
+        return self.of(channels_of(completed, spoken.encode(completed), self.policy, speaker=spoken))
 
     def of(self, channels: Channels) -> int:
         """The size of rendered channels."""
