@@ -43,6 +43,8 @@ def main() -> None:
             _misused(error)
         if os.environ.get("AEROGRAM_DEBUG"):
             raise
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("aerogram"):
+            _fail(MissingExtra("all", str(error.name)))
         _fail(AerogramError(f"internal error: {type(error).__name__}: {error} (AEROGRAM_DEBUG=1 shows the trace)"))
 
 

@@ -27,6 +27,7 @@ What the caller can fix is a result; what it cannot is a protocol error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 
@@ -41,6 +42,13 @@ class MissingExtra(AerogramError, ImportError):
         self.extra = extra
         self.package = package
         super().__init__(f"this needs {package}: pip install 'aerogram[{extra}]'")
+
+
+def require(extra: str, *packages: str) -> None:
+    """Raise `MissingExtra` for the first of the packages that is not installed; none of them is loaded."""
+    for name in packages:
+        if find_spec(name) is None:
+            raise MissingExtra(extra, name)
 
 
 class UnknownDialect(AerogramError, LookupError):

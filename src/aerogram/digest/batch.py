@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aerogram.digest.digest import Digest, Digester, Source
+from aerogram.errors import MissingExtra
 from aerogram.faults import problem_of
 from aerogram.reply import Notice, Problem
 
@@ -93,5 +94,7 @@ async def _outcome(
     except TimeoutError:
         allowed = "it may" if seconds is None else f"{seconds:g} s"
         return Outcome(name, problem=Problem.of("UNAVAILABLE", f"{name} took longer than {allowed}"))
+    except MissingExtra as error:
+        return Outcome(name, problem=Problem.of("FEATURE_DISABLED", str(error)))
     except Exception as error:  # noqa: BLE001  whatever one source does, the others go on; the table names it
         return Outcome(name, problem=problem_of(error))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import webbrowser
 from typing import Annotated
 
 import typer
 
-from aerogram.errors import MissingExtra
+from aerogram.errors import require
 from aerogram.terminal import write_text
 
 _INSPECT_EXAMPLES = """\b
@@ -40,7 +39,7 @@ def inspect(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
     """Open a reply in the page: at every size, in every dialect, with what is wrong with it."""
-    _require_libraries()
+    require("server", "starlette", "uvicorn", "fastmcp")
     from aerogram.page.fetching import Place, fetch
 
     opened = fetch(Place(target, tool, args, command, tuple(header or ())))
@@ -53,9 +52,3 @@ def inspect(
             webbrowser.open(address)
 
     run(opened, port=port, ready=ready)
-
-
-def _require_libraries() -> None:
-    for name in ("starlette", "uvicorn", "fastmcp"):
-        if importlib.util.find_spec(name) is None:
-            raise MissingExtra("server", name)

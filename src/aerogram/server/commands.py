@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.util
+import importlib
 import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from aerogram.errors import MissingExtra
+from aerogram.errors import require
 from aerogram.knowledge.commands import _progress, _summary
 from aerogram.server.addresses import without_secrets
-from aerogram.server.operation_commands import register_operation
+from aerogram.server.operation_commands import LIBRARIES, register_operation
 from aerogram.server.options import with_settings
 from aerogram.server.settings import Settings
 from aerogram.terminal import note, write_text
@@ -76,9 +76,7 @@ def serve(
 
 def _load_libraries(settings: Settings) -> None:
     """Load what takes most of a start, without what only makes it longer."""
-    for name in ("fastapi", "fastmcp", "uvicorn"):
-        if importlib.util.find_spec(name) is None:
-            raise MissingExtra("server", name)
+    require("server", *LIBRARIES)
     # the store of the archive would check the types of every call once more
     os.environ.setdefault("PY_KEY_VALUE_DISABLE_BEARTYPE", "true")
     gc.disable()  # loading makes a great many objects, and all of them stay

@@ -19,7 +19,7 @@ from aerogram.server.keys import Keys
 from aerogram.server.library import Library
 from aerogram.server.settings import Settings
 
-__all__ = ["has_shared_keys", "open_documents", "open_keys", "open_library", "open_ring"]
+__all__ = ["open_documents", "open_keys", "open_library", "open_ring"]
 
 log = logging.getLogger("aerogram.server")
 
@@ -45,16 +45,11 @@ def open_library(settings: Settings, clock: Callable[[], float] = time.time) -> 
             time.sleep(PAUSE)
 
 
-def has_shared_keys(settings: Settings) -> bool:
-    """Whether the keys are in the store that several servers use, because no file is named."""
-    return settings.keys is None and is_url(settings.where)
-
-
 def open_keys(
     settings: Settings, documents: SharedDocuments | None = None, clock: Callable[[], float] = time.time
 ) -> Keys:
     """The API keys: in their file, or among the documents of a store."""
-    if documents is None or not has_shared_keys(settings):
+    if documents is None or not settings.has_shared_keys:
         return Keys(settings.keys, clock=clock)
     book = StoreBook(documents, API_KEYS)
     book.refresh()  # from now on they are at hand, whatever becomes of the store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from aerogram.errors import ValidationFailed
+from aerogram.errors import ValidationFailed, require
 from aerogram.server.options import with_settings
 from aerogram.server.settings import Settings
 from aerogram.terminal import note, one_line, write_json, write_text
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from aerogram.server.clients import Client, Entry
     from aerogram.server.keys import Key, Keys
 
-__all__ = ["register_operation"]
+__all__ = ["LIBRARIES", "register_operation"]
+
+LIBRARIES: Final = ("fastapi", "fastmcp", "uvicorn")
+"""What a server is made of. Verbs that start none, and ask no store, do without."""
 
 _CONFIG_EXAMPLES = """\b
 Examples:
@@ -148,6 +151,7 @@ def revoke(
 
 def rotate(store: _Store = None, config: _Config = None) -> None:
     """Sign cursors with a fresh key from now on; cursors that were given out stay good until they end."""
+    require("server", *LIBRARIES)
     from aerogram.server.opening import open_ring
 
     open_ring(Settings.load({"store": store}, file=config)).rotate()
@@ -155,10 +159,15 @@ def rotate(store: _Store = None, config: _Config = None) -> None:
 
 
 def _keys(file: str | None, store: str | None, config: str | None) -> Keys:
-    from aerogram.server.opening import has_shared_keys, open_documents, open_keys
+    from aerogram.server.keys import Keys
 
     settings = Settings.load({"keys": file, "store": store}, file=config)
-    return open_keys(settings, open_documents(settings) if has_shared_keys(settings) else None)
+    if not settings.has_shared_keys:
+        return Keys(settings.keys)
+    require("server", *LIBRARIES)
+    from aerogram.server.opening import open_documents, open_keys
+
+    return open_keys(settings, open_documents(settings))
 
 
 def _row(key: Key, held: Keys) -> dict[str, Any]:
@@ -229,7 +238,6 @@ def install(
 
 def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: dict[str, Any]) -> Entry:
     from aerogram.server.clients import Entry
-    from aerogram.server.serve import require_documents
 
     file = flags.pop("config")
     if url is not None:
@@ -238,6 +246,9 @@ def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: 
         return Entry(url=url, with_key=with_key)
     if with_key:
         raise typer.BadParameter("--with-key is for a server that runs: give its --url")
+    require("server", *LIBRARIES)
+    from aerogram.server.serve import require_documents
+
     settings = Settings.load({**flags, "documents": documents}, file=file)
     require_documents(settings)
     return Entry(command=[*_program(), *_arguments(settings)])

@@ -33,7 +33,7 @@ from aerogram.server.gate import refuse_exposure
 from aerogram.server.keys import Keys
 from aerogram.server.library import Library
 from aerogram.server.logs import configure_logs
-from aerogram.server.opening import has_shared_keys, open_keys, open_library
+from aerogram.server.opening import open_keys, open_library
 from aerogram.server.room import Room
 from aerogram.server.settings import Settings
 from aerogram.server.upkeep import upkeep
@@ -76,7 +76,7 @@ def serve(
         with open_library(settings, fleet.clock) as library:
             _serve_stdio(library, settings, fleet, told)
         return
-    if not has_shared_keys(settings):
+    if not settings.has_shared_keys:
         refuse_exposure(settings, open_keys(settings))
     with listening(settings.host, settings.port) as listener:
         _set_up_logs(settings)

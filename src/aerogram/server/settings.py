@@ -238,6 +238,11 @@ class Settings:
         return self.store if isinstance(self.store, Path) else self.index
 
     @property
+    def has_shared_keys(self) -> bool:
+        """Whether the API keys are in the store that several servers use, because no file is named."""
+        return self.keys is None and is_url(self.where)
+
+    @property
     def plan(self) -> Plan:
         """The limits of callers without limits of their own."""
         return parse_plan(self.limits)
