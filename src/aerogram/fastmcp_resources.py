@@ -14,6 +14,7 @@ from aerogram.errors import MissingExtra
 from aerogram.fastmcp_hearing import NOTHING, Meant, fault, giving_own_contents, own_value
 from aerogram.faults import problem_of
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
+from aerogram.normalize.signals import is_signal
 from aerogram.reply import Problem, Reply
 from aerogram.service import ARCHIVE_TEMPLATE, Service
 from aerogram.shape.pages import Paged
@@ -71,10 +72,12 @@ def reading(component: Any, uri_of: Callable[..., str]) -> Any:
             outcome = await own._read(*given)
             value = own_value(outcome)
             return outcome if value is NOTHING else _contents(component, uri, value)
-        except Exception as error:
-            if isinstance(error, (MCPError, FastMCPError)) and not isinstance(error, Meant):
+        except BaseException as error:
+            is_framework_s = isinstance(error, (MCPError, FastMCPError)) and not isinstance(error, Meant)
+            if is_framework_s or is_signal(error):
                 raise
-            raise _unreadable(problem_of(fault(error, component)), uri) from error
+            meant = fault(error, component) if isinstance(error, Exception) else error
+            raise _unreadable(problem_of(meant), uri) from error
 
     vars(copy)["_read"] = read
     return copy

@@ -25,6 +25,7 @@ from aerogram.negotiation import EXTENSION
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
+from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
 from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
@@ -243,6 +244,10 @@ class _Resources(ResourceManager):
             found = await super().get_resource(uri, context)
         except UnexpectedResourceError as error:
             raise _unreadable(error.__cause__ or error, str(uri)) from error
+        except BaseException as error:
+            if isinstance(error, Exception) or is_signal(error):
+                raise
+            raise _unreadable(error, str(uri)) from error
         return _Reading(uri=str(uri), held=found) if isinstance(found, FunctionResource) else found
 
 
@@ -257,9 +262,9 @@ class _Reading(Resource):
         try:
             # an async handler gives a coroutine there, which is awaited here
             return await self._normalized(await settle(await anyio.to_thread.run_sync(self.held.fn)))
-        except (MCPError, ResourceError):
-            raise
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, (MCPError, ResourceError)) or is_signal(error):
+                raise
             raise _unreadable(error, self.uri) from error
 
     async def _normalized(self, value: Any) -> str | bytes:

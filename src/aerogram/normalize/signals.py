@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import logging
-from asyncio import CancelledError
+from asyncio import CancelledError, current_task
 
-__all__ = ["SIGNALS", "tell_log"]
+__all__ = ["SIGNALS", "is_signal", "tell_log"]
 
 _log = logging.getLogger("aerogram")
 
 SIGNALS = (KeyboardInterrupt, CancelledError)
 """Anything else that a value's own methods raise must not end a server, be it no `Exception` at all."""
+
+
+def is_signal(error: BaseException) -> bool:
+    """Whether an exception is meant for whoever runs the task, and not for the caller.
+
+    A cancellation is, unless nobody has cancelled this task: then a task that the handler waited for was cancelled,
+    and that is a failure as any other.
+    """
+    if not isinstance(error, CancelledError):
+        return isinstance(error, SIGNALS)
+    try:
+        task = current_task()
+    except RuntimeError:  # there is no event loop of asyncio
+        return True
+    return task is None or task.cancelling() > 0
 
 
 def tell_log(message: str, *words: str, error: BaseException | None = None) -> None:
