@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
+from aerogram.dialects.bare import BareDialect
 from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
@@ -27,8 +28,10 @@ from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
 from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
+from aerogram.reply import Reply
 from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
-from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, read_error, to_sdk
+from aerogram.shape.pages import Paged
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, read_error, to_sdk
 
 try:
     import anyio.to_thread
@@ -268,6 +271,17 @@ class _Reading(Resource):
             raise _unreadable(error, self.uri) from error
 
     async def _normalized(self, value: Any) -> str | bytes:
+        """The contents of a value, which of a reply are its data; what else it says is said besides."""
+        said = value.reply if isinstance(value, Paged) else value
+        if not isinstance(said, Reply):
+            return await self._written(value)
+        if said.problem is not None:
+            raise MCPError(**read_error(said.problem, self.uri))
+        found, besides = await self._written(said.data), _BESIDES.get({})
+        besides["_meta"] = {**besides.get("_meta", {}), **meta_of(said, _ASIDE)}
+        return found
+
+    async def _written(self, value: Any) -> str | bytes:
         if isinstance(value, Resource):
             return await value.read()
         if isinstance(value, str):
@@ -318,6 +332,7 @@ async def _say_besides(ctx: Any, call_next: Any) -> Any:
     return {**result, **kept} if kept else result
 
 
+_ASIDE: Final = BareDialect()
 _EVER: Final = ("contents", "_meta")
 """The members of a result that are as old as the protocol."""
 
