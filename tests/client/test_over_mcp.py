@@ -86,7 +86,7 @@ async def test_all_pages_are_followed(dialect):
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_everything_that_was_dropped_comes_back(dialect, budget):
     """At tight budgets a reply has room for the hash alone, at roomy ones it names the call."""
-    async with connected(fastmcp_server(dialect=dialect, budget=budget), "fastmcp") as calling:
+    async with connected(fastmcp_server(dialect=dialect, budget=budget, channels="mirror"), "fastmcp") as calling:
         reply = await calling.call("rows")
         assert reply.data != ROWS and reply.fidelity.level != "full"
         whole = await calling.whole(reply)
