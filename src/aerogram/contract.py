@@ -344,17 +344,15 @@ class Contract:
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with the request id of its call, and what its dialect requires."""
-        if reply.citations:
-            reply = cited(reply, reply.data)
+        elapsed = round((self.clock() - call.started) * 1000, 3)
+        if len(reply.__dict__) > 1:  # it says more than its data
+            reply = call.owned(cited(reply, reply.data), elapsed)
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
         if self.speaker.echoes and call.arguments:
             # what may not be sent may not be sent back either
             clean = sanitize(Reply(call.arguments), *self.sanitizers).data if self.sanitizers else call.arguments
             reply = echoing(reply, clean)
-        elapsed = round((self.clock() - call.started) * 1000, 3)
-        if len(reply.__dict__) > 1:
-            reply = call.owned(reply, elapsed)
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
     def render(self, reply: Reply[Any], json: bytes | None = None) -> Channels:

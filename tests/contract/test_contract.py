@@ -282,11 +282,17 @@ async def test_a_handler_that_exits_is_answered_and_the_server_lives():
 
 
 async def test_a_cancelled_call_stays_cancelled():
-    async def cancelled():
-        raise asyncio.CancelledError
+    started = asyncio.Event()
 
+    async def endless():
+        started.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.ensure_future(Contract().run(Call(), endless))
+    await started.wait()
+    running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await Contract().run(Call(), cancelled)
+        await running
 
 
 @pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])

@@ -55,6 +55,8 @@ def moved(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:
 
 def cited(reply: Reply[Any], data: Any) -> Reply[Any]:
     """The reply, whose data may still be more, with its citations as far as they speak of this data."""
+    if not reply.citations:
+        return reply
     results = _results(data)
 
     def keep(path: str) -> str | None:
@@ -65,8 +67,6 @@ def cited(reply: Reply[Any], data: Any) -> Reply[Any]:
 
 def _with_paths(reply: Reply[Any], path_of: Callable[[str], str | None]) -> Reply[Any]:
     """The reply with each pointer as it shall be, or without it; the same one if nothing has changed."""
-    if not reply.citations:
-        return reply
     told = tuple(one for citation in reply.citations if (one := _with_own_paths(citation, path_of)) is not None)
     return reply if told == reply.citations else reply.replace(citations=told)
 
