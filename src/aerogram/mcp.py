@@ -12,6 +12,7 @@ import functools
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.contract import Contract
@@ -23,13 +24,16 @@ from aerogram.flags import Flags
 from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
-from aerogram.normalize.plain import is_plain
+from aerogram.normalize.native import documented_result, native_result
+from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
+from aerogram.normalize.result import ToolResult
 from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
+from aerogram.pairing import Parted, joined, parted
 from aerogram.reply import Reply
-from aerogram.service import ARCHIVE_TEMPLATE, Caller, Profile, Service, contract_for
+from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, contract_for
 from aerogram.shape.pages import Paged
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, read_error, to_sdk
 
@@ -51,7 +55,6 @@ except ImportError as error:
 __all__ = ["install"]
 
 Principal = Callable[[], str | None]
-LARGEST: Final = 1 << 24
 
 
 def install(
@@ -64,6 +67,7 @@ def install(
     negotiate: str | None = "server",
     flags: Flags | None = None,
     principal: Principal | None = None,
+    normalize: bool = False,
     **settings: Any,
 ) -> Service:
     """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
@@ -71,7 +75,8 @@ def install(
     `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
-    leaves it out. `principal` says who is calling; by default it is who the access token was issued to.
+    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
+    `normalize`, bare payloads are written and listed as the normaliser does it, and not as the SDK would.
     """
     insist_on("mcp", server)
     if isinstance(server._tool_manager, _Tools):
@@ -80,7 +85,7 @@ def install(
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     who = principal or _token_principal
     # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
-    server._tool_manager = _Tools(server._tool_manager, service, who)
+    server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
     server._resource_manager = _Resources(server._resource_manager)
     server.middleware.append(_say_besides)
     server._apply_extension(_Negotiation(service))
@@ -116,11 +121,13 @@ class _Negotiation(Extension):
 class _Tools(ToolManager):
     """The tools of a server, handed out as ones that answer under its contract."""
 
-    def __init__(self, held: ToolManager, service: Service, principal: Principal) -> None:
+    def __init__(self, held: ToolManager, service: Service, principal: Principal, normalize: bool) -> None:
         super().__init__(held.warn_on_duplicate_tools)
         self._tools = held._tools
         self._service = service
         self._principal = principal
+        self._normalizes = normalize
+        self._forms = replace(service.contract.forms, blocks="each")
         self._copies: dict[tuple[str, bool], tuple[Tool, Tool]] = {}
 
     def get_tool(self, name: str) -> Tool | None:
@@ -149,39 +156,73 @@ class _Tools(ToolManager):
         return held[1]
 
     def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
-        service = self._service
+        service, returns = self._service, _returned(tool.fn)
+        output = Output.of(returns, self._forms.registry) if self._normalizes else None
         profile = service.profile(
             tool.name,
             inputs=tool.parameters,
-            outputs=tool.output_schema,
-            is_boxed=tool.fn_metadata.wrap_output,
-            returns=_returned(tool.fn),
+            outputs=output.for_version() if output else None if self._is_ours(returns) else tool.output_schema,
+            is_boxed=tool.fn_metadata.wrap_output if output is None else output.is_boxed,
+            returns=returns,
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
         copy = tool.model_copy(update={"parameters": profile.controls.extend(tool.parameters)})
+        parting = None if is_rows_of_any_length(returns) else self._parted
+        convert = functools.partial(self._converted, tool, output)
 
         async def run(arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
             if not convert_result:
                 return await tool.run(arguments, context)
-            return await self._run(profile, tool, arguments, context)
+            return await self._run(profile, tool, arguments, context, convert, parting)
 
         listed = service.output_schema(profile, is_legacy)
         vars(copy).update(run=run, output_schema=listed and dict(listed))
         return copy
 
-    async def _run(self, profile: Profile, tool: Tool, arguments: dict[str, Any], context: Any) -> Any:
+    def _is_ours(self, returns: Any) -> bool:
+        """Whether a result or content of ours is annotated, of which the SDK would list the attributes."""
+        return isinstance(returns, type) and (
+            returns is ToolResult or self._forms.registry.forms[returns].kind == "block"
+        )
+
+    async def _run(
+        self, profile: Profile, tool: Tool, arguments: dict[str, Any], context: Any, convert: Any, parting: Any
+    ) -> Any:
+        half: Parted | None = None
+
         async def handler(given: dict[str, Any]) -> Any:
+            nonlocal half
             try:
-                return await tool.run(given, context)
+                value = await tool.run(given, context)
             except Exception as error:  # noqa: BLE001 - told apart below
                 meant = _fault(error)
                 # exceptions that cause each other send whoever prints their trace in circles
                 raise meant from (None if meant in (error, error.__cause__) else error)
+            if type(value) is tuple and parting is not None:
+                half, value = parting(value)
+            return value
 
-        sent = await self._service.serve(
-            profile, arguments, self._caller(context), handler, functools.partial(_converted, tool), _UNTOUCHED
-        )
-        return to_sdk(sent) if isinstance(sent, dict) else sent
+        caller = self._caller(context)
+        sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
+        if not isinstance(sent, dict):
+            return sent
+        return to_sdk(sent if half is None else await joined(half, sent))
+
+    def _parted(self, value: Any) -> tuple[Parted | None, Any]:
+        """A pair in its halves, unless the SDK has the say about it."""
+        opened = CURRENT.get()
+        if opened.contract.speaker.name == "bare" and not self._normalizes:
+            return None, value
+        return parted(value, opened.contract, opened.call)
+
+    def _converted(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
+        """The result of a bare payload: the SDK's own, and the documented one for what the SDK does not know."""
+        if output is not None:
+            return documented_result(value, data, self._forms, output)
+        own = native_result(tool.fn_metadata.convert_result, value, data)
+        if own is not None or tool.output_schema is not None:
+            return own
+        return documented_result(value, data, self._forms)
 
     def _caller(self, context: Any) -> Caller:
         request = context._request_context
@@ -198,22 +239,6 @@ def _returned(handler: Callable[..., Any]) -> Any:
         return typing.get_type_hints(handler, include_extras=True).get("return")
     except (NameError, TypeError):  # a partial, or names that are not there at run time
         return None
-
-
-def _converted(tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
-    """The SDK's own result for a value, if that says the same as the JSON."""
-    try:
-        result = tool.fn_metadata.convert_result(value)
-    except Exception:  # noqa: BLE001 - then ours is sent
-        return None
-    if not isinstance(result, mcp_types.CallToolResult):
-        return None
-    structured = result.structured_content
-    payload = structured.get("result") if tool.fn_metadata.wrap_output and structured else structured
-    if payload != data if structured is not None else not is_plain(value, LARGEST):
-        return None
-    found = {"content": result.content, "_meta": result.meta}
-    return found if structured is None else {**found, "structuredContent": structured}
 
 
 def _fault(error: Exception) -> Exception:

@@ -23,7 +23,7 @@ from aerogram.normalize.policy import LEGACY, is_modern
 from aerogram.normalize.registry import DEFAULT, Registry
 from aerogram.normalize.schema import schema_of
 
-__all__ = ["PAIR", "Output", "is_structure"]
+__all__ = ["PAIR", "Output", "is_rows_of_any_length", "is_structure"]
 
 PAIR = 2  # content and structured content
 
@@ -48,24 +48,27 @@ class Output:
 
     `is_boxed`: up to 2025-11-25 the value goes under `result`, because structured content
     must be an object there. `trusted`: the class that was annotated, when its own values are
-    taken at their word.
+    taken at their word. `is_rows`: a tuple of any length was annotated, so that two values are
+    two rows, and no pair of content and data.
     """
 
     schema: dict[str, Any] | None
     is_boxed: bool = False
     trusted: type | None = None
+    is_rows: bool = False
 
     @classmethod
     def of(cls, annotation: Any, registry: Registry = DEFAULT) -> Output:
         """Read an annotation; one that no schema can describe makes no promise."""
-        declared = _declared(annotation)
+        declared, is_rows = _declared(annotation), is_rows_of_any_length(annotation)
         if _is_unstructured(declared, registry):
-            return cls(None)
+            return cls(None, is_rows=is_rows)
         schema = schema_of(declared, registry)
         if not schema:
-            return cls(None)
+            return cls(None, is_rows=is_rows)
         _check(schema)
-        return cls(schema, schema.get("type") != "object", declared if _is_trusted(declared, registry) else None)
+        trusted = declared if _is_trusted(declared, registry) else None
+        return cls(schema, schema.get("type") != "object", trusted, is_rows)
 
     def for_version(self, protocol_version: str = LEGACY) -> dict[str, Any] | None:
         """The output schema to advertise: in a box where the protocol wants an object."""
@@ -115,6 +118,11 @@ def _declared(annotation: Any) -> Any:
     if origin is tuple and len(arguments) == PAIR and _is_structure(arguments[1]):
         return arguments[1]
     return annotation
+
+
+def is_rows_of_any_length(annotation: Any) -> bool:
+    """Whether an annotation is `tuple[Row, ...]`."""
+    return get_origin(annotation) is tuple and get_args(annotation)[-1:] == (...,)
 
 
 def _is_structure(annotation: Any) -> bool:

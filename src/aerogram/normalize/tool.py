@@ -30,7 +30,7 @@ from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_
 from aerogram.normalize.walk import ASK_THE_OPERATOR
 from aerogram.reply import Notice, Problem
 
-__all__ = ["is_finished", "is_written_result", "normalize_tool_result"]
+__all__ = ["is_finished", "is_pair", "is_written_result", "normalize_tool_result"]
 
 _DEFAULT = Policy()
 _NO_PROMISE = Output(None)
@@ -84,7 +84,7 @@ def _special(value: Any, policy: Policy, promise: Output, mime_type: str | None)
         return ToolResult.of_bytes(b"[]", b"null" if promise.is_boxed else None, is_boxed=True)
     if issubclass(type(value), _BINARY):
         return _binary(value, sniff(value) if mime_type == "auto" else mime_type, policy)
-    if type(value) is tuple and len(value) == PAIR and is_structure(type(value[1])):
+    if is_pair(value) and not promise.is_rows:
         return _pair(value[0], value[1], policy, promise)
     if issubclass(type(value), ToolResult) or is_foreign_result(type(value), TOOL):
         return _passed(value)
@@ -195,6 +195,11 @@ def _binary(value: bytes | bytearray | memoryview, mime_type: str | None, policy
     if not mime_type or base64_size(value) > policy.max_bytes:  # what is too large is refused before it is copied
         return ToolResult.of_bytes(_array([text_block(encode(value, policy).body)]))
     return ToolResult.of_bytes(_array([encode(media(bytes(value), mime_type), policy).body]))
+
+
+def is_pair(value: Any) -> bool:
+    """Whether a value is a pair of content and data: two values, of which the second is a mapping or a record."""
+    return type(value) is tuple and len(value) == PAIR and is_structure(type(value[1]))
 
 
 def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> ToolResult:
