@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from fastmcp import Client, FastMCP
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient
+from aerogram.cursor import Cursors
 from aerogram.fastmcp import install
+from aerogram.shape.fit import fit
+from aerogram.shape.pages import Paged, Pager, take
+from aerogram.wire.channels import Sizer
 
 from . import strategies
 
@@ -73,3 +78,49 @@ async def test_what_is_archived_for_a_page_ends_where_the_next_one_begins() -> N
         kept = await calls.recover(page)
         assert 0 < len(page.data) < 50
         assert kept["data"] == rows[: len(page.data)]
+
+
+SIZERS = [Sizer("knowledge-1.0", "mirror"), Sizer("response-v2", "text"), Sizer("standard-v2", "compact")]
+RANKED = [{"id": number, "score": number / 7, "text": WORDS * 9} for number in range(60)]
+
+
+def page_of(size: int) -> Paged:
+    pager = Pager(Cursors(), "list", mode="full")
+    window = pager.window(None, size)
+    return pager.page(take(RANKED, window), window, total=len(RANKED))
+
+
+def rows_shown(paged: Paged, budget: int, sizer: Sizer) -> int:
+    """How many rows a page has within a budget; none when it is refused."""
+    fitted = fit(paged.reply, budget, measure=sizer, resume=paged.resume, retrieve="retrieve").reply
+    assert sizer(fitted) <= budget or fitted.problem is not None
+    return len(fitted.data) if fitted.problem is None else 0
+
+
+@pytest.mark.parametrize("sizer", SIZERS, ids=lambda sizer: sizer.dialect)
+@pytest.mark.parametrize("size", [10, 50])
+def test_a_page_has_no_fewer_rows_at_a_larger_budget(sizer: Sizer, size: int) -> None:
+    """What is said of the rows takes no room that a further row could have."""
+    paged = page_of(size)
+    counts = [rows_shown(paged, budget, sizer) for budget in range(200, 1_400, 40)]
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert counts[-1] == size
+
+
+@pytest.mark.parametrize("sizer", SIZERS, ids=lambda sizer: sizer.dialect)
+def test_a_budget_that_serves_a_long_page_serves_a_short_one(sizer: Sizer) -> None:
+    short, long = page_of(2), page_of(50)
+    enough = next(budget for budget in range(100, 2_000, 10) if rows_shown(long, budget, sizer))
+    assert rows_shown(short, enough + 20, sizer)  # one cursor is a little longer than another
+
+
+def test_a_page_that_is_cut_shows_whole_rows_where_that_shows_as_many() -> None:
+    """They need no account, so the first one may fit where less of it would not."""
+    rows = [{"id": number, "t": "word " * 30} for number in range(60)]
+    pager, sizer = Pager(Cursors(), "list", mode="full"), Sizer("response-v2", "mirror")
+    single, several = (pager.page(rows, pager.window(None, size), total=60) for size in (1, 20))
+    fitted, leftovers = fit(several.reply, sizer(single.reply) + 40, measure=sizer, resume=several.resume)
+    assert (fitted.problem, fitted.data, fitted.fidelity, leftovers) == (None, rows[:1], None, ())
+    assert fitted.page is not None
+    assert fitted.page.has_more

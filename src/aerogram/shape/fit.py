@@ -210,7 +210,25 @@ class _Fitting:
         done = self._done(account)
         if (done is None or done.loss.dropped) and not self.reducer.detail_first:
             done = self._with_every_item(account) or done
-        return done or self._with_less_said(account)
+        if self.resume is None or self.reducer.detail_first:
+            return done or self._with_less_said(account)
+        return self._with_most_rows(account, done) if done is None or done.loss.dropped else done
+
+    def _with_most_rows(self, account: Account, done: _Done | None) -> _Done | None:
+        """The longest page of those that go on at a cursor: with whole rows and no account, or with less said."""
+        others = (self._with_whole_rows(account, done), done, *map(self._done, self._leaner(account)))
+        return min((one for one in others if one is not None), key=lambda one: one.lack, default=None)
+
+    def _with_whole_rows(self, account: Account, done: _Done | None) -> _Done | None:
+        """Rows as they are, where there may be as many of them as there are rows with less detail."""
+        rows = rows_of(self.reply.data)
+        if rows is None or not rows.items:
+            return None
+        count = max(len(rows.items) - done.loss.dropped, 1) if done is not None else 1
+        if sum(self.reducer.cost(item, self.budget) for item in rows.items[:count]) * SLACK > self.budget:
+            return None
+        whole = replace(self, reducer=replace(self.reducer, detail_first=True))._done(account)
+        return whole if whole is not None and whole.is_whole else None
 
     def _better_without_echo(self, account: Account, done: _Done | None) -> _Done | None:
         """What is done already, unless the echo of the query costs it an item or a word of its account."""
@@ -410,9 +428,14 @@ class _Done(NamedTuple):
     leftovers: tuple[Leftover, ...]
 
     @property
-    def lack(self) -> tuple[int, int]:
-        """How many items it lacks, and how much of its account."""
-        return self.loss.dropped, MANNERS.index(self.manner)
+    def is_whole(self) -> bool:
+        """Whether what it shows is as it was."""
+        return not (self.loss.shortened or self.loss.clipped or self.loss.omitted)
+
+    @property
+    def lack(self) -> tuple[int, bool, int]:
+        """How many items it lacks, whether any detail, and how much of its account."""
+        return self.loss.dropped, not self.is_whole, MANNERS.index(self.manner)
 
 
 def _hashed(account: Account, contents: Mapping[str, Content]) -> Account:
