@@ -24,6 +24,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -43,6 +44,7 @@ Send: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
 """What carries a call: a target and arguments to whatever came back."""
 OnNotice: TypeAlias = Callable[[Notice, Reply[Any]], None]
 ARCHIVE: Final = "aerogram://archive/{hash}"
+_ARCHIVES: Final = ARCHIVE.removesuffix("{hash}")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
 _PORTS: Final = {"http": 80, "https": 443}
@@ -118,7 +120,7 @@ def _over_mcp(client: Any) -> Send:
     async def send(target: str, arguments: Mapping[str, Any]) -> Any:
         try:
             if "://" in target:
-                return _resource(await client.read_resource(target))
+                return _resource(await _read(client, target))
             return await call_tool(target, dict(arguments))
         except Exception as error:
             reply = _protocol_error(error)
@@ -127,6 +129,25 @@ def _over_mcp(client: Any) -> Send:
             return reply
 
     return send
+
+
+async def _read(client: Any, uri: str) -> Any:
+    """A resource; the archive of a server that stands inside of another one is under the address that is listed."""
+    try:
+        return await client.read_resource(uri)
+    except Exception:
+        if not uri.startswith(_ARCHIVES):
+            raise
+        for template in await _listed_archives(client):
+            with suppress(Exception):  # another one may have it; when none has, the first answer counts
+                return await client.read_resource(template.replace("{hash}", uri.removeprefix(_ARCHIVES)))
+        raise
+
+
+async def _listed_archives(client: Any) -> list[str]:
+    listed = await client.list_resource_templates()
+    templates = (one.uri_template for one in getattr(listed, "resource_templates", listed))
+    return [uri for uri in templates if uri.startswith("aerogram://") and uri.endswith("/archive/{hash}")]
 
 
 def _resource(result: Any) -> Reply[Any]:

@@ -8,14 +8,17 @@ on offer, and makes unknown tools the protocol errors that the specification wan
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
 from aerogram.errors import InvalidReply, MissingExtra
-from aerogram.fastmcp_hearing import NOTHING, Own, explained, fault, giving_own_value, own_value, said
+from aerogram.fastmcp_hearing import NOTHING, Own, explained, fault, giving_own_value, is_listened_to, own_value, said
 from aerogram.fastmcp_resources import archive_template, reading
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
@@ -33,6 +36,7 @@ try:
     from fastmcp.exceptions import DisabledError, NotFoundError, ValidationError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
+    from fastmcp.server.context import Context, _current_context
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.transforms import Transform
@@ -120,6 +124,41 @@ class _Sent(ToolResult):
         )
 
 
+class _Keeper(NamedTuple):
+    """Where a server around this one keeps what replies leave out, and its tool that gives it back."""
+
+    retrieve: str
+    archive: Archive
+
+
+_KEEPER: ContextVar[_Keeper | None] = ContextVar("aerogram_keeper", default=None)
+"""What the contract that is answering offers to those of the servers that are mounted on its own."""
+_KEPT: ContextVar[_Keeper | None] = ContextVar("aerogram_kept", default=None)
+"""What the contract of a mounted server has been offered."""
+
+
+def _kept_further_out(tool: Tool) -> Tool:
+    keeper, copy = _KEEPER.get(), tool.model_copy(update={})
+
+    async def run(arguments: dict[str, Any]) -> Any:
+        token = _KEPT.set(keeper)
+        try:
+            return await tool._run(arguments)
+        finally:
+            _KEPT.reset(token)
+
+    vars(copy).update(_run=run, run=run)
+    return copy
+
+
+def _outermost() -> FastMCP[Any] | None:
+    """The server that the client is talking to."""
+    context = _current_context.get()
+    while context is not None and context._tokens and isinstance(context._tokens[0].old_value, Context):
+        context = context._tokens[0].old_value
+    return None if context is None else context.fastmcp
+
+
 class _Replies(Transform):
     """Hands out the tools and resources of a server as ones that answer under its contract."""
 
@@ -147,7 +186,10 @@ class _Replies(Transform):
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)
-        return None if tool is None else self._replying(tool)
+        if tool is None:
+            return None
+        copy = self._replying(tool)
+        return _kept_further_out(copy) if is_listened_to(self._server) else copy
 
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
         resource = await call_next(uri, version=version)
@@ -157,12 +199,25 @@ class _Replies(Transform):
         template = await call_next(uri, version=version)
         return None if template is None else reading(template, lambda *given: str(given[0]))
 
-    def _caller(self) -> Caller:
+    async def _caller(self, tool: Tool) -> Caller:
         request = fastmcp_request_ctx.get()
         if request is None:
             return Caller(principal=self._principal())
         capabilities = request.session.client_capabilities
-        return Caller(request.meta, self._principal(), capabilities.extensions if capabilities is not None else None)
+        extensions = capabilities.extensions if capabilities is not None else None
+        retrieve, archive = _KEPT.get() or (await self._retrieve_as_listed(request, tool), None)
+        return Caller(request.meta, self._principal(), extensions, retrieve, archive)
+
+    async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
+        """The name that a client has for the retrieval tool, where this server is mounted on another one.
+
+        A client that called `kid_rows` to reach `rows` has `kid_retrieve`, if there is one.
+        """
+        own, asked = self._service.offer.retrieve, (request._srctx.params or {}).get("name")
+        if own is None or asked is None or asked == tool.name or not asked.endswith(tool.name):
+            return None
+        outermost, listed = _outermost(), asked.removesuffix(tool.name) + own
+        return listed if outermost is not None and await outermost.get_tool(listed) is not None else None
 
     def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
         """The copy of a tool that answers under the contract; one is enough for as long as the tool lives."""
@@ -223,10 +278,11 @@ class _Replies(Transform):
     ) -> Any:
         finished: list[ToolResult] = []
         half: Parted | None = None
+        caller = await self._caller(tool)
 
         async def handler(given: dict[str, Any]) -> Any:
             nonlocal half
-            with explained(tool):
+            with explained(tool), self._keeping(caller):
                 outcome: Any = await call(given)
             value = own_value(outcome)
             if type(value) is tuple:
@@ -239,7 +295,7 @@ class _Replies(Transform):
         def convert(value: Any, data: Any) -> dict[str, Any] | None:
             return _unchanged(finished[0], data) if finished else self._converted(tool, value, data)
 
-        sent = await self._service.serve(profile, arguments, self._caller(), handler, convert, _UNTOUCHED)
+        sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         if half is not None and isinstance(sent, dict):
             sent = await joined(half, sent)
         return sent if isinstance(sent, _UNTOUCHED) else _result(sent, tool)
@@ -261,6 +317,18 @@ class _Replies(Transform):
             return own
         return documented_result(value, data, self._forms)
 
+    @contextmanager
+    def _keeping(self, caller: Caller) -> Iterator[None]:
+        """Offer the archive of this contract to those of mounted servers, whose own a client may not reach."""
+        name, archive = self._service.offer.retrieve, caller.archive or self._service.contract.archive
+        offered = None if name is None or archive is None else _Keeper(caller.retrieve or name, archive)
+        tokens = _KEEPER.set(offered), _KEPT.set(None)
+        try:
+            yield
+        finally:
+            _KEEPER.reset(tokens[0])
+            _KEPT.reset(tokens[1])
+
     def _says_more(self, outcome: Any) -> bool:
         """Whether a result was made further in than here, and not under a contract: then it is what it says."""
         if not isinstance(outcome, ToolResult) or isinstance(outcome, (_Sent, *_UNTOUCHED)):
@@ -270,7 +338,9 @@ class _Replies(Transform):
     async def refuse(self, tool: Tool, error: Exception) -> ToolResult:
         """The result of a call that was refused before it came to a tool of ours."""
         profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
-        return _result(await self._service.answer(self._service.refused(profile, self._caller()), error), tool)
+        return _result(
+            await self._service.answer(self._service.refused(profile, await self._caller(tool)), error), tool
+        )
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:

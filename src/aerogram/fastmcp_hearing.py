@@ -59,6 +59,7 @@ __all__ = [
     "fault",
     "giving_own_contents",
     "giving_own_value",
+    "is_listened_to",
     "own_value",
     "said",
 ]
@@ -225,6 +226,11 @@ _LISTENED_TO: ContextVar[FastMCP[Any] | None] = ContextVar("aerogram_listened_to
 """The mounted server whose next answer a contract is waiting for."""
 
 
+def is_listened_to(server: FastMCP[Any]) -> bool:
+    """Whether a contract further out waits for the next answer of a server."""
+    return _LISTENED_TO.get() is server
+
+
 def _listening(component: Component, *methods: str) -> Component:
     """A copy of what stands for a component of a mounted server, whose own value is asked of that server."""
     server: FastMCP[Any] = component._server  # type: ignore[attr-defined]  # those of mounted servers have one
@@ -271,7 +277,7 @@ class _Hearing(Transform):
 
     @property
     def _is_heard(self) -> bool:
-        return _LISTENED_TO.get() is self._server
+        return is_listened_to(self._server)
 
     def _told(self, component: Any, uri: str) -> Any:
         own, copy = giving_own_contents(component), component.model_copy(update={})

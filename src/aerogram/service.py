@@ -62,11 +62,17 @@ Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
 class Caller(NamedTuple):
-    """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say."""
+    """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say.
+
+    `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
+    are not those of the contract: as where a server stands inside of another one.
+    """
 
     meta: Mapping[str, Any] | None = None
     principal: str | None = None
     extensions: Mapping[str, Any] | None = None
+    retrieve: str | None = None
+    archive: Archive | None = None
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -263,7 +269,7 @@ class Service:
         if self.is_legacy(caller.principal):
             notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
             agreed = replace(agreed, dialect="bare")
-        contract = self._agreed(agreed, profile)
+        contract = self._agreed(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
@@ -285,21 +291,23 @@ class Service:
         """The call whose arguments were refused, to answer it with the reason."""
         call = Call(operation=profile.name, request_id=caller.request_id, principal=caller.principal)
         legacy = Agreed(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
-        return Opened(profile, self._agreed(legacy, profile), call, {})
+        return Opened(profile, self._agreed(legacy, profile, caller), call, {})
 
-    def _agreed(self, agreed: Agreed, profile: Profile) -> Contract:
+    def _agreed(self, agreed: Agreed, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
-        if agreed.dialect is None and agreed.channels is None:
+        if agreed.dialect is None and agreed.channels is None and caller.retrieve is None:
             return self.contract
-        changes = {
+        asked = (agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
+        changes: dict[str, Any] = {
             name: value
-            for name in ("dialect", "channels")
-            if (value := getattr(agreed, name)) is not None and value != getattr(self.contract, name)
+            for name, value in zip(("dialect", "channels", "retrieve", "archive"), asked, strict=True)
+            if value is not None and value != getattr(self.contract, name)
         }
         if not changes:
             return self.contract
-        key = tuple(changes.items())
+        # the contract that is kept for it holds the archive, so that its id stays taken
+        key = tuple((name, value if isinstance(value, str) else id(value)) for name, value in changes.items())
         if key not in self._contracts:
             self._contracts[key] = replace(self.contract, **changes)
         return self._contracts[key]
@@ -365,7 +373,7 @@ class Service:
         budget = opened.contract.limit(opened.call)
         if budget is None or opened.contract.archive is None:
             return content
-        blocks, leftovers = fit_blocks(content.content, budget, self.offer.retrieve)
+        blocks, leftovers = fit_blocks(content.content, budget, opened.contract.retrieve)
         if not leftovers:
             return content
         await opened.contract.archive.put(*(one.content for one in leftovers), principal=opened.call.principal)
