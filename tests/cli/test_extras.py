@@ -43,6 +43,7 @@ NEEDY = {
     "index status": ([], "knowledge"),
     "index check": ([], "knowledge"),
     "index rebuild": ([], "knowledge"),
+    "index forget": (["."], "knowledge"),
     "inspect": (["reply.json", "--no-open"], "server"),
     "serve": (["."], "server"),
     "install": (["claude-code", "."], "server"),

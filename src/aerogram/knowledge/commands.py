@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,8 +15,9 @@ import typer
 from aerogram import dialects
 from aerogram.errors import NotFound, ReplyError, UnknownDialect
 from aerogram.faults import problem_of
+from aerogram.knowledge import table
 from aerogram.reply import Reply
-from aerogram.terminal import note, one_line, write_json, write_text
+from aerogram.terminal import note, write_json, write_text
 
 if TYPE_CHECKING:
     from aerogram.knowledge.ingest import Ingested
@@ -49,7 +49,11 @@ Examples:
   aerogram vendor "Acme"
   aerogram vendor "Acme Corporation" --mode full --json
 """
-_TEXT_WIDTH = 100
+_FORGET_EXAMPLES = """\b
+Examples:
+  aerogram index forget ./private
+  aerogram index forget ./docs/drafts/old.md --index ~/notes.index
+"""
 _PAUSE = 10.0
 
 _Index = Annotated[
@@ -102,6 +106,7 @@ def register(app: typer.Typer) -> None:
     index = typer.Typer(help="Look after an index.", no_args_is_help=True)
     for verb in (status, check, rebuild):
         index.command(verb.__name__)(verb)
+    index.command("forget", epilog=_FORGET_EXAMPLES)(forget)
     app.add_typer(index, name="index")
 
 
@@ -121,7 +126,7 @@ def ingest(
     from aerogram.knowledge.watch import watch as follow
 
     with _open(index, store, embedder, new=True) as knowledge:
-        with _progress() as progress:
+        with _progress() as progress, _gone(knowledge, paths):
             done = knowledge.ingest(*paths, progress=progress, workers=workers, cluster=cluster)
         _tell(done, as_json)
         if watch:
@@ -174,7 +179,7 @@ def search(
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
-        write_text(_results(reply, whole))
+        write_text(table.results(reply, whole))
     _end(reply, as_json)
 
 
@@ -200,7 +205,7 @@ def vendor(
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
-        write_text(_vendor(reply.data))
+        write_text(table.vendor(reply.data))
     _end(reply, as_json)
 
 
@@ -240,7 +245,7 @@ def status(
     if as_json:
         write_json(said)
     else:
-        write_text("\n".join(f"{name:<11} {_fact(value)}" for name, value in said.items()))
+        write_text("\n".join(f"{name:<11} {table.fact(value)}" for name, value in said.items()))
 
 
 def check(
@@ -269,6 +274,41 @@ def rebuild(index: _Index = _DEFAULT_INDEX, store: _Store = None, embedder: _Emb
     with _progress() as progress:
         done = repair(_existing(index), embedder=embedder, progress=progress)
     write_text(done)
+
+
+def forget(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder or file that was read; it may be gone.")],
+    index: _Index = _DEFAULT_INDEX,
+    store: _Store = None,
+    embedder: _Embedder = None,
+    as_json: _Json = False,
+) -> None:
+    """Take a folder or a file out of an index, whether it still exists or not."""
+    from aerogram.knowledge.forget import forget as take_out
+
+    with _open(index, store, embedder) as knowledge:
+        done = take_out(knowledge, path)
+    if as_json:
+        again = None if done.root is None else str(done.root)
+        write_json({"documents": done.documents, "chunks": done.chunks, "still_in": again})
+        return
+    write_text(f"{done.documents} documents gone, with {done.chunks} chunks")
+    if done.root is not None:
+        note(f"{path} is still there: when {done.root} is read again, it comes back")
+
+
+@contextlib.contextmanager
+def _gone(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
+    """Whoever names a folder that was read and is gone is told how to take it out of the index."""
+    from aerogram.knowledge.forget import knows
+
+    try:
+        yield
+    except NotFound as error:
+        known = next((one for one in paths if not one.expanduser().exists() and knows(knowledge, one)), None)
+        if known is not None:
+            error.remediation = f"`aerogram index forget {known}` takes out of the index what was read of it"
+        raise
 
 
 @contextlib.contextmanager
@@ -370,98 +410,3 @@ def _noted(pace: Pace) -> Callable[[int, int], None]:
             note(said)
 
     return progress
-
-
-def _results(reply: Reply[Any], whole: Sequence[dict[str, Any]]) -> str:
-    """The results as a table that fits a terminal, or why there are none; `whole` are they before a budget cut them."""
-    from aerogram.knowledge.options import search_command
-
-    lines = [_result(row) for row in reply.data] if isinstance(reply.data, list) else []
-    if not lines:
-        lines = [_NOTHING.get(reply.empty_reason or "", "nothing found")]
-        if reply.retry_with:
-            lines.append(f"try: {search_command(reply.retry_with)}")
-    if reply.query_echo is not None and reply.query_echo.unparsed_terms:
-        lines.append(f"in no document: {', '.join(reply.query_echo.unparsed_terms)}")
-    lines += _left_out(whole, reply.data or ())
-    said = [one for one in reply.notices if one.code not in _ABOUT_SIZE]
-    lines += [": ".join(filter(None, (one.message, one.suggestion))) for one in said]
-    page = reply.page
-    if page is not None and page.cursor:
-        lines.append(f"{page.total} results; go on with --next {page.cursor}")
-    return "\n".join(lines)
-
-
-_ABOUT_SIZE = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
-
-
-def _left_out(whole: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """What a budget has taken from the results in the table; nothing if it took nothing that would be there."""
-    lost: Counter[str] = Counter()
-    for row, rest in zip(whole, shown, strict=False):
-        lost.update(what for name, what in _IN_THE_TABLE.items() if name in row and name not in rest)
-        words, left = _passage(row), _passage(rest)
-        lost.update(["the words"] if words and not left else ["a part of the words"] if words != left else [])
-    if lost:
-        told = ", ".join(f"{what} of {times}" for what, times in lost.most_common())
-        yield f"left out to fit the budget, in {len(shown)} result{'s' * (len(shown) > 1)}: {told}"
-
-
-_IN_THE_TABLE = {"source_file": "the file", "hybrid_score": "the score", "context_header": "the heading"}
-
-
-def _passage(row: dict[str, Any]) -> str | None:
-    """The words of a result, if its mode shows them."""
-    return row.get("chunk_text") or row.get("chunk_snippet")
-
-
-_NOTHING = {
-    "no_match": "nothing found",
-    "filters_too_narrow": "nothing found with these filters; there is without them",
-    "license_blocked": "nothing found under this licence",
-    "source_unavailable": "the index is empty; fill it with `aerogram ingest PATH`",
-}
-
-
-def _result(row: dict[str, Any]) -> str:
-    """One result: rank, score, where it stands, and its words if the mode shows them."""
-    facts = {name: row[name] for name in row if name not in ("chunk_snippet", "chunk_text")}
-    score = facts.get("hybrid_score")
-    place = facts.get("source_file") or f"chunk {facts.get('chunk_id', '')}"
-    header = facts.get("context_header")
-    line = f"{facts.get('rank', ''):>3}  {score if score is not None else '':<7}  {place}"
-    line += f"  [{facts['chunk_id']}]" if "source_file" in facts and "chunk_id" in facts else ""
-    words = _passage(row)
-    return "\n".join([line, *([f"     {one_line(header)}"] if header else []), *_wrapped(words)])
-
-
-def _wrapped(words: str | None) -> list[str]:
-    import textwrap
-
-    if not words:
-        return []
-    return textwrap.wrap(" ".join(words.split()), _TEXT_WIDTH, initial_indent="     ", subsequent_indent="     ")
-
-
-def _vendor(found: dict[str, Any]) -> str:
-    entities = found.get("entities") or found.get("top_entities") or ()
-    ties = found.get("relationships") or ()
-    lists = ("entity_ids", "relationship_ids", "last_updated")
-    lines = [
-        str(found.get("vendor_name", "")),
-        *(f"  {_words(name)}: {_fact(value)}" for name, value in (found.get("statistics") or {}).items()),
-        *(f"  {one['id']:<10} {one['type']:<12} {one['name']}" for one in entities),
-        *(f"  {one['id']:<10} {one['type']:<12} {one['source']} → {one['target']}" for one in ties),
-        *(f"  {_words(name)}: {_fact(found[name])}" for name in lists if found.get(name)),
-    ]
-    return "\n".join(lines)
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _fact(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {inner}" for name, inner in value.items()) or "none"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
