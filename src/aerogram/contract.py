@@ -380,13 +380,16 @@ class Contract:
         is_shown_less = call.response_mode not in (None, "full") and not rows.are_records
         return None if is_shown_less and not call.is_paged else rows
 
+    def _pager(self, call: Call, mode: Mode) -> Pager:
+        return Pager(self.cursors, call.operation + call.resource, call.arguments, mode, call.principal)
+
     def _page(self, reply: Reply[Any], rows: Rows, call: Call, mode: Mode) -> Paged:
         """The page that was asked for; when none was, everything, which goes on in pages if it does not fit."""
-        pager = Pager(self.cursors, call.operation + call.resource, call.arguments, mode, call.principal)
         total = len(rows.items)
         if not call.is_paged:
             whole = reply.replace(page=Page(has_more=False, total=total))
-            return Paged(whole, lambda kept: pager.seal(kept, size=total))
+            return Paged(whole, lambda kept: self._pager(call, mode).seal(kept, size=total))
+        pager = self._pager(call, mode)
         window = pager.window(call.cursor, call.page_size)
         page, resume = pager.page(take(rows.items, window), window, total=total)
         said: dict[str, Any] = {"data": rows.replaced(reply.data, page.data), "page": page.page}
