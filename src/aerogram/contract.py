@@ -274,9 +274,14 @@ class Contract:
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
             finished = self.completed(self.told(failure, call), call)
-        if finished.problem is not None and self.limits is not None and call.allowance is not None:
-            await self.limits.settle(call.allowance, 0)  # a failure costs nothing
+        if finished.problem is not None:
+            await self.forgive(call)
         return finished
+
+    async def forgive(self, call: Call) -> None:
+        """Charge nothing for a call that failed."""
+        if self.limits is not None and call.allowance is not None:
+            await self.limits.settle(call.allowance, 0)
 
     @cached_property
     def _only_completes(self) -> bool:

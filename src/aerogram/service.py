@@ -12,6 +12,7 @@ request as a `Caller`. It sends what `serve`, which is all of the above, gives b
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import typing
@@ -208,6 +209,7 @@ class Service:
         self.offer = _offer(contract, offers)
         self._listed = output_schema(self._dialects, schema) if schema and contract.channels != "text" else None
         self._contracts: dict[Any, Contract] = {}
+        self._forgiving: set[asyncio.Task[None]] = set()
         self.has_checked_names = False
 
     @property
@@ -338,6 +340,7 @@ class Service:
             outcome = await self._run(opened, handler)
             if not isinstance(outcome, untouched):
                 return await self.answer(opened, outcome, convert)
+            await opened.contract.forgive(opened.call)  # it failed, or will be charged when it has its answers
             if isinstance(outcome, Exception):
                 raise outcome
             return outcome
@@ -346,8 +349,18 @@ class Service:
         token = CURRENT.set(opened)
         try:
             return await opened.contract.run(opened.call, lambda: handler(opened.arguments))
+        except asyncio.CancelledError:
+            if opened.call.allowance is not None:
+                self._forgive_soon(opened)
+            raise
         finally:
             CURRENT.reset(token)
+
+    def _forgive_soon(self, opened: Opened) -> None:
+        """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
+        task = asyncio.get_running_loop().create_task(opened.contract.forgive(opened.call))
+        self._forgiving.add(task)
+        task.add_done_callback(self._forgiving.discard)
 
     async def answer(self, opened: Opened, outcome: Any, convert: Conversion | None = None) -> Any:
         """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
@@ -406,6 +419,8 @@ class Service:
     async def _passed(self, opened: Opened, own: Any, result: ToolResult) -> Any:
         """Content and finished results as they are; a listed schema is satisfied beside them, never instead."""
         contract, structured = opened.contract, result.data()
+        if result.isError:
+            await contract.forgive(opened.call)
         if opened.call.cursor is not None and not result.isError:  # content has no pages
             refused = await contract.conclude(Reply(None), opened.call)
             return self._sent(opened, Heard(refused), refused)

@@ -1,0 +1,127 @@
+"""What a call costs under limits: one unit when it is answered, and nothing when it fails, is given up or asks back."""
+
+import asyncio
+
+import fastmcp
+import mcp
+import pytest
+from fastmcp.tools import ToolResult
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    TextContent,
+)
+
+from aerogram.errors import NotFound
+from aerogram.fastmcp import install as install_fastmcp
+from aerogram.limits import Limits, Plan
+from aerogram.mcp import install as install_sdk
+
+ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
+WORDS = [TextContent(type="text", text="gone")]
+
+
+def failing(how: str):
+    """Fail in one of many ways, or answer."""
+    if how == "finished":
+        return CallToolResult(content=WORDS, is_error=True)
+    if how == "of fastmcp":
+        return ToolResult(content=WORDS, is_error=True)
+    if how == "fine":
+        return {"id": 1}
+    raise {"protocol": MCPError(-32000, "own"), "declared": NotFound("gone"), "crash": RuntimeError("gone")}[how]
+
+
+def on_fastmcp(limits):
+    server = fastmcp.FastMCP("charging")
+    install_fastmcp(server, limits=limits)
+    return server, server.tool, fastmcp.Client, {"raise_on_error": False}
+
+
+def on_sdk(limits):
+    server = MCPServer("charging")
+    install_sdk(server, limits=limits)
+    return server, server.tool(), mcp.Client, {}
+
+
+FRAMEWORKS = pytest.mark.parametrize("make", [on_fastmcp, on_sdk])
+
+
+async def units(limits):
+    used = await limits.usage(None)
+    return used[0].units if used else 0
+
+
+@ERAS
+@FRAMEWORKS
+async def test_what_fails_costs_nothing(make, era):
+    limits = Limits.in_memory(Plan.of("100/day"))
+    server, tool, client_of, options = make(limits)
+    tool(failing)
+    async with client_of(server, mode=era) as client:
+        for how in ("protocol", "declared", "crash", "finished", "of fastmcp"):
+            try:
+                assert (await client.call_tool("failing", {"how": how}, **options)).is_error
+            except MCPError:
+                assert how == "protocol"
+        assert await units(limits) == 0
+        await client.call_tool("failing", {"how": "fine"}, **options)
+        assert await units(limits) == 1
+
+
+@ERAS
+@FRAMEWORKS
+async def test_a_call_that_is_given_up_costs_nothing(make, era):
+    limits = Limits.in_memory(Plan.of("100/day"))
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> dict:
+        """Take a long time."""
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return {}
+
+    server, tool, client_of, options = make(limits)
+    tool(slow)
+    async with client_of(server, mode=era) as client:
+        call = asyncio.create_task(client.call_tool("slow", {}, **options))
+        await begun.wait()
+        assert await units(limits) == 1
+        call.cancel()
+        await asyncio.wait_for(ended.wait(), 30)
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        async with asyncio.timeout(30):
+            while await units(limits):  # noqa: ASYNC110 - nobody tells when a charge is taken back
+                await asyncio.sleep(0.01)
+
+
+async def test_a_call_that_asks_back_is_charged_once():
+    limits = Limits.in_memory(Plan.of("100/day"))
+    server = MCPServer("charging")
+    install_sdk(server, limits=limits)
+
+    @server.tool()
+    async def greet(ctx: Context):
+        """Ask for a name, and greet."""
+        if ctx.input_responses:
+            return {"greeted": True}
+        form = {"type": "object", "properties": {"name": {"type": "string"}}}
+        question = ElicitRequest(params=ElicitRequestFormParams(message="name?", requested_schema=form))
+        return InputRequiredResult(input_requests={"name": question}, request_state="asked")
+
+    async def answer(context, params):
+        return ElicitResult(action="accept", content={"name": "Ann"})
+
+    async with mcp.Client(server, elicitation_callback=answer) as client:
+        result = await client.call_tool("greet", {})
+    assert result.structured_content["data"] == {"greeted": True}
+    assert await units(limits) == 1
