@@ -165,6 +165,8 @@ def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp
         for query in ("harbour", "mill"):
             gone = search(server, query).problem
             assert (gone.code, gone.retryable, gone.retry_after) == ("UNAVAILABLE", True, 5)
+        for envelope in ("", "?envelope=v2"):  # a balancer looks at the status alone
+            assert httpx.get(f"{server.address}/v1/health{envelope}", timeout=60).status_code == 503
         assert httpx.get(f"{server.address}/v1/health", timeout=60).json()["status"] == "unhealthy"
         ill = get(server, "/v1/health/deep").data
         assert (ill["status"], ill["checks"]["store"]["status"]) == ("unhealthy", "failing")
@@ -172,6 +174,7 @@ def test_an_index_that_goes_away_is_unavailable_until_one_is_back(documents, tmp
         (tmp_path / "elsewhere").rename(index)
         assert search(server, "mill").data[0]["source_file"] == "mill.md"
         assert httpx.get(f"{server.address}/v1/health/deep", timeout=30).json()["status"] == "ok"
+        assert httpx.get(f"{server.address}/v1/health", timeout=30).status_code == 200
 
         (index / "archive").rename(tmp_path / "archive")
         (index / "archive").write_text("in the way", encoding="utf-8")

@@ -283,9 +283,12 @@ class _Desk:
         """Tell whether the server is up."""
 
         @shapes(reply=from_health)
-        async def health() -> dict[str, Any]:
-            """Whether the server is up and its index in its place."""
-            return await self._health.brief()
+        async def health(response: Response) -> dict[str, Any]:
+            """Whether the server is up and its index in its place; 503 when it is not, because nothing is answered."""
+            found = await self._health.brief()
+            if found["status"] == "unhealthy":
+                response.status_code = 503
+            return found
 
         return health
 
