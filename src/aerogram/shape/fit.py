@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import LARGE, Content
@@ -40,13 +39,15 @@ from aerogram.shape.account import (
     Sizes,
     counted,
 )
+from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.lighten import lighter, removed_between, without_echo
 from aerogram.shape.loss import Loss, is_map
-from aerogram.shape.modes import MODES, RecordType
+from aerogram.shape.modes import MODES, Mode, RecordType, in_mode
 from aerogram.shape.mold import Mold
 from aerogram.shape.pages import cut_after, rows_of
 from aerogram.shape.reduce import Reducer
+from aerogram.shape.sampling import estimated, price_of, sample
 from aerogram.shape.search import SLACK, Found, Search, emptied
 from aerogram.shape.text import whole_characters
 
@@ -55,11 +56,11 @@ __all__ = ["Fitted", "Leftover", "Measure", "fit"]
 NEARLY_FULL: Final = 0.9
 ROOMY: Final = 4
 """A full account may take one part in so many of the budget; beyond that it is brief."""
-SAMPLE_BYTES: Final = 4_000
-SAMPLED_ITEMS: Final = 64
 RESERVES: Final = 4
 CHANCE: Final = 100
 """What is decided by chance makes no reply larger than this."""
+CURSORS_DIFFER: Final = 40
+"""By so much one page may be larger than another that differs from it in nothing but its cursor."""
 LOOKED_AT: Final = 1_000
 """Where there is no archive, so many items decide what identifies them all."""
 
@@ -101,39 +102,28 @@ def fit(
     retrieve: str | None = None,
     resume: Callable[[int], str] | None = None,
     detail_first: bool = False,
+    levers: Levers | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
     `kind` declares the modes of the records, `schema` what the data must still satisfy. `retrieve` names the tool
     that gives archived content back. `resume(count)` gives the cursor that continues after so many items (or
     characters) of the data: with it, what does not fit is the next page instead of a loss. With `detail_first`
-    items stay whole and the tail goes; otherwise detail is lowered before anything is dropped.
+    items stay whole and the tail goes; otherwise detail is lowered before anything is dropped. `levers` are what its
+    caller can change about the call, for advice on what is too large.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
     clipper = _cut if resume is not None and isinstance(reply.data, str) else None
     names = Names(kind.ids_only if kind else (), first=None if archive else LOOKED_AT)
-    reducer = Reducer(_price(reply, measure), kind, detail_first, clipper, names)
-    fitting = _Fitting(reply, budget, measure, reducer, Mold.of(schema), archive, retrieve, resume)
+    reducer = Reducer(price_of(reply, measure), kind, detail_first, clipper, names)
+    fitting = _Fitting(reply, budget, measure, reducer, Mold.of(schema), archive, retrieve, resume, levers)
     return fitting.whole() or fitting.reduced() or fitting.refusal()
 
 
 def _cut(text: str, limit: int) -> str:
     """The beginning of a text that goes on elsewhere: without a mark, and never nothing."""
     return text[: whole_characters(text, limit) or limit]
-
-
-def _price(reply: Reply[Any], measure: Measure) -> Callable[[str], float]:
-    """The size of a piece of JSON text: as the measure says, or in proportion to a measured sample."""
-    price: Callable[[str], float] | None = getattr(measure, "price", None)
-    if price is not None:
-        return price
-    sample = Reducer(len).reduce(reply.data, SAMPLE_BYTES)
-    if sample is None or sample.cost <= 0:
-        return len
-    weight = measure(reply.replace(data=sample.value)) - measure(reply.replace(data=None))
-    rate = max(weight, 1) / sample.cost
-    return lambda text: len(text) * rate
 
 
 @dataclass
@@ -148,6 +138,7 @@ class _Fitting:
     archive: bool
     retrieve: str | None
     resume: Callable[[int], str] | None
+    levers: Levers | None = None
     exact_size: int | None = field(init=False, default=None)
     search: Search = field(init=False)
 
@@ -183,13 +174,23 @@ class _Fitting:
         return counter is not None and counter.unit == "tokens"
 
     def _warned(self) -> Reply[Any] | None:
-        """The reply with a warning, if there is room for it; a failure, or a page cut to size, needs none."""
-        is_cut_to_size = self.reply.page is not None and self.reply.page.cursor is not None
-        if is_cut_to_size or self.reply.problem is not None:
+        """The reply with a warning, if there is room for it; a failure or a part of archived content needs none."""
+        if self.reducer.detail_first or self.reply.problem is not None:
             return None
         warning = Notice.of("TOKEN_LIMIT_WARNING")
-        warned, size = self._counted(self.reply.replace(notices=(*self.reply.notices, warning)))
-        return warned if max(size, self._bound(warned)) <= self.budget else None
+        if self.levers is not None:
+            limit = self.budget if self._sizes_are_tokens else None
+            warning = replace(warning, suggestion=self.levers.before_the_limit(len(self._rows), limit))
+        for one in (warning, replace(warning, suggestion=None)):
+            warned, size = self._counted(self.reply.replace(notices=(*self.reply.notices, one)))
+            if max(size, self._bound(warned)) <= self.budget:
+                return warned
+        return None
+
+    @property
+    def _rows(self) -> list[Any]:
+        rows = rows_of(self.reply.data)
+        return rows.items if rows is not None else []
 
     def reduced(self) -> Fitted | None:
         """The richest reduced reply that fits, or None."""
@@ -221,11 +222,10 @@ class _Fitting:
 
     def _with_whole_rows(self, account: Account, done: _Done | None) -> _Done | None:
         """Rows as they are, where there may be as many of them as there are rows with less detail."""
-        rows = rows_of(self.reply.data)
-        if rows is None or not rows.items:
+        if not self._rows:
             return None
-        count = max(len(rows.items) - done.loss.dropped, 1) if done is not None else 1
-        if sum(self.reducer.cost(item, self.budget) for item in rows.items[:count]) * SLACK > self.budget:
+        count = max(len(self._rows) - done.loss.dropped, 1) if done is not None else 1
+        if sum(self.reducer.cost(item, self.budget) for item in self._rows[:count]) * SLACK > self.budget:
             return None
         whole = replace(self, reducer=replace(self.reducer, detail_first=True))._done(account)
         return whole if whole is not None and whole.is_whole else None
@@ -272,9 +272,9 @@ class _Fitting:
         """The whole list in the richest mode that fits, for types whose modes show less than its identifiers do."""
         data = self.reply.data
         shared = self.reducer.names.shared(data) if isinstance(data, list) else None
-        for mode in reversed(MODES[:-1]) if isinstance(data, list) else ():
-            sample = [self.reducer.view(item, mode, self.mold.item, shared) for item in _sample(data)]
-            if self.reducer.price(dumps(sample).decode()) * len(data) * SLACK > self.budget * len(sample):
+        for mode in reversed(MODES[:-1]) if isinstance(data, list) and not self.mold.keeps_whole(data) else ():
+            few = [self.reducer.view(item, mode, self.mold.item, shared) for item in sample(data)]
+            if self.reducer.price(dumps(few).decode()) * len(data) * SLACK > self.budget * len(few):
                 continue
             shown = [self.reducer.view(item, mode, self.mold.item, shared) for item in data]
             found = self.search.dressed(account, shown)
@@ -330,9 +330,8 @@ class _Fitting:
     @cached_property
     def _estimated_size(self) -> int:
         """The size of the whole, from a sample of it."""
-        text = dumps(_sample(self.reply.data)).decode()[:SAMPLE_BYTES]
-        rate = self.reducer.price(text) / len(text.encode())
-        return self.measure(self.reply.replace(data=emptied(self.reply.data))) + round(rate * _bulk(self.reply.data))
+        frame = self.measure(self.reply.replace(data=emptied(self.reply.data)))
+        return frame + estimated(self.reply.data, self.reducer.price)
 
     def _done(self, account: Account) -> _Done | None:
         """The richest reply with this account that fits once it is finished, which may take a little more room."""
@@ -398,7 +397,7 @@ class _Fitting:
         refused: Reply[Any] = Reply.failed(
             "TOKEN_LIMIT_EXCEEDED",
             f"Response would use {self._spelled(self._sizes().before)}, limit is {limit}",
-            remediation=f"Use a budget of at least {self._spelled(self._needed())}",
+            remediation=self._remedy(),
         )
         kept = ("request_id", "operation", "timestamp", "telemetry", "client_tag")
         return Fitted(refused.replace(**{name: getattr(self.reply, name) for name in kept}))
@@ -409,14 +408,51 @@ class _Fitting:
         spell = getattr(counter, "spell", None)
         return str(spell(size)) if spell is not None else f"{size} {counter.unit if counter is not None else 'units'}"
 
+    def _remedy(self) -> str:
+        """What the caller can do so that the next call is answered."""
+        needed = self._needed()
+        enough = f"a budget of at least {self._spelled(needed)}"
+        if self.levers is None:
+            return f"Use {enough}"
+        tokens = needed if self._sizes_are_tokens else None
+        advice = self.levers.beyond_the_limit(len(self._rows), tokens, self._fits_in, self._fits_on)
+        return advice or f"Nothing in this call makes the reply small enough; its server has to allow {enough}"
+
+    def _fits_in(self, mode: Mode) -> bool:
+        """Whether the reply would fit in a mode."""
+        if not isinstance(self.reply.data, list):
+            return self._is_served(in_mode(self.reply.data, mode, self.reducer.kind))
+        shared = self.reducer.names.shared(self.reply.data)
+        return self._is_served([in_mode(row, mode, self.reducer.kind, shared) for row in self.reply.data])
+
+    def _fits_on(self, size: int) -> bool:
+        """Whether a page of so many rows would fit; one that goes on anywhere is as small already."""
+        rows, page = rows_of(self.reply.data), self.reply.page
+        has_cursor = page is not None and page.cursor is not None
+        if rows is None or self.resume is not None or not has_cursor:
+            return False
+        return self._is_served(rows.replaced(self.reply.data, rows.items[:size]))
+
+    def _is_served(self, data: Any, budget: int | None = None) -> bool:
+        reducer = replace(self.reducer)  # it knows nothing yet
+        attempt = replace(self, reply=self.reply.replace(data=data), budget=budget or self.budget, reducer=reducer)
+        if data is self.reply.data and "_whole_data" in self.__dict__:
+            attempt.__dict__["_whole_data"] = self._whole_data
+        return bool(attempt.whole() or attempt.reduced())
+
     def _needed(self) -> int:
-        """A budget that works, tried out with a tenth to spare: the next call has another id and other cursors."""
-        budget = self.budget
-        while True:
-            budget = -(-budget * 5 // 40) * 10  # a quarter more, in tens
-            attempt = replace(self, budget=budget * 9 // 10, reducer=replace(self.reducer))  # it knows nothing yet
-            if attempt.whole() or attempt.reduced():
-                return budget
+        """The smallest budget that works, in tens; with a little to spare where the next call has other cursors."""
+        too_little, enough = self.budget // 10, self.budget // 10 + 1
+        while not self._is_served(self.reply.data, enough * 10):
+            too_little, enough = enough, enough * 5 // 4 + 1
+        while enough - too_little > 1:
+            middle = (too_little + enough) // 2
+            if self._is_served(self.reply.data, middle * 10):
+                enough = middle
+            else:
+                too_little = middle
+        has_cursor = self.resume is not None or self.reply.page is not None
+        return enough * 10 + (CURSORS_DIFFER if has_cursor else 0)
 
 
 class _Done(NamedTuple):
@@ -449,20 +485,3 @@ def _leftovers(reply: Reply[Any], contents: Mapping[str, Content]) -> tuple[Left
     """What the reply names; a page that leaves the rest to the next one names nothing."""
     told = (reply.fidelity.archive_hashes or {}) if reply.fidelity is not None else {}
     return tuple(Leftover(name, content) for name, content in contents.items() if name in told)
-
-
-def _sample(data: Any) -> Any:
-    """Items from all over a long list, the beginning of a text, a record of such; other values as they are."""
-    if isinstance(data, str):
-        return data[:SAMPLE_BYTES]
-    if isinstance(data, dict):
-        return {name: _sample(value) for name, value in islice(data.items(), SAMPLED_ITEMS)}
-    return data[:: len(data) // SAMPLED_ITEMS] if isinstance(data, list) and len(data) > SAMPLED_ITEMS else data
-
-
-def _bulk(data: Any) -> float:
-    """About how many bytes a value takes as JSON, without writing all of it."""
-    if isinstance(data, dict):
-        return sum(len(name) + 4 + _bulk(value) for name, value in data.items())
-    sample = _sample(data)
-    return len(dumps(sample)) * len(data) / len(sample) if sample is not data and sample else len(dumps(data))
