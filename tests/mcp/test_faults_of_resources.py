@@ -73,7 +73,7 @@ async def test_a_failed_reply_is_a_protocol_error(server, era):
 @ERAS
 async def test_a_wrong_argument_is_the_callers_to_mend_and_a_crash_is_not(server, era):
     wrong = await refused(server, "shelf://many/books", era)
-    assert wrong.code == INVALID_PARAMS and wrong.data["code"] == "VALIDATION_ERROR" and wrong.data["retry"] == "no"
+    assert wrong.code == INVALID_PARAMS and wrong.data["code"] == "INVALID_FORMAT" and wrong.data["retry"] == "no"
     assert wrong.data["details"]["field"] == "number" and "number" in wrong.data["remediation"]
     crash = await refused(server, "shelf://13/books", era)
     assert crash.code == INTERNAL_ERROR and "thirteen" not in crash.message

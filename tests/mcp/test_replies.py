@@ -43,7 +43,7 @@ async def test_wrong_arguments_are_a_result_that_says_what_to_mend(door):
         wrong = await server.call("divide", {"dividend": 1, "divisor": "two"})
     assert missing.is_error and missing.structured_content["data"]["error_code"] == "MISSING_REQUIRED"
     data = wrong.structured_content["data"]
-    assert wrong.is_error and data["error_code"] == "VALIDATION_ERROR" and data["error_type"] == "validation"
+    assert wrong.is_error and data["error_code"] == "INVALID_FORMAT" and data["error_type"] == "validation"
     assert data["details"]["pointer"] == "/divisor" and data["remediation"]
     assert json.loads(wrong.content[0].text) == wrong.structured_content
 

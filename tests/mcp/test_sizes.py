@@ -60,7 +60,7 @@ async def test_fields_and_modes_make_sparse_rows_without_the_handlers_help(door)
     ("control", "code"),
     [
         ({"max_tokens": 0}, "VALIDATION_ERROR"),
-        ({"page_size": "many"}, "VALIDATION_ERROR"),
+        ({"page_size": "many"}, "INVALID_FORMAT"),
         ({"response_mode": "all"}, "VALIDATION_ERROR"),
         ({"fields": ["nope"]}, "INVALID_FIELDS"),
         ({"cursor": "forged"}, "INVALID_CURSOR"),

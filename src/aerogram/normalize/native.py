@@ -25,13 +25,15 @@ Members = dict[str, Any]
 
 def native_result(convert: Callable[[Any], Any], value: Any, data: Any) -> Members | None:
     """The members of the framework's own result for a value whose JSON is `data`; none if it does not know it."""
+    is_read = type(value) is GeneratorType and type(data) is list
     try:
-        result = convert(_unread(value, data))
+        # a generator was read to make the data; another one gives the same
+        result = convert((item for item in data) if is_read else value)
     except Exception:  # noqa: BLE001 - what it cannot write it does not know
         return None
     structured = result.structured_content
     is_same = structured is not None and structured in (data, {"result": data})
-    if not (is_same or is_plain(value, LARGEST) or _is_known(_unread(value, data), data)):
+    if not (is_same or is_read or is_plain(value, LARGEST) or _is_known(value, data)):
         return None
     found = {"content": result.content, "_meta": result.meta}
     return found if structured is None else {**found, "structuredContent": structured}
@@ -54,15 +56,11 @@ def _members(result: Any) -> Members:
     return wire
 
 
-def _unread(value: Any, data: Any) -> Any:
-    """The value; a generator, which was read to make the data, as another one that gives the same."""
-    return (item for item in data) if type(value) is GeneratorType and type(data) is list else value
-
-
 def _is_known(value: Any, data: Any) -> bool:
     """Whether pydantic has a form for a value and all that is in it, which can be sent."""
     try:
-        return not _is_emptied(pydantic_core.from_json(pydantic_core.to_json(value)), data)
+        pydantic_core.to_json(value)
+        return not _is_emptied(pydantic_core.to_jsonable_python(value), data)
     except Exception:  # noqa: BLE001 - an unknown type, half a surrogate pair, or a value whose own methods raise
         return False
 

@@ -1,0 +1,97 @@
+"""A pair of content and data: under an envelope the first half is the content, the second the data."""
+
+import fastmcp
+import mcp
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+import aerogram.fastmcp
+import aerogram.mcp
+from aerogram.dialects import read
+from aerogram.tokens import best_counter
+
+LONG = "word " * 5_000
+ROWS = [{"id": f"row-{number}", "text": "words " * 40} for number in range(50)]
+
+
+def pair():
+    return ("Operation completed", {"status": "success", "duration_ms": 123})
+
+
+def announced() -> tuple[str, dict]:
+    return ("Operation completed", {"status": "success", "duration_ms": 123})
+
+
+def rows() -> tuple[dict, ...]:
+    return ({"id": 1}, {"id": 2})
+
+
+def long():
+    return (LONG, {"rows": ROWS})
+
+
+def odd():
+    return ({"half": float("nan")}, {"status": "success"})
+
+
+async def called(framework, name, **settings):
+    """The result of one tool on a server of the framework."""
+    server = fastmcp.FastMCP("pairs") if framework == "fastmcp" else MCPServer("pairs")
+    add = server.tool if framework == "fastmcp" else server.add_tool
+    for handler in (pair, announced, rows, long, odd):
+        add(handler)
+    (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(server, **settings)
+    async with mcp.Client(server if framework == "sdk" else server._mcp_server) as client:
+        await client.list_tools()
+        return await client.call_tool(name, {})
+
+
+@pytest.fixture(params=["fastmcp", "sdk"])
+def framework(request):
+    return request.param
+
+
+@pytest.mark.parametrize("name", ["pair", "announced"])
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+async def test_the_first_half_is_the_content_and_the_second_the_data(framework, dialect, name):
+    for schema in ("slim", None):
+        result = await called(framework, name, dialect=dialect, schema=schema)
+        assert [block.text for block in result.content] == ["Operation completed"]
+        assert read(result.structured_content).data == {"status": "success", "duration_ms": 123}
+
+
+async def test_where_the_content_tells_the_data_it_stays_in_it(framework):
+    result = await called(framework, "pair", channels="text")
+    assert result.content[0].text == "Operation completed" and '"duration_ms":123' in result.content[1].text
+    assert result.structured_content is None
+
+
+async def test_a_tuple_of_any_length_is_rows(framework):
+    result = await called(framework, "rows")
+    assert read(result.structured_content).data == [{"id": 1}, {"id": 2}]
+    bare = await called(framework, "rows", dialect="bare", normalize=True)
+    assert bare.structured_content == {"result": [{"id": 1}, {"id": 2}]}
+
+
+async def test_both_halves_keep_within_the_budget(framework):
+    result = await called(framework, "long", budget=3_000)
+    texts = "".join(block.text for block in result.content)
+    assert texts.startswith("word word") and 'retrieve(hash="sha256:' in texts
+    body = result.structured_content
+    assert body["meta"]["content_fidelity"] != "full"
+    assert best_counter().count(texts) + best_counter().count(str(body)) <= 3_300  # str has more quotes than JSON
+
+
+async def test_what_was_changed_in_the_content_is_told_with_the_data(framework):
+    result = await called(framework, "odd")
+    assert result.content[0].text == '{"half":null}'
+    assert [notice.code for notice in read(result.structured_content).notices] == ["FALLBACK_USED"]
+
+
+async def test_bare_leaves_a_pair_to_the_framework_unless_it_is_to_be_normalised(framework):
+    theirs = await called(framework, "pair", dialect="bare")
+    assert theirs.structured_content is None and "duration_ms" in theirs.content[-1].text
+    for name in ("pair", "announced"):
+        ours = await called(framework, name, dialect="bare", normalize=True)
+        assert [block.text for block in ours.content] == ["Operation completed"]
+        assert ours.structured_content == {"status": "success", "duration_ms": 123}
