@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from aerogram.contract import Call, Contract
 from aerogram.errors import ReplyError
+from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
 from aerogram.wire.exchange import Exchange
@@ -84,13 +85,13 @@ class ContractClerk:
         reply = await contract.conclude(heard.reply, call, heard.resume)
         return reply, heard.json_in(reply)
 
-    async def within(self, reply: Reply[Any], exchange: Exchange, max_tokens: int) -> Reply[Any]:
+    async def within(self, found: Paged, exchange: Exchange, max_tokens: int) -> Reply[Any]:
         """The finished reply within a size, in the shape in which it is sent.
 
         For handlers that say what it lacks where a payload alone cannot: in headers.
         """
         call = self._call(exchange, {"max_tokens": max_tokens})
-        exchange.settled = await self._sized[exchange.version].answer(reply, call)
+        exchange.settled = await self._sized[exchange.version].answer(found, call)
         return exchange.settled
 
     async def retrieve(

@@ -15,6 +15,7 @@ from aerogram.clerk import Principal
 from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.hosts import insist_on
+from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
 from aerogram.wire.negotiation import Versions
@@ -255,7 +256,7 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
         if not is_body_allowed_for_status_code(status):
             return value
         exchange.insist_on_json()
-        if exchange.is_left_alone and not isinstance(value, Reply):
+        if exchange.is_left_alone and not isinstance(value, (Reply, Paged)):
             return value
         return _Answer(exchange, value, status=status, given=list(response.headers.raw))
 
@@ -273,13 +274,15 @@ def _preparation(context: RouteContext, given: Shapes) -> Callable[[_Answer], Co
 
     async def prepare(answer: _Answer) -> _Answer:
         value = answer.outcome
-        if field is None:
+        said = value.reply if isinstance(value, Paged) else value
+        if field is None or value is answer.exchange.settled:
             return answer
-        if not isinstance(value, Reply):
+        if not isinstance(said, Reply):
             answer.outcome = await serialize_response(field=field, response_content=value, **settings)
-        elif given.legacy is None and value.problem is None and value.data is not None:
-            data = await serialize_response(field=field, response_content=value.data, **settings)
-            answer.outcome = value.replace(data=data)
+        elif given.legacy is None and said.problem is None and said.data is not None:
+            data = await serialize_response(field=field, response_content=said.data, **settings)
+            said = said.replace(data=data)
+            answer.outcome = value._replace(reply=said) if isinstance(value, Paged) else said
         return answer
 
     return prepare

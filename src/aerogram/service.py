@@ -38,11 +38,11 @@ from aerogram.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negoti
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
+from aerogram.paged import Paged
 from aerogram.reply import Notice, Reply, accept_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
-from aerogram.shape.pages import Paged
 from aerogram.spelling import nearest, strays
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget

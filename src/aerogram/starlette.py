@@ -227,17 +227,17 @@ class Answer(Response):
         self.body = b""
         self.background = background
         self.outcome = outcome
-        self._exchange = exchange
+        self.exchange = exchange
         self._status = status
 
     @property
     def has_begun(self) -> bool:
         """Whether some of it is said."""
-        return self._exchange.ours is not None
+        return self.exchange.ours is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
         """Say it."""
-        await self._exchange.respond(self.outcome, send, status=self._status, given=self.raw_headers)
+        await self.exchange.respond(self.outcome, send, status=self._status, given=self.raw_headers)
         if self.background is not None:
             await self.background()
 

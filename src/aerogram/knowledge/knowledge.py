@@ -159,8 +159,7 @@ class Knowledge:
 
     def search(self, query: str, **asked: Any) -> Reply[Any]:
         """The page of results that a caller asks for; see `search_page`."""
-        with self._search.turn:
-            return self.search_page(query, **asked).reply
+        return self.search_page(query, **asked).reply
 
     def search_page(
         self,
@@ -181,38 +180,39 @@ class Knowledge:
         `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
         citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
         """
-        asked, narrowed = checked_query(query), Filters.of(filters)
-        mode, way = allowed_mode(response_mode), checked_method(method)
-        arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
-        pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
-        self.cursors.prepare(cursor)
-        window = pager.window(cursor, page_size)
-        ranked = self._search.rank(asked, narrowed, way)
-        withheld = self._search.withheld(asked, narrowed, way)
-        if not len(ranked):
-            if withheld:
-                raise self.gate.refusal(withheld)
-            return Paged(self._nothing(asked, narrowed, ranked, window))
-        first = _first(ranked, window)
-        shown = range(len(ranked))[first : first + window.size]
-        chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
-        wanted = _cites(cite, mode) or about or mode == "full"
-        statuses = self._verified(chunks) if wanted else None
-        kind = kind_for(mode, fields, about)
-        similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
-        known = statuses or ["verified"] * len(chunks)
-        records = search_records(chunks, ranked, shown, known, similar)
-        rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-        said = self._said(asked, narrowed, ranked)
-        said["notices"] += self.gate.notices(withheld)
-        reply = (Reply.partial if withheld else Reply.ok)(
-            rows,
-            page=_page_of(pager, ranked, first, window),
-            citations=citations_of(chunks, known) if _cites(cite, mode) else (),
-            **said,
-            **self._onward(asked, narrowed, mode, chunks, ranked),
-        )
-        return Paged(reply, lambda count: _seal(pager, ranked, first + count))
+        with self._search.turn:
+            asked, narrowed = checked_query(query), Filters.of(filters)
+            mode, way = allowed_mode(response_mode), checked_method(method)
+            arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
+            pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
+            self.cursors.prepare(cursor)
+            window = pager.window(cursor, page_size)
+            ranked = self._search.rank(asked, narrowed, way)
+            withheld = self._search.withheld(asked, narrowed, way)
+            if not len(ranked):
+                if withheld:
+                    raise self.gate.refusal(withheld)
+                return Paged(self._nothing(asked, narrowed, ranked, window))
+            first = _first(ranked, window)
+            shown = range(len(ranked))[first : first + window.size]
+            chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
+            wanted = _cites(cite, mode) or about or mode == "full"
+            statuses = self._verified(chunks) if wanted else None
+            kind = kind_for(mode, fields, about)
+            similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
+            known = statuses or ["verified"] * len(chunks)
+            records = search_records(chunks, ranked, shown, known, similar)
+            rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
+            said = self._said(asked, narrowed, ranked)
+            said["notices"] += self.gate.notices(withheld)
+            reply = (Reply.partial if withheld else Reply.ok)(
+                rows,
+                page=_page_of(pager, ranked, first, window),
+                citations=citations_of(chunks, known) if _cites(cite, mode) else (),
+                **said,
+                **self._onward(asked, narrowed, mode, chunks, ranked),
+            )
+            return Paged(reply, lambda count: _seal(pager, ranked, first + count))
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
@@ -452,6 +452,7 @@ def _add(total: Ingested, one: Ingested) -> None:
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.problems |= one.problems
     total.notes |= one.notes
+    total.passed += one.passed
 
 
 def _missing(ids: Sequence[int]) -> tuple[Notice, ...]:

@@ -24,6 +24,7 @@ from aerogram.knowledge.embed import Embedder
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.ingest import Ingested, Progress
 from aerogram.knowledge.knowledge import Knowledge
+from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.server.addresses import is_url
 from aerogram.state import can_write
@@ -117,9 +118,9 @@ class Library:
 
     # the questions
 
-    async def search(self, query: str, **asked: Any) -> Reply[Any]:
-        """A page of passages."""
-        return await self.ask(lambda known: known.search(query, **asked))
+    async def search(self, query: str, **asked: Any) -> Paged:
+        """A page of passages, and the cursors that go on inside of it."""
+        return await self.ask(lambda known: known.search_page(query, **asked))
 
     async def chunks(self, ids: list[int], **asked: Any) -> Reply[Any]:
         """Passages by their ids."""

@@ -29,6 +29,7 @@ from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
 from aerogram.page.host import Host
 from aerogram.page.routes import page_routes
+from aerogram.paged import Paged, Resume
 from aerogram.reply import Page, QueryEcho, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.server.examples import illustrate
@@ -122,13 +123,18 @@ class _Desk:
         return found
 
     async def _within(
-        self, max_tokens: int | None, reply: Reply[Any], request: Request, response: Response
+        self,
+        max_tokens: int | None,
+        reply: Reply[Any],
+        request: Request,
+        response: Response,
+        resume: Resume | None = None,
     ) -> Reply[Any]:
         """The reply within the size that its caller asks for; that of the server is seen to anyway."""
         if max_tokens is None:
             return reply
         exchange: Exchange = request.scope[EXCHANGE]
-        fitted = await exchange.layer.clerk.within(reply, exchange, max_tokens)
+        fitted = await exchange.layer.clerk.within(Paged(reply, resume), exchange, max_tokens)
         if fitted.problem is None and fitted.data != reply.data:
             response.headers["X-Fidelity"] = _shortened(reply.data, fitted)
             if (kept := await self._kept(reply.data, request)) is not None:
@@ -194,9 +200,11 @@ class _Desk:
                 }
                 if format == "csv" or _wants_csv(request):
                     return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
-                reply = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
+                reply, resume = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
             placed = _placed(addressed(reply, "semantic_search"), cursor, page_size)
-            return await self._within(max_tokens, placed, request, response)
+            if max_tokens is None:
+                return Paged(placed, resume)
+            return await self._within(max_tokens, placed, request, response, resume)
 
         return search
 

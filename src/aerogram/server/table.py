@@ -26,7 +26,7 @@ async def search_table(library: Library, query: str, asked: Mapping[str, Any]) -
     rows: list[dict[str, Any]] = []
     cursor = None
     while len(rows) < MOST_ROWS:
-        reply = await library.search(query, page_size=PAGE, cursor=cursor, **asked)
+        reply, _ = await library.search(query, page_size=PAGE, cursor=cursor, **asked)
         rows += reply.data
         cursor = reply.page.cursor if reply.page is not None else None
         if cursor is None:

@@ -84,7 +84,7 @@ class Desk:
         cursor: Annotated[str | None, Field(description="From the last page")] = None,
         fields: Fields = None,
         filters: Where | None = None,
-    ) -> Reply[Any]:
+    ) -> Any:
         """Find passages that answer a question."""
         return await self._library.search(
             query,

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.cursor import Cursors, Position, query_hash
 from aerogram.errors import ValidationFailed
+from aerogram.paged import Paged, Resume
 from aerogram.reply import Page, Reply
 from aerogram.shape.modes import Mode
 
@@ -53,17 +54,6 @@ Query: TypeAlias = Callable[[Window], Iterable[Any]]
 AsyncQuery: TypeAlias = Callable[[Window], Awaitable[Iterable[Any]] | AsyncIterable[Any]]
 Source: TypeAlias = Iterable[Any] | Query
 AsyncSource: TypeAlias = Source | AsyncIterable[Any] | AsyncQuery
-
-
-Resume: TypeAlias = Callable[[int], str]
-"""Gives the cursor that goes on after the first so many items of a page."""
-
-
-class Paged(NamedTuple):
-    """A page as a reply, and what goes on inside of it when not all of it can be sent."""
-
-    reply: Reply[Any]
-    resume: Resume | None = None
 
 
 class Rows(NamedTuple):

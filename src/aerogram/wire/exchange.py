@@ -21,6 +21,7 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
+from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.headers import Fields
@@ -82,7 +83,7 @@ class Clerk(Protocol):
     async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
         """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
 
-    async def within(self, reply: Reply[Any], exchange: Exchange, max_tokens: int) -> Reply[Any]:
+    async def within(self, found: Paged, exchange: Exchange, max_tokens: int) -> Reply[Any]:
         """The finished reply within a size, in the shape in which it is sent."""
 
     async def retrieve(
@@ -434,7 +435,7 @@ class Exchange(Request):
         """The handler's value as its route reads it."""
         terms = self.terms
         reader = terms.shapes.reply if terms is not None else None
-        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, BaseException)):
+        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, Paged, BaseException)):
             return outcome
         try:
             return reader(outcome)
