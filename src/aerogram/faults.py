@@ -89,18 +89,32 @@ def _is_pydantic(cls: type) -> bool:
 
 def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
     """Pydantic's errors as field, constraint and received value of each fault, never a secret."""
+    errors = list(errors)
+    code = _code_of({one["type"] for one in errors})
     faults = [_fault(one) for one in errors]
-    missing = all(fault["constraint"] == "required" for fault in faults)
     first = faults[0]
     others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     details = {**first} if len(faults) == 1 else {**first, "errors": faults}
-    remedy = f"Provide {first['field']}" if missing else f"Correct {first['field']}: {first['detail']}"
+    is_missing = code == "MISSING_REQUIRED"
+    remedy = f"Provide {first['field']}" if is_missing else f"Correct {first['field']}: {first['detail']}"
     return Problem.of(
-        "MISSING_REQUIRED" if missing else "VALIDATION_ERROR",
+        code,
         f"Validation failed: {first['field']}: {first['detail']}{others}",
         remediation=remedy,
         details=details,
     )
+
+
+def _code_of(kinds: set[str]) -> str:
+    """The code of faults of one sort; those of several sorts are invalid input, and no more can be said."""
+    if kinds <= _MISSING:
+        return "MISSING_REQUIRED"
+    return "INVALID_FORMAT" if all(map(_is_malformed, kinds)) else "VALIDATION_ERROR"
+
+
+def _is_malformed(kind: str) -> bool:
+    """Whether a value is of another type, or not written as its type is; a value out of bounds is neither."""
+    return kind in _MALFORMED or kind.endswith(("_type", "_parsing"))
 
 
 def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,6 +133,20 @@ def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
 _MISSING = frozenset(
     {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
 )
+_MALFORMED = frozenset(
+    {
+        "bytes_invalid_encoding",
+        "date_from_datetime_inexact",
+        "datetime_object_invalid",
+        "int_from_float",
+        "is_instance_of",
+        "json_invalid",
+        "none_required",
+        "string_unicode",
+        "url_syntax_violation",
+    }
+)
+"""Pydantic's sorts of wrong types and bad texts whose names do not end like those of the others."""
 _CONSTRAINTS = {
     **dict.fromkeys(_MISSING, "required"),
     "string_pattern_mismatch": "pattern",

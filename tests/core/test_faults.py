@@ -1,6 +1,9 @@
 """What an exception means to the caller, and what it never tells."""
 
+import datetime
 import logging
+import uuid
+from typing import Literal
 
 import pydantic
 import pytest
@@ -105,6 +108,59 @@ def test_a_wrong_value_names_field_constraint_and_what_was_received():
     assert problem.code == "VALIDATION_ERROR"
     assert problem.details["constraint"] == "pattern" and problem.details["pattern"] == "^[a-z]+$"
     assert problem.details["received"] == "Bob!"
+
+
+class Visit(pydantic.BaseModel):
+    number: int = pydantic.Field(1, ge=1)
+    day: datetime.date | None = None
+    moment: datetime.datetime | None = None
+    key: uuid.UUID | None = None
+    page: pydantic.AnyUrl | None = None
+    tags: list[str] = []
+    options: dict[str, int] = {}
+    filters: pydantic.Json[dict[str, int]] | None = None
+    flag: bool = False
+    size: Literal["small", "large"] = "small"
+    user: str | int | None = None
+
+
+def fault_of(**given):
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        Visit(**given)
+    return problem_of(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"number": "many"},
+        {"number": [1]},
+        {"number": 1.5},
+        {"day": "not a date"},
+        {"day": "2026-11-15T10:00:00"},
+        {"moment": "noon"},
+        {"key": "abc"},
+        {"page": "nowhere"},
+        {"tags": "one"},
+        {"tags": [1]},
+        {"options": "{bad json"},
+        {"filters": "{bad json"},
+        {"flag": "perhaps"},
+        {"user": [1]},
+        {"number": "many", "day": "not a date"},
+    ],
+    ids=str,
+)
+def test_a_wrong_type_and_a_text_that_cannot_be_read_are_an_invalid_format(given):
+    problem = fault_of(**given)
+    assert (problem.code, problem.kind) == ("INVALID_FORMAT", "validation")
+    assert problem.details["field"].partition(".")[0] in given
+    assert problem.remediation.startswith("Correct ")
+
+
+@pytest.mark.parametrize("given", [{"number": 0}, {"size": "medium"}, {"number": 0, "day": "not a date"}], ids=str)
+def test_a_value_that_is_not_allowed_and_faults_of_several_sorts_are_a_validation_error(given):
+    assert fault_of(**given).code == "VALIDATION_ERROR"
 
 
 def test_several_faults_are_all_listed_with_pointers():

@@ -34,7 +34,7 @@ def test_a_response_model_filters_what_a_handler_returns(client, query):
 def test_a_validation_error_names_the_field_the_constraint_and_what_was_received(client):
     response = client.get("/search?limit=many&envelope=v2")
     problem = read(response.content).problem
-    assert (response.status_code, problem.code) == (422, "VALIDATION_ERROR")
+    assert (response.status_code, problem.code) == (422, "INVALID_FORMAT")
     assert {name: problem.details[name] for name in ("field", "pointer", "received")} == {
         "field": "query.limit",
         "pointer": "/query/limit",

@@ -188,7 +188,7 @@ BAD = [
     ("/v1/search?q=%00", 400, "VALIDATION_ERROR"),
     ("/v1/search?q=" + "x" * 501, 422, "VALIDATION_ERROR"),
     ("/v1/search?q=x&page_size=0", 422, "VALIDATION_ERROR"),
-    ("/v1/search?q=x&page_size=many", 422, "VALIDATION_ERROR"),
+    ("/v1/search?q=x&page_size=many", 422, "INVALID_FORMAT"),
     ("/v1/search?q=x&response_mode=all", 422, "VALIDATION_ERROR"),
     ("/v1/search?q=x&cursor=nonsense", 400, "INVALID_CURSOR"),
     ("/v1/search?q=token&fields=password", 400, "INVALID_FIELDS"),
@@ -198,7 +198,7 @@ BAD = [
     ("/v1/vendors/zzyzx-qqfoo", 404, "NOT_FOUND"),
     ("/v1/vendors/merrowdata", 409, "CONFLICT"),
     ("/v1/chunks/999999999", 404, "NOT_FOUND"),
-    ("/v1/chunks/first", 422, "VALIDATION_ERROR"),
+    ("/v1/chunks/first", 422, "INVALID_FORMAT"),
     ("/v1/content/sha256:" + "0" * 64, 404, "NOT_FOUND"),
     ("/v1/nothing", 404, "NOT_FOUND"),
 ]

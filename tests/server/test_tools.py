@@ -147,7 +147,7 @@ BAD = {
     "a query without words": ("semantic_search", {"query": " \u0000 "}, "VALIDATION_ERROR"),
     "a long query": ("semantic_search", {"query": "x" * 501}, "VALIDATION_ERROR"),
     "no query": ("semantic_search", {}, "MISSING_REQUIRED"),
-    "a wrong type": ("semantic_search", {"query": ["token"]}, "VALIDATION_ERROR"),
+    "a wrong type": ("semantic_search", {"query": ["token"]}, "INVALID_FORMAT"),
     "an unknown mode": ("semantic_search", {"query": "token", "response_mode": "all"}, "VALIDATION_ERROR"),
     "a page too large": ("semantic_search", {"query": "token", "page_size": 51}, "VALIDATION_ERROR"),
     "an unknown argument": ("semantic_search", {"query": "token", "limit": 5}, "VALIDATION_ERROR"),
