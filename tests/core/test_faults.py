@@ -1,6 +1,6 @@
 """What an exception means to the caller, and what it never tells."""
 
-import datetime
+import datetime as dt
 import logging
 import uuid
 from typing import Literal
@@ -112,8 +112,8 @@ def test_a_wrong_value_names_field_constraint_and_what_was_received():
 
 class Visit(pydantic.BaseModel):
     number: int = pydantic.Field(1, ge=1)
-    day: datetime.date | None = None
-    moment: datetime.datetime | None = None
+    day: dt.date | None = None
+    moment: dt.datetime | None = None
     key: uuid.UUID | None = None
     page: pydantic.AnyUrl | None = None
     tags: list[str] = []
