@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -55,6 +56,7 @@ Examples:
   aerogram index forget ./docs/drafts/old.md --index ~/notes.index
 """
 _PAUSE = 10.0
+_LISTED = frozenset({"problems", "notes"})
 
 _Index = Annotated[
     Path, typer.Option("--index", envvar="AEROGRAM_INDEX", metavar="FOLDER", help="Where the index is kept.")
@@ -179,7 +181,7 @@ def search(
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
-        write_text(table.results(reply, whole))
+        write_text(table.results(reply, whole, nothing=_empty(index, store, embedder, reply)))
     _end(reply, as_json)
 
 
@@ -245,7 +247,7 @@ def status(
     if as_json:
         write_json(said)
     else:
-        write_text("\n".join(f"{name:<11} {table.fact(value)}" for name, value in said.items()))
+        write_text("\n".join(f"{name:<11} {table.fact(value, lines=name in _LISTED)}" for name, value in said.items()))
 
 
 def check(
@@ -350,6 +352,18 @@ def _answer(
     return finished(paged._replace(reply=in_options(paged.reply)), call, dialect, _size(budget))
 
 
+def _empty(index: Path, store: str | None, embedder: str | None, reply: Reply[Any]) -> str | None:
+    """Why an index is empty that has been filled, by what is in its folders now; None if that is not the question."""
+    if reply.empty_reason != "source_unavailable":
+        return None
+    from aerogram.knowledge.folder import list_files
+
+    with _open(index, store, embedder) as knowledge:
+        roots = [root for root in knowledge.roots().values() if root.exists()]
+        unreadable = sum(one.problem is not None for one in knowledge.store.files().values())
+    return table.emptiness(roots, unreadable, sum((list_files(one).passed for one in roots), start=Counter()))
+
+
 def _size(budget: str | None) -> str | int | None:
     return int(budget) if budget is not None and budget.isdigit() else budget
 
@@ -366,7 +380,9 @@ def _end(reply: Reply[Any], as_json: bool) -> None:
 def _tell(done: Ingested, as_json: bool) -> None:
     if as_json:
         names = ("added", "changed", "unchanged", "removed", "chunks")
-        write_json({**{name: getattr(done, name) for name in names}, "problems": done.problems, "notes": done.notes})
+        counts = {name: getattr(done, name) for name in names}
+        passed = dict(done.passed)
+        write_json({**counts, "problems": done.problems, "notes": done.notes, "not_read": passed})
         return
     write_text(_summary(done))
     for path, told in sorted([*done.problems.items(), *done.notes.items()]):
@@ -375,9 +391,11 @@ def _tell(done: Ingested, as_json: bool) -> None:
 
 def _summary(done: Ingested) -> str:
     rate = f", {done.chunks / done.seconds:,.0f} chunks/s" if done.chunks and done.seconds else ""
+    unreadable = f", {len(done.problems)} unreadable" if done.problems else ""
+    passed = f"\n{done.passed.total()} not read: {table.kinds(done.passed)}" if done.passed else ""
     return (
-        f"{done.added} new, {done.changed} changed, {done.unchanged} unchanged, {done.removed} gone: "
-        f"{done.chunks} chunks in {done.seconds:.1f} s{rate}"
+        f"{done.added} new, {done.changed} changed, {done.unchanged} unchanged, {done.removed} gone{unreadable}: "
+        f"{done.chunks} chunks in {done.seconds:.1f} s{rate}{passed}"
     )
 
 

@@ -7,7 +7,8 @@ folder that cannot be read is told, and what was known of it stays.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Final
@@ -30,11 +31,15 @@ class Changing(UnreadableSource):
 
 @dataclass
 class Listing:
-    """The files of a root by their paths, what could not be listed, and the folders of that."""
+    """The files of a root by their paths, what could not be listed, and the folders of that.
+
+    `passed` counts the files that are of no kind that is read, by the endings of their names.
+    """
 
     files: dict[str, File] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    passed: Counter[str] = field(default_factory=Counter)
 
     def hides(self, path: str) -> bool:
         """Whether a path may still be there, in a folder that could not be read."""
@@ -89,11 +94,13 @@ def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Ite
 
     for folder, folders, names in os.walk(root, onerror=unread):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)
-        yield from (Path(folder, name) for name in sorted(_wanted(names)))
+        shown = sorted(name for name in names if not name.startswith("."))
+        yield from (Path(folder, name) for name in shown if _kind(name) in SUFFIXES)
+        listing.passed.update(kind for kind in map(_kind, shown) if kind not in SUFFIXES)
 
 
-def _wanted(names: Iterable[str]) -> Iterator[str]:
-    return (name for name in names if not name.startswith(".") and PurePath(name).suffix.lower() in SUFFIXES)
+def _kind(name: str) -> str:
+    return PurePath(name).suffix.lower()
 
 
 def _list(path: Path, name: str, root: Path, listing: Listing) -> None:

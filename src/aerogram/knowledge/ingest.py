@@ -12,6 +12,7 @@ being killed at any point leaves a usable index, and the next run goes on where 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +38,10 @@ Hands = Callable[[Sequence[Job]], Iterator[Batch]]
 
 @dataclass
 class Ingested:
-    """What a run did; `problems` says for each file why it could not be read, `notes` what of it could not."""
+    """What a run did; `problems` says for each file why it could not be read, `notes` what of it could not.
+
+    `passed` counts the files of kinds that are not read, by the endings of their names.
+    """
 
     added: int = 0
     changed: int = 0
@@ -46,6 +50,7 @@ class Ingested:
     chunks: int = 0
     problems: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    passed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
     @property
@@ -83,7 +88,7 @@ class Ingester:
         listing = list_files(root, label, self.without)
         known = self.store.files()
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
-        done = Ingested(unchanged=len(listing.files) - len(pending))
+        done = Ingested(unchanged=len(listing.files) - len(pending), passed=listing.passed)
         same = _unchanged(listing, known, pending)
         done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
         done.notes = {one.path: one.note for one in same if one.note}

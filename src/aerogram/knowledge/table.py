@@ -5,22 +5,28 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from aerogram.knowledge.options import search_command
 from aerogram.reply import Reply
 from aerogram.terminal import one_line
 
-__all__ = ["fact", "results", "vendor"]
+__all__ = ["READ_KINDS", "emptiness", "fact", "kinds", "results", "vendor"]
 
+READ_KINDS: Final = "Markdown, HTML, text, reStructuredText, PDF and JSONL"
 _TEXT_WIDTH: Final = 100
+_MOST_KINDS: Final = 6
 
 
-def results(reply: Reply[Any], whole: Sequence[dict[str, Any]]) -> str:
-    """The results as a table that fits a terminal, or why there are none; `whole` are they before a budget cut them."""
+def results(reply: Reply[Any], whole: Sequence[dict[str, Any]], nothing: str | None = None) -> str:
+    """The results as a table that fits a terminal, or why there are none; `whole` are they before a budget cut them.
+
+    `nothing` are better words than those of a reply for why there are none.
+    """
     lines = [_result(row) for row in reply.data] if isinstance(reply.data, list) else []
     if not lines:
-        lines = [_NOTHING.get(reply.empty_reason or "", "nothing found")]
+        lines = [nothing or _NOTHING.get(reply.empty_reason or "", "nothing found")]
         if reply.retry_with:
             lines.append(f"try: {search_command(reply.retry_with)}")
     if reply.query_echo is not None and reply.query_echo.unparsed_terms:
@@ -102,8 +108,28 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def fact(value: Any) -> str:
-    """A fact in words."""
+def kinds(passed: Counter[str]) -> str:
+    """How many files there are of each kind, the commonest first."""
+    most = [f"{count} {kind or 'without an ending'}" for kind, count in passed.most_common(_MOST_KINDS)]
+    others = sum(count for _, count in passed.most_common()[_MOST_KINDS:])
+    return ", ".join([*most, *([f"{others} others"] if others else [])])
+
+
+def emptiness(roots: Sequence[Path], unreadable: int, passed: Counter[str]) -> str | None:
+    """Why nothing was found in these folders; None when nobody has looked."""
+    if not roots:
+        return None
+    told = [f"{unreadable} unreadable"] if unreadable else []
+    told += [f"{passed.total()} not read: {kinds(passed)}"] if passed else []
+    where = ", ".join(map(str, roots))
+    found = f" ({'; '.join(told)})" if told else ""
+    return f"the index is empty: there is nothing to read in {where}{found}; {READ_KINDS} files are read"
+
+
+def fact(value: Any, *, lines: bool = False) -> str:
+    """A fact in words; with `lines` each of several has a line of its own."""
+    if lines and value:
+        return "".join(f"\n  {one_line(f'{name}: {inner}')}" for name, inner in value.items())
     if isinstance(value, dict):
         return ", ".join(f"{name}: {inner}" for name, inner in value.items()) or "none"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
