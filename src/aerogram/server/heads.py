@@ -1,10 +1,11 @@
-"""Heads: a HEAD request is answered as the GET would be, with its headers and without its body. Plain ASGI."""
+"""Heads: a HEAD request is answered as the GET would be. Plain ASGI; the server leaves out the body."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Final
 
-from aerogram.wire.exchange import BODY, App, Message, Receive, Send
+from aerogram.wire.exchange import App, Receive, Send
 from aerogram.wire.request import Scope
 
 __all__ = ["Heads"]
@@ -13,18 +14,13 @@ PREFIX: Final = "/v1/"
 
 
 class Heads:
-    """Keeps back the bodies that nobody asked for, at the addresses of the library; others see to it themselves."""
+    """Asks the library for what a GET would get, so that its tag and its length are told; other addresses see to it."""
 
     def __init__(self, app: App) -> None:
         self.app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer a HEAD as a GET."""
-        if scope["type"] != "http" or scope["method"] != "HEAD" or not scope["path"].startswith(PREFIX):
-            await self.app(scope, receive, send)
-            return
-
-        async def without_body(message: Message) -> None:
-            await send({**message, "body": b""} if message["type"] == BODY else message)
-
-        await self.app({**scope, "method": "GET"}, receive, without_body)
+        if scope["type"] == "http" and scope["method"] == "HEAD" and scope["path"].startswith(PREFIX):
+            scope = {**scope, "method": "GET"}
+        return self.app(scope, receive, send)
