@@ -59,7 +59,7 @@ def test_curl_gets_the_reply(copied):
     if call["operation"] == "semantic_search":
         assert len(body["results"]) == call["arguments"]["page_size"]
     if "filters" in call["arguments"]:
-        assert body["query_echo"]["normalized_input"]["query"] == call["arguments"]["query"]
+        assert body["query_echo"]["normalized_input"]["q"] == call["arguments"]["query"]
         assert body["query_echo"]["applied_filters"] == call["arguments"]["filters"]
 
 
