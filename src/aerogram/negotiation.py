@@ -122,7 +122,11 @@ def _refused(name: str, value: Any, offer: Offer) -> Notice:
 
 
 def negotiate(action: str, asked: Any, *, offer: Offer, flags: Flags, client: str | None = None) -> Reply[Any]:
-    """The answer of the `server` tool: the version that is used, those there are, the flags, and the offer."""
+    """The answer of the `server` tool: the version that is used, those this client can have, the flags, and the offer.
+
+    A flag decides between the versions, so a client can have one of them. That the legacy format serves is told of
+    every reply in it, this one included, and not here.
+    """
     if action != ACTION:
         details = {"field": "action", "received": str(action)[:60], "allowed": [ACTION]}
         raise ValidationFailed(f"There is no action {str(action)[:60]!r}", remediation=f"Use {ACTION}", details=details)
@@ -133,12 +137,13 @@ def negotiate(action: str, asked: Any, *, offer: Offer, flags: Flags, client: st
     used = "v2" if decision.enabled else "v1"
     data = {
         CONTRACT: used,
-        "supported_versions": list(VERSIONS),
+        "supported_versions": [used],
         "feature_flags": flags.describe(client),
         "offered": offer.settings(),
         "extension": EXTENSION,
     }
-    return Reply.ok(data, notices=(*decision.notices, *islice(_complaints(asked or {}, used), MOST_COMPLAINTS)))
+    told = decision.notices if decision.enabled else ()
+    return Reply.ok(data, notices=(*told, *islice(_complaints(asked or {}, used), MOST_COMPLAINTS)))
 
 
 def _complaints(asked: Settings, used: str) -> Iterable[Notice]:

@@ -66,7 +66,7 @@ async def test_the_server_tool_says_which_version_is_used(door):
     async with door.open() as server:
         asked = {"action": "capability-negotiate", "client_capabilities": {"response_contract": "v2"}}
         body = (await server.call("server", asked)).structured_content
-    assert body["data"]["response_contract"] == "v2" and "v2" in body["data"]["supported_versions"]
+    assert body["data"]["response_contract"] == "v2" and body["data"]["supported_versions"] == ["v2"]
     assert body["data"]["feature_flags"]["response_contract_v2"]["enabled"] is True
     assert "warnings" not in body["meta"]
 
@@ -91,7 +91,9 @@ async def test_with_the_flag_off_the_legacy_format_is_served_with_a_deprecation_
     assert result.structured_content == {"result": ROWS} and listed != before
     (notice,) = result.meta["dev.aerogram/notices"]
     assert "deprecated" in notice["message"] and notice["context"] == {"feature": "response_contract_v2"}
-    assert json.loads(told.content[0].text)["response_contract"] == "v1"
+    answer = json.loads(told.content[0].text)
+    assert answer["response_contract"] == "v1" and answer["supported_versions"] == ["v1"]
+    assert told.meta["dev.aerogram/notices"] == [notice]  # the same notice, once
 
 
 async def test_the_flag_can_be_off_for_one_client(door):
