@@ -49,7 +49,7 @@ problems = st.builds(
     title=maybe(texts),
     user_message=maybe(texts),
     remediation=maybe(texts),
-    details=maybe(objects),
+    details=maybe(objects | st.fixed_dictionaries({"feature": texts})),
     retry_after=maybe(durations),
     documentation=maybe(texts),
 )

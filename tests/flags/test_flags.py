@@ -73,7 +73,9 @@ def test_a_call_into_a_feature_that_is_off_is_told_so():
     body = dialect("response-v2").encode(reply)
     assert body["error"] == "Feature 'search' is not enabled"
     assert (body["data"]["error_code"], body["data"]["error_type"]) == ("FEATURE_DISABLED", "feature_flag")
-    assert body["data"]["details"]["feature"] == "search"
+    assert body["data"]["feature"] == "search"  # as the document shows it
+    assert body["data"]["details"] == {"feature": "search", "state": "beta"}
+    assert dialect("response-v2").decode(body) == reply and "aerogram" not in body["meta"]
     assert reply.problem.status == 403 and not reply.problem.retryable
 
 

@@ -190,6 +190,7 @@ def _error_data(problem: Problem, code: str, data: Any) -> dict[str, Any]:
         remediation=problem.remediation,
         details=problem.details,
         retry_after_seconds=problem.retry_after,
+        feature=_feature(problem),
     )
     if data is None:
         return members
@@ -207,7 +208,14 @@ def _hear_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
         details=data.get("details"),
         retry_after=data.get("retry_after_seconds"),
     )
-    return {"data": strangers(data, _ERROR_MEMBERS), "status": "error", "problem": problem}
+    feature = _feature(problem)
+    known = _ERROR_MEMBERS | {"feature"} if feature is not None and data.get("feature") == feature else _ERROR_MEMBERS
+    return {"data": strangers(data, known), "status": "error", "problem": problem}
+
+
+def _feature(problem: Problem) -> Any:
+    """The feature that is switched off, which the document names beside the details."""
+    return (problem.details or {}).get("feature") if problem.kind == "feature_flag" else None
 
 
 def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
