@@ -2,7 +2,7 @@
 
 A transform hands out copies of the server's tools: with the output schema of the dialect, with the reply controls
 among their inputs, and with a `_run` that keeps hold of the handler's own value. An extension tells clients what is
-on offer, and makes unknown tools the protocol errors that the specification wants.
+on offer. A first middleware answers for what the others refuse, and makes unknown tools protocol errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
 from aerogram.errors import InvalidReply, MissingExtra
 from aerogram.fastmcp_hearing import NOTHING, Own, explained, fault, giving_own_value, is_listened_to, own_value, said
-from aerogram.fastmcp_resources import archive_template, reading
+from aerogram.fastmcp_resources import archive_template, reading, unreadable
+from aerogram.faults import problem_of
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
@@ -33,12 +34,13 @@ from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, sdk_blocks
 try:
     import mcp_types
     from fastmcp import FastMCP
-    from fastmcp.exceptions import DisabledError, NotFoundError, ValidationError
+    from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
     from fastmcp.server.context import Context, _current_context
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
+    from fastmcp.server.middleware import Middleware, MiddlewareContext
     from fastmcp.server.transforms import Transform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from fastmcp.tools.function_tool import FunctionTool
@@ -82,9 +84,8 @@ def install(
     who = principal or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
-    server.add_extension(_Negotiation(service, replies))
-    # the first is the outermost, and what the others refuse is to be told as well
-    server._extensions = {EXTENSION: server._extensions.pop(EXTENSION), **server._extensions}
+    server.middleware.insert(0, _Outermost(replies))
+    server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
         server.add_template(archive_template(service, who))
@@ -298,7 +299,12 @@ class _Replies(Transform):
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         if half is not None and isinstance(sent, dict):
             sent = await joined(half, sent)
-        return sent if isinstance(sent, _UNTOUCHED) else _result(sent, tool)
+        if isinstance(sent, _UNTOUCHED):
+            return sent
+        result = _result(sent, tool)
+        if not isinstance(result, _Sent):
+            _ANSWERS.get([]).append(result)
+        return result
 
     def _parted(self, value: Any, tool: Tool) -> tuple[Parted | None, Any]:
         """A pair in its halves, unless FastMCP or an annotation has the say about it."""
@@ -335,12 +341,23 @@ class _Replies(Transform):
             return False
         return not self._service.contract.speaker.recognises(outcome.structured_content or {})
 
-    async def refuse(self, tool: Tool, error: Exception) -> ToolResult:
+    async def refuse(self, name: str, error: Exception) -> ToolResult:
         """The result of a call that was refused before it came to a tool of ours."""
+        return await self._besides(name, lambda tool: (fault(error, tool), None))
+
+    async def restate(self, name: str, result: ToolResult) -> ToolResult:
+        """The result of a call that was answered before it came to a tool of ours, or after."""
+        if not self._says_more(result):
+            return result
+        return await self._besides(name, lambda tool: (said(result, tool), lambda _, data: _unchanged(result, data)))
+
+    async def _besides(self, name: str, outcome_for: Callable[[Tool], tuple[Any, Any]]) -> ToolResult:
+        tool = await self._server.get_tool(name)
+        if tool is None:
+            raise _unknown(name)
         profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
-        return _result(
-            await self._service.answer(self._service.refused(profile, await self._caller(tool)), error), tool
-        )
+        opened = self._service.refused(profile, await self._caller(tool))
+        return _result(await self._service.answer(opened, *outcome_for(tool)), tool)
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:
@@ -378,27 +395,67 @@ _UNTOUCHED: Final = (InputRequiredToolResult, mcp_types.InputRequiredResult, MCP
 
 
 class _Negotiation(ServerExtension):
-    """Advertises dialects, channels and budget; the client's settings are read with each call.
-
-    As the first gate before a tool it also sees to it that an unknown one is answered with a protocol error, because
-    that is a mistake in the request and not in the arguments, and that arguments which are refused before a tool is
-    called, as those of tasks are, are answered with the reason.
-    """
+    """Advertises dialects, channels and budget; the client's settings are read with each call."""
 
     identifier = EXTENSION
 
-    def __init__(self, service: Service, replies: _Replies) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._replies = replies
 
     def settings(self) -> dict[str, Any]:
         return self._service.offer.settings()
 
-    async def intercept_tool_call(self, params: Any, context: Any, call_next: Any) -> Any:
+
+# Middleware
+
+_ANSWERS: ContextVar[list[ToolResult]] = ContextVar("aerogram_answers")
+"""The results of handlers that are to be sent as they are."""
+
+
+class _Outermost(Middleware):
+    """The first middleware of a server: what the others raise and answer is answered under the contract as well.
+
+    It also sees to it that an unknown tool is answered with a protocol error, because that is a mistake in the request
+    and not in the arguments, and that arguments which are refused before a tool is called, as those of tasks are, are
+    answered with the reason.
+    """
+
+    def __init__(self, replies: _Replies) -> None:
+        self._replies = replies
+
+    async def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        """Past the hooks of the base class, which cost more than all that is done here."""
+        if context.method == "tools/call":
+            return await self._call(context, call_next)
+        if context.method == "resources/read":
+            return await self._read(context, call_next)
+        return await call_next(context)
+
+    async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        answers: list[ToolResult] = []
+        token = _ANSWERS.set(answers)
         try:
-            return await call_next()
+            result = await call_next(context)
+        except MCPError:
+            raise
         except (NotFoundError, DisabledError):
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name!r}") from None
-        except ValidationError as error:
-            tool = await context.fastmcp.get_tool(params.name)
-            return await self._replies.refuse(tool, fault(error, tool))
+            raise _unknown(context.message.name) from None
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return await self._replies.refuse(context.message.name, error)
+        finally:
+            _ANSWERS.reset(token)
+        if isinstance(result, _Sent) or any(result is one for one in answers):
+            return result
+        return await self._replies.restate(context.message.name, result)
+
+    async def _read(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        try:
+            return await call_next(context)
+        except (MCPError, FastMCPError):
+            raise
+        except Exception as error:
+            raise unreadable(problem_of(error), str(context.message.uri)) from error
+
+
+def _unknown(name: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, f"Unknown tool: {name!r}")

@@ -31,7 +31,7 @@ try:
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
-__all__ = ["archive_template", "reading"]
+__all__ = ["archive_template", "reading", "unreadable"]
 
 _ASIDE = BareDialect()
 
@@ -77,13 +77,14 @@ def reading(component: Any, uri_of: Callable[..., str]) -> Any:
             if is_framework_s or is_signal(error):
                 raise
             meant = fault(error, component) if isinstance(error, Exception) else error
-            raise _unreadable(problem_of(meant), uri) from error
+            raise unreadable(problem_of(meant), uri) from error
 
     vars(copy)["_read"] = read
     return copy
 
 
-def _unreadable(problem: Problem, uri: str) -> MCPError:
+def unreadable(problem: Problem, uri: str) -> MCPError:
+    """The protocol error for a resource that cannot be read."""
     return MCPError(**read_error(problem, _asked_for(uri)))
 
 
@@ -101,7 +102,7 @@ def _contents(component: Any, uri: str, value: Any) -> Read:
     if not isinstance(said, Reply):
         return _written(component, uri, value)
     if said.problem is not None:
-        raise _unreadable(said.problem, uri)
+        raise unreadable(said.problem, uri)
     found, meta = _written(component, uri, said.data), meta_of(said, _ASIDE)
     if not meta:
         return found
