@@ -55,7 +55,7 @@ def test_the_number_for_a_page_works_for_the_next_call_with_another_cursor() -> 
         again = Pager(Cursors(), "list", mode="full")
         paged = again.page(take(ROWS, window), window, total=50)
         assert is_served(paged.reply, needed, resume=paged.resume)
-        assert not is_served(paged.reply, needed - 80, resume=paged.resume)
+        assert not is_served(paged.reply, needed - 60, resume=paged.resume)
 
 
 def test_a_mode_is_named_that_makes_the_reply_fit() -> None:

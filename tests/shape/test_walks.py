@@ -120,7 +120,10 @@ def test_a_page_that_is_cut_shows_whole_rows_where_that_shows_as_many() -> None:
     rows = [{"id": number, "t": "word " * 30} for number in range(60)]
     pager, sizer = Pager(Cursors(), "list", mode="full"), Sizer("response-v2", "mirror")
     single, several = (pager.page(rows, pager.window(None, size), total=60) for size in (1, 20))
-    fitted, leftovers = fit(several.reply, sizer(single.reply) + 40, measure=sizer, resume=several.resume)
+    extra = {"index": WORDS}
+    budget = sizer(single.reply.replace(extra=extra)) + 40
+    fitted, leftovers = fit(several.reply.replace(extra=extra), budget, measure=sizer, resume=several.resume)
     assert (fitted.problem, fitted.data, fitted.fidelity, leftovers) == (None, rows[:1], None, ())
+    assert fitted.extra == extra
     assert fitted.page is not None
     assert fitted.page.has_more

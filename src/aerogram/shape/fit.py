@@ -59,7 +59,7 @@ ROOMY: Final = 4
 RESERVES: Final = 4
 CHANCE: Final = 100
 """What is decided by chance makes no reply larger than this."""
-CURSORS_DIFFER: Final = 40
+CURSORS_DIFFER: Final = 20
 """By so much one page may be larger than another that differs from it in nothing but its cursor."""
 LOOKED_AT: Final = 1_000
 """Where there is no archive, so many items decide what identifies them all."""
@@ -227,8 +227,10 @@ class _Fitting:
         count = max(len(self._rows) - done.loss.dropped, 1) if done is not None else 1
         if sum(self.reducer.cost(item, self.budget) for item in self._rows[:count]) * SLACK > self.budget:
             return None
-        whole = replace(self, reducer=replace(self.reducer, detail_first=True))._done(account)
-        return whole if whole is not None and whole.is_whole else None
+        whole = replace(self, reducer=replace(self.reducer, detail_first=True))
+        # with its own envelope, which has nothing to account for, or with a lighter one
+        tried = (whole._done(one) for one in (self._account(self.reply, account.manner), account))
+        return next((one for one in tried if one is not None and one.is_whole), None)
 
     def _better_without_echo(self, account: Account, done: _Done | None) -> _Done | None:
         """What is done already, unless the echo of the query costs it an item or a word of its account."""
