@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from pydantic import ValidationError
 
@@ -477,3 +478,48 @@ def test_a_new_top_level_member_is_read_and_kept() -> None:
     body = body_of("rich", 5, tomorrow={"a": 1})
     DIALECT.validate(body)
     assert DIALECT.encode(aerogram.read(body)) == body
+
+
+# --- the status table in the published schema ------------------------------------------------------------------------
+
+SCHEMA = jsonschema_rs.validator_for(DIALECT.schema())
+BILLED = {"request_id": "r", "api_version": "v2", "latency_ms": 1, "billable_units": 1}
+MISSED = {"code": "NOT_FOUND", "user_message": "u", "developer_message": "d", "retryable": False}
+BARE_BODY: dict[str, Any] = {"query_echo": {}, "results": [], "citations": [], "warnings": [], "meta": BILLED}
+UNPAID = {**BILLED, "billable_units": 0}
+
+
+@pytest.mark.parametrize(
+    ("said", "is_kept"),
+    [
+        ({"status": "rich", "results": [{}] * 5}, True),
+        ({"status": "rich", "results": [{}]}, True),
+        ({"status": "rich", "results": [{}] * 3}, False),
+        ({"status": "rich"}, False),
+        ({"status": "sparse", "results": [{}] * 4}, True),
+        ({"status": "sparse", "results": [{}] * 5}, False),
+        ({"status": "sparse"}, False),
+        ({"status": "empty", "empty_reason": "no_match"}, True),
+        ({"status": "empty"}, False),
+        ({"status": "empty", "empty_reason": None}, False),
+        ({"status": "empty", "empty_reason": "no_match", "results": [{}]}, False),
+        ({"status": "partial", "warnings": ["m"]}, True),
+        ({"status": "partial"}, False),
+        ({"status": "error", "error": MISSED, "meta": UNPAID}, True),
+        ({"status": "error", "meta": UNPAID}, False),
+        ({"status": "error", "error": None, "meta": UNPAID}, False),
+        ({"status": "error", "error": MISSED, "meta": UNPAID, "results": [{}]}, False),
+        ({"status": "error", "error": MISSED}, False),
+        ({"status": "sparse", "results": [{}], "error": MISSED, "meta": UNPAID}, False),
+    ],
+    ids=str,
+)
+def test_the_published_schema_holds_the_status_table(said: dict[str, Any], is_kept: bool) -> None:
+    """Whoever validates with the schema alone refuses what the dialect refuses."""
+    body = {**BARE_BODY, **said}
+    assert SCHEMA.is_valid(body) is is_kept
+    if is_kept:
+        DIALECT.validate(body)
+    else:
+        with pytest.raises(ContractError):
+            DIALECT.validate(body)

@@ -17,6 +17,7 @@ from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
 from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.status_table import RICH_ROWS, SCHEMA_RULES, broken_rule
 from aerogram.mint import new_request_id
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, plain
 
@@ -35,7 +36,6 @@ ErrorCode = Literal[
 ]
 NAME = "standard-v2"
 ERROR_CODES = frozenset(get_args(ErrorCode))
-RICH_ROWS = 5
 UNSAID = "Something is missing, and nobody said what"
 """The warning of a partial reply without one, because the contract wants one."""
 
@@ -202,7 +202,7 @@ class StandardResponse(_Member, Generic[T]):
     @model_validator(mode="after")
     def _status_fits_the_rows(self) -> Self:
         said = {name: getattr(self, name) for name in ("status", "results", "empty_reason", "warnings")}
-        broken = _broken_rule({**said, "error": self.problem, "meta": {"billable_units": self.meta.billable_units}})
+        broken = broken_rule({**said, "error": self.problem, "meta": {"billable_units": self.meta.billable_units}})
         if broken:
             raise ValueError(broken)
         return self
@@ -251,25 +251,6 @@ class StandardResponse(_Member, Generic[T]):
     def to_reply(self) -> Reply[Any]:
         """The canonical reply that this body says."""
         return DIALECT.decode(self.to_wire())
-
-
-def _broken_rule(body: Mapping[str, Any]) -> str | None:
-    """The first rule of the status table that a body breaks."""
-    status, rows = body.get("status"), len(body.get("results") or ())
-    error, meta = body.get("error"), body.get("meta") or {}
-    rules = {
-        "rich": (rows >= RICH_ROWS or rows == 1, f"rich has {RICH_ROWS} rows or more, or is a single record"),
-        "sparse": (1 <= rows < RICH_ROWS, f"sparse has 1 to {RICH_ROWS - 1} rows"),
-        "empty": (rows == 0 and bool(body.get("empty_reason")), "empty has no rows and an empty_reason"),
-        "partial": (bool(body.get("warnings")), "partial has warnings that are not empty"),
-        "error": (rows == 0, "error has no rows"),
-    }
-    kept, rule = rules.get(status or "", (True, ""))
-    if not kept:
-        return rule
-    if (status == "error") != (error is not None):
-        return "a body has an error object exactly when its status is error"
-    return "an error has 0 billable_units" if error is not None and meta.get("billable_units") else None
 
 
 def wrap_for_mcp(response: StandardResponse[Any] | Reply[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -342,7 +323,11 @@ class StandardV2Dialect(Dialect):
         return {"query_echo": {}, "results": [], "citations": [], "warnings": [], "meta": {"request_id": ""}}
 
     def contradiction(self, body: Mapping[str, Any]) -> str | None:
-        return _broken_rule(body)
+        return broken_rule(body)
+
+    def schema(self, *, slim: bool = False) -> dict[str, Any]:
+        said = super().schema(slim=slim)
+        return said if slim else {**said, "allOf": list(SCHEMA_RULES)}
 
     def code_of(self, problem: Problem) -> str:
         return TABLE.nearest(problem.code, problem.kind, NAME, ERROR_CODES)
