@@ -220,6 +220,8 @@ class _Tools(ToolManager):
         if output is not None:
             return documented_result(value, data, self._forms, output)
         own = native_result(tool.fn_metadata.convert_result, value, data)
+        if own is None and tool.output_schema is not None:
+            _insist_on_type(tool, data)
         if own is not None or tool.output_schema is not None:
             return own
         return documented_result(value, data, self._forms)
@@ -232,6 +234,18 @@ class _Tools(ToolManager):
         extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
         return Caller(meta if isinstance(meta, Mapping) else None, self._principal(), extensions)
+
+
+def _insist_on_type(tool: Tool, data: Any) -> None:
+    """Refuse data that is not what the handler's annotation says, as the SDK does: a client would have to."""
+    metadata = tool.fn_metadata
+    if metadata.output_model is None:
+        return
+    try:
+        adapter = metadata._output_adapter(metadata.output_model)
+        adapter.validate_python({"result": data} if metadata.wrap_output else data)
+    except pydantic.ValidationError as error:
+        raise TypeError(f"what {tool.name} returned is not what it is annotated with") from error
 
 
 def _returned(handler: Callable[..., Any]) -> Any:

@@ -31,6 +31,7 @@ from aerogram.cursor import Cursors, KeyRing
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
+from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.mint import new_request_id
@@ -379,7 +380,12 @@ class Service:
         reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call, heard.resume)
         if heard.media:
             heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
-        return self._sent(opened, heard, reply, outcome, convert)
+        try:
+            return self._sent(opened, heard, reply, outcome, convert)
+        except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
+            problem = problem_of(error, request_id=opened.call.request_id)
+            failed = await opened.contract.conclude(Reply.failed(problem), opened.call)
+            return self._sent(opened, Heard(failed), failed)
 
     async def _within(self, opened: Opened, content: ToolResult) -> ToolResult:
         """Content within the budget of its call, once what was cut from it is archived."""
