@@ -12,8 +12,10 @@ import pytest
 from aerogram import dialects
 from aerogram.client import Client
 from aerogram.digest import payload_of, verify
+from aerogram.digest import read as read_document
 from aerogram.reading import read
 from aerogram.tokens import Vocabulary
+from serving import SAMPLES
 
 V2 = {"Accept": "application/vnd.aerogram.v2+json"}
 ROUTES = {
@@ -169,6 +171,17 @@ def test_a_digest_can_be_verified_against_the_text_it_was_made_from(http):
     text = http.get(f"/v1/content/{digest.source_text_hash}").json()
     assert verify(digest, text)
     assert read(http.post("/v1/digests", json=asked, headers=V2)).citations
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(SAMPLES.rglob("*")) if path.suffix in (".md", ".rst", ".html", ".txt", ".pdf")],
+    ids=lambda path: path.name,
+)
+def test_a_digest_can_be_verified_against_the_file_it_was_made_from(http, path):
+    asked = {"source_file": path.relative_to(SAMPLES).as_posix(), "query": "Which days, pages, tokens and terms?"}
+    digest = payload_of(http.post("/v1/digests", json=asked).json()["sources"][0])
+    assert verify(digest, read_document(path)).mismatches == ()
 
 
 def test_health_in_both_shapes(http):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from aerogram.digest.policy import Policy
     from aerogram.digest.replies import citations_of, reply_of, source_of
-    from aerogram.digest.sources import read
+    from aerogram.digest.sources import read, reread
     from aerogram.digest.text import CanonicalText
     from aerogram.digest.verification import Mismatch, Verification, fetch, keep, verify
 
@@ -68,6 +68,7 @@ __all__ = [
     "query_hash",
     "read",
     "reply_of",
+    "reread",
     "serialize_payload",
     "source_of",
     "validate_payload_dict",
@@ -108,6 +109,7 @@ _LATER = {
     "query_hash": "aerogram.digest.digest",
     "read": "aerogram.digest.sources",
     "reply_of": "aerogram.digest.replies",
+    "reread": "aerogram.digest.sources",
     "serialize_payload": "aerogram.digest.payload",
     "source_of": "aerogram.digest.replies",
     "validate_payload_dict": "aerogram.digest.payload",

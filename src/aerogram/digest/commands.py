@@ -77,7 +77,7 @@ def verify(
     if as_json:
         write_json(_report(outcome, hint))
     elif first is None:
-        write_text(f"verified: the hash and {outcome.snippets} quotations hold")
+        write_text(f"verified: the hash and {outcome.snippets} quotations hold{hint}")
     if first is not None:
         note(first.message + hint)
         raise typer.Exit(1)
@@ -116,18 +116,18 @@ def _entry(said: Any, source: Path | None) -> Any:
 
 
 def _verified(entry: Any, source: Path | None) -> tuple[Verification, str]:
-    """How the check went, and a word on why an unchanged file may fail it."""
+    """How the check went, and a word on how the file was read, or why an unchanged one may fail."""
     import asyncio
 
-    from aerogram.digest import read
+    from aerogram.digest import reread
     from aerogram.digest import verify as check
 
     payload = _payload(entry)
     if source is None:
         return asyncio.run(_verified_in_archive(payload)), ""
-    text = read(source)
+    text = reread(source, payload.source_text_hash)
     outcome = check(payload, text)
-    return outcome, "" if outcome else _other_extractor(entry, text)
+    return outcome, "".join(f"; {note}" for note in text.notes) if outcome else _other_extractor(entry, text)
 
 
 async def _verified_in_archive(payload: DigestPayload) -> Verification:
@@ -161,6 +161,8 @@ def _other_extractor(entry: Any, text: CanonicalText) -> str:
 def _report(outcome: Verification, hint: str) -> dict[str, Any]:
     first = outcome.mismatch
     report: dict[str, Any] = {"verified": bool(outcome), "snippets": outcome.snippets}
+    if hint and first is None:
+        report["note"] = hint.removeprefix("; ")
     if first is not None:
         report["mismatch"] = {"field": first.field, "message": first.message + hint}
     return report

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from aerogram.digest.limits import Limits, UnreadableSource
-from aerogram.digest.sources import Kind, encoding, read
+from aerogram.digest.sources import encoding, read
 from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
@@ -97,12 +97,13 @@ def read_file(file: File, limits: Limits | None = None) -> list[Document]:
 
 
 def _read_text(file: File, kind: str, decoded: str, limits: Limits) -> Document:
-    front = split_front(decoded.replace("\r\n", "\n").replace("\r", "\n"))
-    if kind == "html":
+    # by its name alone, as whoever checks a digest of the file reads it
+    text = read(decoded, name=file.path, limits=limits)
+    front = split_front(decoded)
+    if text.extractor == "html":
         page = front._replace(said=front_of_html(front.body) | dict(front.said))
-        return _document(file, kind, page, read(front.body, kind="html", limits=limits), front.body)
-    plain: Kind = "markdown" if kind == "markdown" else "plain"
-    return _document(file, kind, front, read(front.body, kind=plain, limits=limits))
+        return _document(file, "html", page, text, front.body)
+    return _document(file, kind, front, text)
 
 
 def _document(file: File, kind: str, front: Front, text: CanonicalText, markup: str = "") -> Document:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from html import unescape
 from typing import Any, Final, NamedTuple
 
+from aerogram.digest.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
 
 __all__ = ["LICENSES", "UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "license_of", "split_front", "text_of"]
@@ -21,18 +22,6 @@ __all__ = ["LICENSES", "UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "
 LARGEST: Final = 64 * 1024
 UNKNOWN_LICENSE: Final = "NOASSERTION"
 """The licence of a document that may state one which cannot be read; the name is that of SPDX."""
-LICENSES: Final = ("license", "licence", "rights")
-_FENCED: Final = re.compile(
-    r"\ufeff?(?:\s*\n)?(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)(?:^(?P=mark)[ \t]*(?:\n|\Z)|(?P<open>\Z))",
-    re.DOTALL | re.MULTILINE,
-)
-_PAIRS: Final = re.compile(
-    r"""(?:(?:["']?[\w.-]+["']?[ \t]*[:=](?:[ \t][^\n]*)?|[ \t]+\S[^\n]*|-[ \t][^\n]*)(?:\n|\Z))+"""
-)
-_NAMED: Final = re.compile(r"""\s*(?:\#[^\n]*\n\s*)*["']?[\w.-]*["']?[ \t]*[:=](?=\s)""")
-_STATED: Final = re.compile(
-    rf"""^[ \t{{-]*["']?(?:{"|".join(LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""", re.MULTILINE | re.IGNORECASE
-)
 _PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
 _META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
 _LINK: Final = re.compile(r"<link\b([^>]{0,2000})>", re.IGNORECASE)
@@ -66,23 +55,19 @@ class Front(NamedTuple):
 
 def split_front(text: str) -> Front:
     """A document's front matter and its text."""
-    found = _FENCED.match(text)
+    found, body = split_preamble(text)
     if found is None:
         return Front({}, text)
-    body = found["body"]
-    if found["open"] is not None:
-        return _unclosed(text, found.start("body"))
+    if not found.is_closed:
+        return _unreadable(found.block, body, "no line ends it")
     try:
-        _check_length(body)
-        said = _yaml(body) if found["mark"] == "---" else tomllib.loads(body)
+        _check_length(found.block)
+        said = _yaml(found.block) if found.mark == "---" else tomllib.loads(found.block)
     except (ValueError, RecursionError) as error:
-        rest = text[found.end() :] if _is_preamble(body) else text
-        return _unreadable(body, rest, str(error).splitlines()[0][:120])
-    if isinstance(said, dict):
-        return Front({str(name).lower(): value for name, value in said.items()}, text[found.end() :])
-    if _STATED.search(body):
-        return _unreadable(body, text[found.end() :], "it is no list of names and values")
-    return Front({}, text)  # a text between two rules, not a preamble
+        return _unreadable(found.block, body, str(error).splitlines()[0][:120])
+    if not isinstance(said, dict):
+        return _unreadable(found.block, body, "it is no list of names and values")
+    return Front({str(name).lower(): value for name, value in said.items()}, body)
 
 
 def license_of(said: Mapping[str, Any]) -> str | None:
@@ -137,22 +122,9 @@ def _check_length(block: str) -> None:
         raise ValueError(f"it is longer than {LARGEST:,} characters")
 
 
-def _unclosed(text: str, start: int) -> Front:
-    """A document that begins like a preamble which never ends: a rule, unless names and values follow."""
-    block = _PAIRS.match(text, start)
-    if block is None or not _STATED.search(block[0]):
-        return Front({}, text)
-    return _unreadable(block[0], text[block.end() :], "no line ends it")
-
-
-def _is_preamble(block: str) -> bool:
-    """Whether a block that cannot be read was meant as a preamble, and is not a text between two rules."""
-    return _NAMED.match(block) is not None or _STATED.search(block) is not None
-
-
 def _unreadable(block: str, rest: str, reason: str) -> Front:
     """A document without what it says of itself, apart from the licence that one line of it names."""
-    stated = {one[1].partition(" #")[0].strip().rstrip(",}") for one in _STATED.finditer(block)}
+    stated = {one[1].partition(" #")[0].strip().rstrip(",}") for one in STATED.finditer(block)}
     plain = [found[2] for one in stated if (found := _PLAIN.fullmatch(_closed(one)))]
     known = plain[0] if len(plain) == 1 == len(stated) else UNKNOWN_LICENSE
     told = "its licence is unknown" if known == UNKNOWN_LICENSE else f"its licence is taken to be {known}"

@@ -9,7 +9,8 @@ from anyio import to_thread
 
 from aerogram.digest.locator import InvalidLocator, Locator
 from aerogram.digest.payload import DigestPayload, is_digest, payload_of
-from aerogram.digest.text import normalise, page_spans, text_hash
+from aerogram.digest.sources import reread
+from aerogram.digest.text import page_spans, text_hash
 from aerogram.digest.verification import Verification, fetch, verify
 from aerogram.errors import NotFound, ReplyError
 from aerogram.jsontext import loads
@@ -54,9 +55,7 @@ class DigestView:
 
     async def _text(self, payload: DigestPayload, given: str | None, principal: str | None) -> tuple[str | None, str]:
         if given is not None:
-            # a person pastes the document as it is, a digest speaks of its canonical text
-            is_canonical = text_hash(given) == payload.source_text_hash
-            return (given if is_canonical else normalise(given)), "given"
+            return await to_thread.run_sync(_meant, payload, given), "given"
         archive = self._host.contract.archive
         if archive is None:
             return None, "none"
@@ -64,6 +63,12 @@ class DigestView:
             return await fetch(archive, payload.source_text_hash, principal=principal), "archive"
         except NotFound:
             return None, "none"
+
+
+def _meant(payload: DigestPayload, given: str) -> str:
+    """The text that a digest speaks of; a person pastes the document as it is."""
+    is_canonical = text_hash(given) == payload.source_text_hash
+    return given if is_canonical else reread(given, payload.source_text_hash).text
 
 
 def _shown(payload: DigestPayload, text: str | None, source: str) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Literal, get_args
 
 from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.preamble import split_preamble
 from aerogram.digest.sources import encoding, html, pdf
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
 
@@ -33,23 +35,46 @@ def read(
     kind: Kind | None = None,
     name: str = "",
     limits: Limits | None = None,
+    preamble: bool = False,
 ) -> CanonicalText:
     """The canonical text of a document: a path, its bytes, or text that is already in hand.
 
     What the content says about itself wins over the name: a PDF called `notes.txt` is
-    read as a PDF. `kind` decides for text in hand that could be either.
+    read as a PDF. `kind` decides for text in hand that could be either. Front matter is
+    no part of the text, unless `preamble` asks for it.
     """
     limits = limits or Limits()
     if kind is not None and kind not in get_args(Kind):
         raise UnreadableSource("unknown_kind", f"{kind!r} is not a kind of source: {', '.join(get_args(Kind))}")
     if isinstance(source, PurePath):
-        return _read_bytes(_load(Path(source), limits), kind, name or source.name, limits)
+        return _read_bytes(_load(Path(source), limits), kind, name or source.name, limits, preamble)
     if isinstance(source, (bytes, bytearray, memoryview)):
         limits.check_bytes(len(source), name or "the source")
-        return _read_bytes(bytes(source), kind, name, limits)
+        return _read_bytes(bytes(source), kind, name, limits, preamble)
     if not isinstance(source, str):
         raise UnreadableSource("unknown_kind", f"a source is text, bytes or a path, not {type(source).__name__}")
-    return _read_text(source, kind, name, limits, ())
+    return _read_text(source, kind, name, limits, preamble)
+
+
+def reread(
+    source: str | bytes | bytearray | memoryview | PurePath,
+    source_text_hash: str,
+    *,
+    kind: Kind | None = None,
+    name: str = "",
+    limits: Limits | None = None,
+) -> CanonicalText:
+    """The text of a document that a digest speaks of, by its hash; if no reading has that hash, the usual one.
+
+    A digest may be of the whole file, front matter and all; the text then says so in its notes.
+    """
+    text = read(source, kind=kind, name=name, limits=limits)
+    if text.hash == source_text_hash or text.extractor == "pdfium":
+        return text
+    whole = read(source, kind=kind, name=name, limits=limits, preamble=True)
+    if whole.hash != source_text_hash:
+        return text
+    return replace(whole, notes=(*whole.notes, "read with its front matter"))
 
 
 def _load(path: Path, limits: Limits) -> bytes:
@@ -60,13 +85,14 @@ def _load(path: Path, limits: Limits) -> bytes:
         raise UnreadableSource("missing", f"the file cannot be read: {error.strerror}") from error
 
 
-def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits) -> CanonicalText:
+def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
     if pdf.is_pdf(content, kind == "pdf" or _named(name) == "pdf"):
         return _read_pdf(content, limits)
     if kind == "pdf":
         raise UnreadableSource("broken", "the source is not a PDF")
     text, used = encoding.decode(content)
-    return _read_text(text, kind, name, limits, () if used == "utf-8" else (f"read as {used}",))
+    found = _read_text(text, kind, name, limits, preamble)
+    return found if used == "utf-8" else replace(found, notes=(f"read as {used}",))
 
 
 def _read_pdf(content: bytes, limits: Limits) -> CanonicalText:
@@ -74,13 +100,14 @@ def _read_pdf(content: bytes, limits: Limits) -> CanonicalText:
     return CanonicalText(normalise(raw), "pdfium", pdf.version(), paged=True, notes=notes)
 
 
-def _read_text(text: str, kind: Kind | None, name: str, limits: Limits, notes: tuple[str, ...]) -> CanonicalText:
+def _read_text(text: str, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
     limits.check_chars(len(text))
-    found = kind or _kind_of(text, name)
+    body = text if preamble else split_preamble(text)[1]
+    found = kind or _kind_of(body, name)
     if found == "html":
-        return CanonicalText(normalise(html.extract(text)), "html", html.VERSION, notes=notes)
+        return CanonicalText(normalise(html.extract(body)), "html", html.VERSION)
     # Markdown is text that people read as it stands, so its canonical text is the document itself
-    return CanonicalText(normalise(text), found, NORMALISATION.partition("/")[2], notes=notes)
+    return CanonicalText(normalise(body), found, NORMALISATION.partition("/")[2])
 
 
 def _named(name: str) -> Kind:
