@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -89,7 +90,8 @@ def test_a_server_that_watches_notices_and_does_not_read_it_again(home):
         subprocess.run(command, cwd=home, check=True, capture_output=True, timeout=60)
         assert "4,711" not in hits(served.address, "salary")
         (home / "private" / "more.md").write_text(SALARIES, encoding="utf-8")
-        (home / "public" / "news.md").write_text("# News\n\nA heron was seen on the roof.\n", encoding="utf-8")
         while "heron" not in hits(served.address, "heron"):
             assert served.process.poll() is None
+            (home / "public" / "news.md").write_text("# News\n\nA heron was seen on the roof.\n", encoding="utf-8")
+            time.sleep(0.5)  # longer than changes are gathered
         assert "4,711" not in hits(served.address, "salary")

@@ -302,7 +302,7 @@ def forget(
 @contextlib.contextmanager
 def _gone(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
     """Whoever names a folder that was read and is gone is told how to take it out of the index."""
-    from aerogram.knowledge.forget import knows
+    from aerogram.knowledge.places import knows
 
     try:
         yield

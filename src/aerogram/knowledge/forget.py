@@ -15,8 +15,9 @@ from aerogram.errors import NotFound
 from aerogram.jsontext import dumps
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.knowledge import Knowledge
+from aerogram.knowledge.places import absolute, places
 
-__all__ = ["Forgotten", "forget", "knows"]
+__all__ = ["Forgotten", "forget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Forgotten:
 
 def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> Forgotten:
     """Take everything out of an index that was read at a path or below it; NotFound when that is nothing."""
-    place = _absolute(path)
-    known = _files(knowledge)
+    place = absolute(path)
+    known = places(knowledge)
     gone = [name for name, (_, file) in known.items() if file.is_relative_to(place)]
     roots = knowledge.roots()
     if not gone and place not in roots.values():
@@ -45,30 +46,6 @@ def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> Forgotten:
     documents, chunks = _remove(knowledge, gone)
     still = place.exists() and next((roots[label] for label in touched - dropped), None)
     return Forgotten(documents, chunks, still or None)
-
-
-def knows(knowledge: Knowledge, path: str | os.PathLike[str]) -> bool:
-    """Whether an index has something from a path or from below it."""
-    place = _absolute(path)
-    return place in knowledge.roots().values() or any(
-        file.is_relative_to(place) for _, file in _files(knowledge).values()
-    )
-
-
-def _absolute(path: str | os.PathLike[str]) -> Path:
-    return Path(path).expanduser().resolve()
-
-
-def _files(knowledge: Knowledge) -> dict[str, tuple[str, Path]]:
-    """The files of an index by their names: the label of the root of each, and where it is or was."""
-    roots = knowledge._sorted_roots()  # the root without a label, which takes every name, is last
-    found: dict[str, tuple[str, Path]] = {}
-    for name in knowledge.store.files():
-        for label, root in roots:
-            if not label or name.startswith(f"{label}/"):
-                found[name] = (label, root / name.removeprefix(f"{label}/" if label else ""))
-                break
-    return found
 
 
 def _remove(knowledge: Knowledge, files: Collection[str]) -> tuple[int, int]:

@@ -247,10 +247,14 @@ def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: 
     if with_key:
         raise typer.BadParameter("--with-key is for a server that runs: give its --url")
     require("server", *LIBRARIES)
-    from aerogram.server.serve import require_documents
+    from aerogram.knowledge.knowledge import Knowledge
+    from aerogram.server.serve import refuse_others, require_documents
 
     settings = Settings.load({**flags, "documents": documents}, file=file)
     require_documents(settings)
+    if (settings.index / "rows.sqlite").exists():
+        with Knowledge(settings.index, embedder=settings.embedder) as knowledge:
+            refuse_others(knowledge, settings)
     return Entry(command=[*_program(), *_arguments(settings)])
 
 

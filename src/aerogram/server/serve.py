@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from aerogram.cursor import KeyRing
-from aerogram.errors import AerogramError, MissingExtra, NotFound
+from aerogram.errors import AerogramError, Conflict, MissingExtra, NotFound
 from aerogram.knowledge.ingest import Ingested, Progress
-from aerogram.server.addresses import is_url
+from aerogram.knowledge.knowledge import Knowledge
+from aerogram.knowledge.places import others
+from aerogram.server.addresses import is_url, without_secrets
 from aerogram.server.app import MCP_PATH, build_app, build_contract
 from aerogram.server.clients import KEY_VARIABLE
 from aerogram.server.drain import Drain
@@ -41,7 +43,7 @@ from aerogram.server.upkeep import upkeep
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["PortTaken", "require_documents", "serve", "welcome"]
+__all__ = ["PortTaken", "refuse_others", "require_documents", "serve", "welcome"]
 
 log = logging.getLogger("aerogram.server")
 
@@ -74,6 +76,7 @@ def serve(
         _set_up_logs(settings)
         fleet = Fleet(settings)
         with open_library(settings, fleet.clock) as library:
+            refuse_others(library.knowledge, settings)
             _serve_stdio(library, settings, fleet, told)
         return
     if not settings.has_shared_keys:
@@ -82,6 +85,7 @@ def serve(
         _set_up_logs(settings)
         fleet = Fleet(settings)
         with open_library(settings, fleet.clock) as library:
+            refuse_others(library.knowledge, settings)
             keys = open_keys(settings, library.knowledge.store, fleet.clock)
             refuse_exposure(settings, keys)
             _update(library, settings.documents, told, None if begin is None else begin())
@@ -101,7 +105,7 @@ def _update(library: Library, documents: tuple[Path, ...], told: Told | None, pr
     done = library.update(*paths, progress=progress)
     if told is not None:
         told(done)
-    _warn(library, documents, done)
+    _warn(done)
 
 
 def _roots_here(library: Library) -> tuple[Path, ...]:
@@ -113,15 +117,11 @@ def _roots_here(library: Library) -> tuple[Path, ...]:
     return tuple(one for one in roots if one.exists())
 
 
-def _warn(library: Library, documents: tuple[Path, ...], done: Ingested) -> None:
-    """Say what is served less, or more, than somebody may think who has named these documents."""
+def _warn(done: Ingested) -> None:
+    """Say what is served less than somebody may think who has named documents."""
     _warn_of_files(done)
     if not (done.files or done.unchanged):
         log.warning("no document was found: Markdown, HTML, text, reStructuredText, PDF and JSONL files are read")
-    named = [one.resolve() for one in documents]
-    others = [str(root) for root in library.knowledge.roots().values() if not _is_named(root, named)]
-    if named and others:
-        log.warning("the index has other documents too, from %s; with another --index they stay out", ", ".join(others))
 
 
 def _warn_of_files(done: Ingested, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -131,10 +131,6 @@ def _warn_of_files(done: Ingested, heard: Mapping[str, str] = MappingProxyType({
         if heard.get(path) != reason:
             log.warning("%s: %s", path, reason)
     return told
-
-
-def _is_named(root: Path, named: list[Path]) -> bool:
-    return any(root in (one, one.parent) for one in named)
 
 
 def _set_up_logs(settings: Settings) -> None:
@@ -155,6 +151,18 @@ def require_documents(settings: Settings) -> None:
             raise NotFound(f"there is no {one}")
     if not settings.documents and not is_url(settings.where) and not (settings.folder / "rows.sqlite").exists():
         raise NotFound("there is nothing to serve: name a folder of documents, as in `aerogram serve ./docs`")
+
+
+def refuse_others(knowledge: Knowledge, settings: Settings) -> None:
+    """Raise `Conflict` when documents are named and the index has others too: nobody has said that they be shown."""
+    found = list(map(str, others(knowledge, settings.documents))) if settings.documents else []
+    if found:
+        raise Conflict(
+            f"the index {without_secrets(str(settings.where))} also has documents of {', '.join(found)}, "
+            "which are not among those to serve",
+            remediation=f"name them too, take them out with `aerogram index forget {found[0]}`, keep what you serve in "
+            "an index of its own with --index FOLDER, or name no folder to serve the whole index",
+        )
 
 
 # HTTP
@@ -191,7 +199,7 @@ def _serve_http(
     address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
     if ready is not None:
         ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
-    with fleet.metrics.told(), _following(library, settings.watch and library.can_be_written):
+    with fleet.metrics.told(), _following(library, settings):
         asyncio.run(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys))
     log.info("the server has ended")
 
@@ -278,7 +286,7 @@ def _serve_stdio(library: Library, settings: Settings, fleet: Fleet, told: Told 
     reading = threading.Thread(target=_read, args=(library, settings.documents, told), daemon=True)
     reading.start()
     reading.join(PATIENCE)
-    with _following(library, settings.watch and library.can_be_written):
+    with _following(library, settings):
         asyncio.run(_talk(tools))
 
 
@@ -300,13 +308,13 @@ async def _talk(tools: Any) -> None:
 
 
 @contextlib.contextmanager
-def _following(library: Library, wanted: bool) -> Iterator[None]:
+def _following(library: Library, settings: Settings) -> Iterator[None]:
     """Keep the index up to date beside everything else, if that is wanted."""
-    if not wanted:
+    if not settings.watch or not library.can_be_written:
         yield
         return
     stop = threading.Event()
-    thread = threading.Thread(target=_follow, args=(library, stop), daemon=True)
+    thread = threading.Thread(target=_follow, args=(library, settings.documents, stop), daemon=True)
     thread.start()
     try:
         yield
@@ -315,12 +323,12 @@ def _following(library: Library, wanted: bool) -> Iterator[None]:
         thread.join(PAUSE)
 
 
-def _follow(library: Library, stop: threading.Event) -> None:
+def _follow(library: Library, documents: tuple[Path, ...], stop: threading.Event) -> None:
     from aerogram.knowledge.watch import watch
 
     while not stop.is_set():
         try:
-            watch(library.knowledge, _listener(), stop)
+            watch(library.knowledge, _listener(), stop, paths=documents)
         except MissingExtra as error:
             log.warning("changes are not followed: %s", error)
             return
