@@ -451,7 +451,7 @@ class _Outermost(Middleware):
     async def _read(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         try:
             return await call_next(context)
-        except (MCPError, FastMCPError):
+        except (MCPError, FastMCPError, NotFoundError, DisabledError):
             raise
         except Exception as error:
             raise unreadable(problem_of(error), str(context.message.uri)) from error

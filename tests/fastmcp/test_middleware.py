@@ -127,3 +127,14 @@ async def test_what_middleware_raises_about_a_resource_has_its_code(era):
             with pytest.raises(MCPError) as caught:
                 await client.read_resource("data://all")
         assert caught.value.error.data["code"] == code and "secret" not in caught.value.error.message
+
+
+@ERAS
+async def test_an_unknown_resource_is_as_unknown_as_without_a_contract(era):
+    plain, errors = FastMCP("plain"), []
+    for server in (plain, guarded(Middleware())):
+        async with Client(server, mode=era) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource("data://nothing")
+        errors.append(caught.value.error)
+    assert errors[0] == errors[1]
