@@ -39,6 +39,7 @@ notices = st.builds(
     severity=maybe(st.sampled_from(["info", "warning", "error"])),
     suggestion=maybe(texts),
     context=maybe(objects),
+    extra=maybe(objects),
 )
 problems = st.builds(
     Problem,

@@ -121,9 +121,10 @@ class Notice:
     severity: Severity | None = None
     suggestion: str | None = None
     context: Json | None = None
+    extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("context",))
+        _settle(self, mappings=("context", "extra"))
         if self.severity is not None and self.severity not in _SEVERITIES:
             raise InvalidReply(f"a severity is info, warning or error, not {self.severity!r}")
 

@@ -225,3 +225,65 @@ def test_dropped_ids_without_a_level_are_partial_content():
     meta = {"version": "response-v2", "dropped_content_ids": ["x"]}
     fidelity = read({**GOOD, "meta": meta}).fidelity
     assert (fidelity.level, fidelity.dropped_ids) == ("partial", ("x",))
+
+
+FOREIGN = {
+    "response-v2": {
+        "success": True,
+        "data": {"a": 1},
+        "error": None,
+        "meta": {
+            "version": "response-v2",
+            "warnings": ["m"],
+            "warning_details": [{"code": "X", "message": "m", "since": 3}],
+        },
+    },
+    "standard-v2": {
+        "status": "sparse",
+        "query_echo": {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []},
+        "results": [{"a": 1}],
+        "citations": [],
+        "warnings": [{"message": "m", "since": 3}],
+        "suggested_actions": [],
+        "meta": {"request_id": "r", "api_version": "v2", "latency_ms": 1, "billable_units": 1},
+    },
+    "knowledge-1.0": {
+        "_metadata": {
+            "operation": "o",
+            "version": "1.0.0",
+            "timestamp": "2026-11-15T10:00:00Z",
+            "request_id": "r",
+            "status": "success",
+        },
+        "results": [{"a": 1}],
+        "pagination": None,
+        "execution_context": {
+            "tokens_estimated": 1,
+            "cache_hit": False,
+            "execution_time_ms": 1,
+            "request_id": "r",
+        },
+        "warnings": [{"level": "info", "code": "X", "message": "m", "since": 3}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_a_warning_says_beyond_its_contract_is_written_again_in_its_place(name):
+    assert dialect(name).encode(read(FOREIGN[name])) == FOREIGN[name]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("other", FOREIGN)
+def test_what_a_warning_says_beyond_its_contract_survives_every_other_dialect(name, other):
+    there = translate(FOREIGN[name], to=other)
+    assert [notice.extra for notice in read(there).notices] == [{"since": 3}]
+    assert read(translate(there, to=name)).notices == read(FOREIGN[name]).notices
+
+
+def test_a_member_beside_the_four_of_an_envelope_is_kept_where_additions_are_allowed():
+    body = {**FOREIGN["response-v2"], "trace": {"id": 7}}
+    reply = read(body)
+    assert reply.extra == {"trace": {"id": 7}}
+    written = dialect("response-v2").encode(reply)
+    assert written["meta"]["trace"] == {"id": 7} and read(written) == reply

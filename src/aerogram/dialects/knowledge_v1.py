@@ -281,6 +281,7 @@ _COST_WORDS = {
 }
 _PLAIN_WORDS = frozenset({"data", "request_id", "operation", "timestamp", "telemetry"})
 _STATUSES = {"ok": "success", "empty": "success", "partial": "partial", "blocked": "partial", "error": "error"}
+_WARNING = frozenset({"level", "code", "message", "suggestion", "context"})
 _ERROR_WORDS = frozenset({"code", "message", "kind", "retryable", "retry_after"})
 
 
@@ -395,7 +396,8 @@ def _write_cost(reply: Reply[Any]) -> dict[str, Any]:
 def _write_notice(notice: Notice) -> dict[str, Any]:
     code = notice.code if notice.code and is_code(notice.code) else "NOTICE"
     said = {"level": notice.severity or "warning", "code": code, "message": notice.message}
-    return {**said, **without_nothing(suggestion=notice.suggestion, context=notice.context)}
+    said |= without_nothing(suggestion=notice.suggestion, context=notice.context)
+    return {**said, **notice.extra} if notice.extra and _WARNING.isdisjoint(notice.extra) else said
 
 
 def _problem_warning(problem: Problem) -> dict[str, Any]:
@@ -461,6 +463,7 @@ def _hear_notice(warning: Mapping[str, Any]) -> Notice:
         warning.get("level"),
         warning.get("suggestion"),
         context if isinstance(context, dict) else None,
+        strangers(warning, _WARNING),
     )
 
 

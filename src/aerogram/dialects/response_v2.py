@@ -172,6 +172,9 @@ class ResponseV2Dialect(Dialect):
         meta = body.get("meta")
         if meta:
             _hear_meta(meta, heard)
+        extra = strangers(body, self.members)
+        if extra:
+            heard["extra"] = {**heard.get("extra", {}), **extra}
         return heard
 
 
@@ -261,22 +264,19 @@ def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
     code, severity = spell_warning(notice.code, notice.severity, VERSION)
-    return without_nothing(
+    detail = without_nothing(
         code=code,
         severity=severity,
         message=notice.message,
         suggestion=notice.suggestion,
         context=notice.context,
     )
+    return {**detail, **notice.extra} if notice.extra and _DETAIL.isdisjoint(notice.extra) else detail
 
 
 def _hear_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[Notice, ...]:
     """The warnings in their order, each with its detail if it has one, then details that no warning tells of."""
-    detailed = [
-        Notice(one["message"], one.get("code"), one.get("severity"), one.get("suggestion"), one.get("context"))
-        for one in details
-        if "message" in one
-    ]
+    detailed = [unflat(Notice, one, _DETAIL_WORDS) for one in details if "message" in one]
     if [notice.message for notice in detailed] == warnings:
         return tuple(detailed)
     told = []
@@ -307,6 +307,8 @@ def _hear_fidelity(meta: Mapping[str, Any]) -> Fidelity:
     )
 
 
+_DETAIL_WORDS = {name: name for name in WarningDetail.model_fields}
+_DETAIL = frozenset(_DETAIL_WORDS)
 _PAGE_WORDS = {"cursor": "cursor", "has_more": "has_more", "total": "total_count", "page_size": "page_size"}
 _RATE_WORDS = {name: name for name in RateLimitState.model_fields}
 _TELEMETRY_WORDS = {name: name for name in TelemetryReadings.model_fields}

@@ -19,7 +19,7 @@ from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
 from aerogram.dialects.status_table import RICH_ROWS, SCHEMA_RULES, broken_rule
 from aerogram.mint import new_request_id
-from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, plain
+from aerogram.reply import EmptyReason, Problem, Reply, Telemetry
 
 T = TypeVar("T")
 Status = Literal["rich", "sparse", "empty", "partial", "error"]
@@ -274,7 +274,7 @@ def summary_line(body: Mapping[str, Any]) -> str:
 _CITATION_WORDS = {name: name for name in Citation.model_fields}
 _ACTION_WORDS = {name: name for name in SuggestedAction.model_fields}
 _ECHO_WORDS = {name: name for name in QueryEcho.model_fields}
-_WARNING_WORDS = tuple(ResponseWarning.model_fields)
+_WARNING_WORDS = {name: name for name in ("message", *ResponseWarning.model_fields)}
 _TOP = frozenset(field.alias or name for name, field in StandardResponse.model_fields.items())
 _META = frozenset(Meta.model_fields)
 _PLAIN_WORDS = frozenset({"data", "request_id", "telemetry", "client_tag"})
@@ -343,7 +343,7 @@ class StandardV2Dialect(Dialect):
             "query_echo": _write_echo(reply.query_echo),
             "results": rows,
             "citations": [flat(one, _CITATION_WORDS) for one in reply.citations],
-            "warnings": [plain(notice) for notice in reply.notices],
+            "warnings": [flat(notice, _WARNING_WORDS) for notice in reply.notices],
         }
         if status == "partial" and not reply.notices:
             body["warnings"] = [{"message": UNSAID}]
@@ -453,7 +453,7 @@ def _hear_parts(body: Mapping[str, Any], heard: dict[str, Any]) -> None:
 def _hear_warning(warning: str | Mapping[str, Any]) -> canonical.Notice:
     if isinstance(warning, str):
         return canonical.Notice(warning)
-    return canonical.Notice(**{name: warning[name] for name in _WARNING_WORDS if name in warning})
+    return unflat(canonical.Notice, {"message": "", **warning}, _WARNING_WORDS)  # type: ignore[no-any-return]
 
 
 def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:

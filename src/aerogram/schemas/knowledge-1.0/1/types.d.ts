@@ -82,6 +82,7 @@ export interface NoticePart {
   severity?: WarningLevel | null;
   suggestion?: string | null;
   context?: Record<string, unknown> | null;
+  extra?: Record<string, unknown> | null;
 }
 
 export interface PagePart {

@@ -66,6 +66,7 @@ export interface NoticePart {
   severity?: Severity | null;
   suggestion?: string | null;
   context?: Record<string, unknown> | null;
+  extra?: Record<string, unknown> | null;
 }
 
 export interface PagePart {
