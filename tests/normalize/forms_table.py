@@ -481,9 +481,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         "pydantic, odd field",
         lambda: Loose(value=[Bare()]),
-        {"value": ["shop.Bare object"]},
-        "named, with a notice",
-        Loose,
+        says="JSON text, where it is named, with a notice",
+        texts=['{"value":["shop.Bare object"]}'],
         places=("/value/0",),
     ),
     Row("SecretStr alone", lambda: {"a": pydantic.SecretStr("x")}, {"a": "**********"}, "masked", dict),
@@ -578,9 +577,9 @@ ROWS: tuple[Row, ...] = (
     Row(
         "function in data",
         lambda: {"f": _counting},
-        {"f": "shop._counting"},
-        "its name, with a notice",
-        dict,
+        says="JSON text, where it is named, with a notice",
+        annotation=dict,
+        texts=['{"f":"shop._counting"}'],
         places=("/f",),
     ),
     Row("object with to_dict", WithDict, {"a": 1}, "what it returns"),
@@ -591,9 +590,9 @@ ROWS: tuple[Row, ...] = (
     Row(
         "object that raises, in data",
         lambda: {"a": 1, "b": Raising()},
-        {"a": 1, "b": "[unreadable shop.Raising]"},
-        "the rest is kept, with a notice",
-        dict,
+        says="JSON text, where the rest is kept, with a notice",
+        annotation=dict,
+        texts=['{"a":1,"b":"[unreadable shop.Raising]"}'],
         places=("/b",),
     ),
     Row(

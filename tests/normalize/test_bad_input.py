@@ -201,7 +201,7 @@ def test_hostile_object_is_answered(name: str, place: str):
     sent = orjson.loads(result.to_bytes(1))["result"]
     assert "0x" not in str(sent)
     if place == "in a dict" and not result.isError:
-        assert sent["structuredContent"]["ok"] == 1
+        assert orjson.loads(sent["content"][0]["text"])["ok"] == 1
 
 
 @pytest.mark.parametrize("signal", [KeyboardInterrupt, asyncio.CancelledError])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ TESTS = Path(__file__).parents[1]
 Results = dict[str, Any]
 
 SHOWN_BY_STR = """
-timezone; ZoneInfo; Path; memoryview; memoryview with gaps; range; array; dict views; MappingProxyType; UserDict; Mapping;
-SimpleNamespace; pydantic, odd field; attrs; msgspec.Struct; SQLAlchemy row; SQLAlchemy object; numpy scalar;
+timezone; ZoneInfo; Path; memoryview; memoryview with gaps; range; array; dict views; MappingProxyType; UserDict;
+Mapping; SimpleNamespace; pydantic, odd field; attrs; msgspec.Struct; SQLAlchemy row; SQLAlchemy object; numpy scalar;
 numpy longdouble; numpy timedelta64; numpy array; numpy dates; pandas DataFrame; pandas DataFrame, index;
 pandas DataFrame, index named as a column; pandas DataFrame, names twice; pandas Series; pandas Series, index;
 polars DataFrame; polars Series; Arrow table; PIL image; matplotlib figure; class; function; module;
@@ -51,7 +50,7 @@ async def results_of(framework: str, kind: str) -> Results:
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": "0"}
     parameters = mcp.StdioServerParameters(command=sys.executable, args=command, env=environment)
     found: Results = {}
-    with Path(os.devnull).open("w") as nowhere:
+    with Path(os.devnull).open("w") as nowhere:  # noqa: ASYNC230 - it does not block
         async with mcp.Client(mcp.stdio_client(parameters, errlog=nowhere)) as client:
             for tool in (await client.list_tools()).tools:
                 found[f"schema of {tool.name}"] = tool.output_schema
@@ -70,12 +69,12 @@ async def _result(client: Any, name: str) -> Any:
 
 
 @pytest.fixture(scope="module", params=["fastmcp", "sdk"])
-def servers(request: pytest.FixtureRequest) -> Iterator[dict[str, Results]]:
+def servers(request: pytest.FixtureRequest) -> dict[str, Any]:
     async def all_results() -> dict[str, Results]:
         kinds = ("off", *SETTINGS)
         return dict(zip(kinds, await asyncio.gather(*(results_of(request.param, kind) for kind in kinds)), strict=True))
 
-    yield {"framework": request.param, **asyncio.run(all_results())}
+    return {"framework": request.param, **asyncio.run(all_results())}
 
 
 def documented(row: Row, **promise: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import sys
 import types
@@ -88,23 +89,25 @@ def _normalising(handler: Any, arguments: list[Any]) -> Callable[[], Any]:
     return normalised
 
 
-def fastmcp_client(tools: Mapping[str, Any], resources: Iterable[tuple[Any, str, str | None]] = ()) -> Any:
+def fastmcp_client(
+    tools: Mapping[str, Any], resources: Iterable[tuple[Any, str, str | None]] = (), **settings: Any
+) -> Any:
     server = fastmcp.FastMCP("document")
     for name, handler in tools.items():
         server.tool(handler, name=name)
     for handler, uri, mime_type in resources:
         server.resource(uri, mime_type=mime_type)(handler)
-    aerogram.fastmcp.install(server, dialect="bare")
+    aerogram.fastmcp.install(server, dialect="bare", **settings)
     return fastmcp.Client(server)
 
 
-def sdk_client(tools: Mapping[str, Any], resources: Iterable[tuple[Any, str, str | None]] = ()) -> Any:
+def sdk_client(tools: Mapping[str, Any], resources: Iterable[tuple[Any, str, str | None]] = (), **settings: Any) -> Any:
     server = MCPServer("document")
     for name, handler in tools.items():
         server.add_tool(handler, name=name)
     for handler, uri, mime_type in resources:
         server.resource(uri, mime_type=mime_type)(handler)
-    aerogram.mcp.install(server, dialect="bare")
+    aerogram.mcp.install(server, dialect="bare", **settings)
     return mcp.Client(server)
 
 
@@ -135,6 +138,21 @@ async def test_tool_examples_give_their_results_through_a_server(make: Any, hand
             found = await call(one.id, {})
             wire = found.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"})
             assert comparable(wire) == comparable({"isError": False, **one.value()})
+
+
+@pytest.mark.parametrize("make", [fastmcp_client, sdk_client])
+async def test_tool_examples_that_are_registered_as_they_stand_give_their_results(make: Any, handlers: Handlers):
+    """With `normalize=True` nothing else is needed; the clients validate by the schemas that are listed."""
+    shown = {one.id: one for one in SHOWN if one.form == "tool-result"}
+    tools = {name: handler_of(one, handlers) for name, one in shown.items()}
+    async with make(tools, normalize=True) as client:
+        await client.list_tools()
+        call = client.call_tool_mcp if isinstance(client, fastmcp.Client) else client.call_tool
+        for name, one in shown.items():
+            given = inspect.signature(tools[name]).parameters
+            found = await call(name, dict(zip(given, arguments_of(one), strict=True)))
+            wire = found.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"})
+            assert comparable(wire) == comparable({"isError": False, **one.value()}), name
 
 
 @pytest.mark.parametrize("shown", [one for one in SHOWN if one.form == "resource-result"], ids=lambda one: one.id)

@@ -10,6 +10,8 @@ import pytest
 
 from aerogram.normalize import Policy, normalize_tool_result
 
+IN_PLACE = Policy(fallback="value")
+
 SECRET = "hunter2"
 
 
@@ -62,7 +64,7 @@ def test_fields_that_are_excluded_or_masked_stay_so_beside_an_odd_one(place: Any
 
 
 def test_every_other_field_is_shown_as_the_model_shows_it():
-    shown = normalize_tool_result(Account(value=Odd())).structuredContent
+    shown = normalize_tool_result(Account(value=Odd()), policy=IN_PLACE).structuredContent
     assert list(shown.pop("value").split(".")[-1:]) == ["Odd object"]
     assert shown == SHOWN == Account(value=0).model_dump(mode="json", exclude={"value"})
 
@@ -83,7 +85,7 @@ class Whole(pydantic.BaseModel):
 
 
 def test_model_with_a_serialiser_of_its_own_is_named_when_that_one_fails():
-    inside = normalize_tool_result({"ok": 1, "model": Whole(value=Odd())})
+    inside = normalize_tool_result({"ok": 1, "model": Whole(value=Odd())}, policy=IN_PLACE)
     assert inside.structuredContent == {"ok": 1, "model": f"[unreadable {__name__}.Whole]"}
     assert normalize_tool_result(Whole(value=Odd())).isError
     assert SECRET not in sent(Whole(value=Odd()))
@@ -98,7 +100,7 @@ class Failing(pydantic.BaseModel):
 
 def test_field_whose_serialiser_fails_is_named():
     """Also where the serialiser stands deep in the field's type."""
-    result = normalize_tool_result(Failing(pair=(SECRET, Odd())))
+    result = normalize_tool_result(Failing(pair=(SECRET, Odd())), policy=IN_PLACE)
     assert result.structuredContent == {
         "name": "a",
         "password": "[unreadable str]",
@@ -148,12 +150,13 @@ class Node(pydantic.BaseModel):
 def test_model_that_holds_itself_is_shown_field_by_field():
     node = Node(name="a")
     node.children.append(node)
-    shown = normalize_tool_result(node).structuredContent
+    shown = normalize_tool_result(node, policy=IN_PLACE).structuredContent
     assert shown == {"name": "a", "children": [{"$ref": "#"}], "broken": f"[unreadable {__name__}.Node]"}
 
 
 def test_model_that_lacks_a_field_shows_the_others():
-    assert normalize_tool_result(Account.model_construct(value=Odd())).structuredContent["user"] == "a"
+    made = Account.model_construct(value=Odd())
+    assert normalize_tool_result(made, policy=IN_PLACE).structuredContent["user"] == "a"
     lacking = Failing.model_construct(pair=(1, Odd()))
     del lacking.__dict__["name"]
-    assert "name" not in normalize_tool_result(lacking).structuredContent
+    assert "name" not in normalize_tool_result(lacking, policy=IN_PLACE).structuredContent

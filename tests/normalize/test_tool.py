@@ -278,7 +278,7 @@ def test_generator_in_data_that_raises_keeps_what_was_read():
     result = normalize_tool_result({"rows": rows(2)})
     assert result.structuredContent == {"rows": [0, 1]}
     assert [(one.code, one.context["pointer"]) for one in result.notices] == [("PARTIAL_FAILURE", "/rows")]
-    assert normalize_tool_result({"rows": rows(0)}).structuredContent == {"rows": "[unreadable generator]"}
+    assert normalize_tool_result({"rows": rows(0)}).content[0]["text"] == '{"rows":"[unreadable generator]"}'
 
 
 def test_generator_is_closed_when_it_has_more_than_is_read():
@@ -351,15 +351,32 @@ def test_odd_field_of_any_kind_of_model_leaves_the_others():
 
     class Root(pydantic.RootModel[Any]): ...
 
-    assert normalize_tool_result(Alias(inner=print, more=2)).structuredContent == {"innerValue": "print", "more": 2}
-    assert normalize_tool_result(Parts(print)).structuredContent == {"inner": "print", "count": 1}
-    assert normalize_tool_result(Root([print])).structuredContent == {"result": ["print"]}
+    kept = Policy(fallback="value")
+    alias = normalize_tool_result(Alias(inner=print, more=2), policy=kept)
+    assert alias.structuredContent == {"innerValue": "print", "more": 2}
+    assert normalize_tool_result(Parts(print), policy=kept).structuredContent == {"inner": "print", "count": 1}
+    assert normalize_tool_result(Root([print]), policy=kept).structuredContent == {"result": ["print"]}
 
 
-def test_all_or_nothing_is_a_setting():
-    odd = {"a": 1, "f": print}
-    assert normalize_tool_result(odd).structuredContent == {"a": 1, "f": "print"}
-    assert normalize_tool_result(odd, policy=Policy(fallback="result")).structuredContent is None
+@pytest.mark.parametrize(
+    "value", [{"a": 1, "f": print}, ("x", {"a": 1, "f": print}), [1, object()]], ids=["dict", "pair", "list"]
+)
+def test_what_has_no_json_form_deep_inside_leaves_no_structured_content(value: Any):
+    """The text names it, and so does a notice; in its place it stands among the data by a setting."""
+    result = normalize_tool_result(value)
+    assert result.structuredContent is None and result.notices[0].code == "FALLBACK_USED"
+    assert normalize_tool_result(value, policy=Policy(fallback="value")).has_structured_content
+
+
+def test_what_a_schema_has_promised_is_sent_all_the_same():
+    """A client would refuse a result without it."""
+
+    class Loose(pydantic.BaseModel):
+        name: str
+        value: Any = None
+
+    result = normalize_tool_result(Loose(name="a", value=print), returns=Loose)
+    assert result.structuredContent == {"name": "a", "value": "print"} and result.notices
 
 
 def test_importing_the_normaliser_imports_no_optional_library():

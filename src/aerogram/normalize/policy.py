@@ -25,13 +25,13 @@ class Policy:
     """The settings of a normaliser; the defaults do what the documentation says.
 
     `blocks`: one text block per list item (`each`), or the whole value as one (`one`).
-    `fallback`: an odd value deep inside is replaced where it stands (`value`), or the
-    whole result goes without structured content (`result`).
+    `fallback`: with an odd value deep inside the whole result goes without structured
+    content (`result`), or the value is replaced there as it is in the text (`value`).
     `max_depth` leaves room for the message around the value: readers stop at 200 levels.
     """
 
     blocks: Literal["each", "one"] = "each"
-    fallback: Literal["value", "result"] = "value"
+    fallback: Literal["value", "result"] = "result"
     max_bytes: int = 16 * 1024 * 1024
     max_items: int = 10_000
     max_depth: int = _DEEPEST

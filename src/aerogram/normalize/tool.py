@@ -141,9 +141,13 @@ def _careful_data(
     if encoded.is_content:
         return ToolResult.of_bytes(_array(_flattened(value, policy)), None, notices + encoded.notices)
     content = _array(_texts(value, encoded, policy))
-    structured = None if encoded.odd else encoded.body
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
-    return ToolResult.of_bytes(content, structured, notices + encoded.notices, is_boxed=boxed)
+    return ToolResult.of_bytes(content, _structured(encoded, promise), notices + encoded.notices, is_boxed=boxed)
+
+
+def _structured(encoded: Encoded, promise: Output) -> bytes | None:
+    """Structured content; none for what has no JSON form, unless a schema has promised some."""
+    return None if encoded.odd and promise.schema is None else encoded.body
 
 
 def _texts(value: Any, encoded: Encoded, policy: Policy) -> list[bytes]:
@@ -208,7 +212,7 @@ def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> Too
     encoded = encode(structured, policy)
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
     notices = shown.notices + encoded.notices
-    return ToolResult.of_bytes(shown.body, encoded.body, notices, is_boxed=boxed)
+    return ToolResult.of_bytes(shown.body, _structured(encoded, promise), notices, is_boxed=boxed)
 
 
 # Finished results
