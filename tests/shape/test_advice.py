@@ -122,6 +122,14 @@ def test_the_advice_of_a_warning_fits_the_mode_and_the_parameters(
     assert warnings_of(Reply.ok(ROWS[:9]), levers) == [("TOKEN_LIMIT_WARNING", said)]
 
 
+def test_the_levers_of_a_call_follow_from_its_inputs() -> None:
+    """A mode that nobody asked for is the default of the tool; one that is none at all is shown in full."""
+    inputs = {"query": {"type": "string"}, "response_mode": {"default": "metadata"}, "page_size": {}}
+    assert Levers.of(inputs, {}, 900) == Levers(frozenset(inputs), "metadata", 900)
+    assert Levers.of(inputs, {"response_mode": "ids_only"}).leaner_modes == ()
+    assert Levers.of({"response_mode": {}}, {"response_mode": "nope"}).mode == "full"
+
+
 def test_bytes_are_no_tokens() -> None:
     sizer = Sizer("response-v2", "text", Bytes())
     fitted = fit(Reply.ok(ROWS), 100, measure=sizer, levers=Levers(frozenset({"max_tokens"}))).reply

@@ -7,7 +7,7 @@ Whoever knows the call says which parameters it has and what they are; only thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +29,12 @@ class Levers:
     names: frozenset[str] = frozenset()
     mode: Mode = "full"
     most: int | None = None
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], arguments: Mapping[str, Any], most: int | None = None) -> Levers:
+        """The levers of a call: of the properties of its input schema, and of what it was called with."""
+        mode = arguments.get("response_mode", parameters.get("response_mode", {}).get("default"))
+        return cls(frozenset(parameters), mode if mode in MODES else "full", most)
 
     @property
     def leaner_modes(self) -> tuple[Mode, ...]:
