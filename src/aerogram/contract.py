@@ -60,7 +60,7 @@ from aerogram.shape.fields import select, select_in
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
-from aerogram.shape.pages import Paged, Pager, Resume, Rows, rows_of, take
+from aerogram.shape.pages import Paged, Pager, Resume, Rows, has_longer_list, rows_of, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
 from aerogram.wire.channels import POLICIES, Channels, Policy, Sizer, channels_of
@@ -324,7 +324,13 @@ class Contract:
 
     def finish(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Fitted:
         """A reply over JSON, shaped, complete and fitted, with what must be archived before it is sent."""
-        return self.fitted(self.shaped(reply, call, resume), call)
+        paged = self.shaped(reply, call, resume)
+        found = self.fitted(paged, call)
+        was_whole = reply.problem is None and reply.page is None and not call.is_paged
+        if found.reply.problem is not None and was_whole and paged.resume is not None:
+            # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
+            return self.fitted(Paged(paged.reply.replace(page=None)), call)
+        return found
 
     def shaped(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Paged:
         """The page, the mode and the fields that the caller asked for, and the way on after any item of the page."""
@@ -487,11 +493,6 @@ def _unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
     size, is_list = call.page_size or 0, isinstance(reply.data, list)
     if is_list and len(reply.data) > size:
         return reply.replace(notices=(*reply.notices, _OWN_PAGES))
-    if reply.page is None and _has_longer_list(reply.data, size):
+    if reply.page is None and has_longer_list(reply.data, size):
         return reply.replace(notices=(*reply.notices, _NO_ROWS))
     return reply
-
-
-def _has_longer_list(data: Any, size: int) -> bool:
-    """Whether an object holds a list that a page of this size would have cut."""
-    return isinstance(data, dict) and any(isinstance(one, list) and len(one) > size for one in data.values())

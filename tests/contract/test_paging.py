@@ -109,6 +109,17 @@ async def test_under_a_budget_the_cursor_goes_on_after_the_last_row_that_was_sho
     assert [row["task_id"] for page in pages for row in page] == NAMES
 
 
+@pytest.mark.parametrize("data", [TASKS, {"tasks": TASKS}], ids=["list", "object"])
+@pytest.mark.parametrize("budget", [300, 350, 400])
+async def test_a_budget_without_room_for_a_cursor_still_serves_a_whole_answer(data, budget):
+    """Nobody asked for a page, so the archive has the rest, as it has without the paging controls."""
+    contract = Contract(budget=budget, archive=Archive.in_memory())
+    reply = await contract.answer(data, Call(operation="query", request_id="req_1", pages=True))
+    assert reply.problem is None and reply.page is None
+    kept = await contract.archive.get(reply.fidelity.archive_hashes["data"])
+    assert kept.value() == data
+
+
 @given(st.integers(250, 6_000), st.integers(1, 60))
 def test_no_budget_leads_a_walk_astray(budget, length):
     """Each page shows a row more, or says what it left out; none is shown twice or passed over in silence."""
@@ -122,7 +133,7 @@ def test_no_budget_leads_a_walk_astray(budget, length):
     while reply.problem is None:
         rows = reply.data.get("tasks", [])
         shown += [row["task_id"] for row in rows]
-        if not reply.page.has_more:
+        if reply.page is None or not reply.page.has_more:
             break
         assert rows
         reply = answered(reply.page.cursor)

@@ -21,7 +21,18 @@ from aerogram.paged import Paged, Resume
 from aerogram.reply import Page, Reply
 from aerogram.shape.modes import Mode
 
-__all__ = ["Paged", "Pager", "Resume", "Rows", "Window", "cut_after", "rows_of", "take", "take_async"]
+__all__ = [
+    "Paged",
+    "Pager",
+    "Resume",
+    "Rows",
+    "Window",
+    "cut_after",
+    "has_longer_list",
+    "rows_of",
+    "take",
+    "take_async",
+]
 
 DEFAULT_SIZE: Final = 10
 LARGEST_SIZE: Final = 50
@@ -80,6 +91,11 @@ def rows_of(data: Any) -> Rows | None:
         return None
     lists = [name for name, value in data.items() if isinstance(value, list)]
     return Rows(data[lists[0]], lists[0]) if len(lists) == 1 else None
+
+
+def has_longer_list(data: Any, size: int) -> bool:
+    """Whether an object holds a list that a page of this size would have cut."""
+    return isinstance(data, dict) and any(isinstance(one, list) and len(one) > size for one in data.values())
 
 
 def cut_after(data: Any, shown: Any) -> int | None:
