@@ -8,8 +8,7 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -18,7 +17,7 @@ from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
 from aerogram.errors import InvalidReply, MissingExtra
-from aerogram.fastmcp_hearing import NOTHING, Own, explained, fault, giving_own_value, is_listened_to, own_value, said
+from aerogram.fastmcp_hearing import NOTHING, Own, explain, fault, giving_own_value, is_listened_to, own_value, said
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
@@ -280,11 +279,18 @@ class _Replies(Transform):
         finished: list[ToolResult] = []
         half: Parted | None = None
         caller = await self._caller(tool)
+        offered = self._offered(caller)
 
         async def handler(given: dict[str, Any]) -> Any:
             nonlocal half
-            with explained(tool), self._keeping(caller):
+            tokens = _KEEPER.set(offered), _KEPT.set(None)
+            try:
                 outcome: Any = await call(given)
+            except Exception as error:  # noqa: BLE001 - told apart there
+                explain(error, tool)
+            finally:
+                _KEEPER.reset(tokens[0])
+                _KEPT.reset(tokens[1])
             value = own_value(outcome)
             if type(value) is tuple:
                 half, value = self._parted(value, tool)
@@ -323,17 +329,10 @@ class _Replies(Transform):
             return own
         return documented_result(value, data, self._forms)
 
-    @contextmanager
-    def _keeping(self, caller: Caller) -> Iterator[None]:
-        """Offer the archive of this contract to those of mounted servers, whose own a client may not reach."""
+    def _offered(self, caller: Caller) -> _Keeper | None:
+        """The archive of this contract for those of mounted servers, whose own a client may not reach."""
         name, archive = self._service.offer.retrieve, caller.archive or self._service.contract.archive
-        offered = None if name is None or archive is None else _Keeper(caller.retrieve or name, archive)
-        tokens = _KEEPER.set(offered), _KEPT.set(None)
-        try:
-            yield
-        finally:
-            _KEEPER.reset(tokens[0])
-            _KEPT.reset(tokens[1])
+        return None if name is None or archive is None else _Keeper(caller.retrieve or name, archive)
 
     def _says_more(self, outcome: Any) -> bool:
         """Whether a result was made further in than here, and not under a contract: then it is what it says."""

@@ -11,12 +11,11 @@ another result in its place, or the tool is a proxy of a server elsewhere, there
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, cast, get_type_hints
 
 from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
 
@@ -55,7 +54,7 @@ __all__ = [
     "NOTHING",
     "Meant",
     "Own",
-    "explained",
+    "explain",
     "fault",
     "giving_own_contents",
     "giving_own_value",
@@ -315,15 +314,11 @@ class Meant(ToolError, ResourceError):
 # What exceptions mean
 
 
-@contextmanager
-def explained(component: Any) -> Iterator[None]:
-    """Exceptions, as the ones that say what they mean."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - told apart below
-        meant = fault(error, component)
-        # exceptions that cause each other send whoever prints their trace in circles
-        raise meant from (None if meant in (error, error.__cause__) else error)
+def explain(error: Exception, component: Any) -> NoReturn:
+    """Raise what an exception means."""
+    meant = fault(error, component)
+    # exceptions that cause each other send whoever prints their trace in circles
+    raise meant from (None if meant in (error, error.__cause__) else error)
 
 
 def fault(error: Exception, component: Any) -> Exception:
