@@ -117,10 +117,16 @@ class Cache:
         return cls(open_store(connect(url)), **options)
 
     @staticmethod
-    def key(operation: str, arguments: Mapping[str, Any], principal: str | None = None) -> str | None:
-        """What stands for a call; None when its arguments are not JSON, and the call cannot be cached."""
+    def key(
+        operation: str, arguments: Mapping[str, Any], principal: str | None = None, *, apart: str = ""
+    ) -> str | None:
+        """What stands for a call; None when its arguments are not JSON, and the call cannot be cached.
+
+        `apart` is whatever else tells calls apart, such as a digest of the caller's credentials.
+        """
+        told = [operation, arguments, principal, apart] if apart else [operation, arguments, principal]
         try:
-            return sha256(canonical_json([operation, arguments, principal])).hexdigest()
+            return sha256(canonical_json(told)).hexdigest()
         except ContractError:
             return None
 

@@ -21,7 +21,8 @@ class Call:
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
     data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
-    operations of one name apart, such as routes. With `pages`, whoever asks could ask for a page, and is told that
+    operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
+    what they show. With `pages`, whoever asks could ask for a page, and is told that
     a whole answer is whole.
     """
 
@@ -30,6 +31,7 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     request_id: str = field(default_factory=new_request_id)
     principal: str | None = None
+    apart: str = ""
     client_tag: str | None = None
     response_mode: str | None = None
     fields: Sequence[str] | None = None

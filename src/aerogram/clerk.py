@@ -8,22 +8,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.contract import Call, Contract
 from aerogram.errors import ReplyError
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
+from aerogram.wire.apart import told_apart
 from aerogram.wire.exchange import Exchange
 from aerogram.wire.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Scope
 from aerogram.wire.routes import CONTROLS
 
-__all__ = ["ContractClerk", "Principal"]
+__all__ = ["ContractClerk", "Principal", "Unkept"]
 
 Principal: TypeAlias = Callable[[Scope], str | None]
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
+
+
+class Unkept(NamedTuple):
+    """What a handler returned, with more around it than a cache could give again."""
+
+    value: Any
 
 
 class ContractClerk:
@@ -59,13 +66,27 @@ class ContractClerk:
 
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
-        operation = exchange.terms.operation if exchange.terms else ""
-        if operation not in self._contract.cached or exchange.scope["method"] not in SAFE_METHODS:
-            return await handler()
-        outcome = await self._contract.run(self._call(exchange), handler, finished=self._finished)
+        call = self._kept_call(exchange)
+        if call is None:
+            outcome = await handler()
+        else:
+            outcome = await self._contract.run(call, handler, finished=(self._finished, Unkept))
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome
+        return outcome.value if isinstance(outcome, Unkept) else outcome
+
+    def _kept_call(self, exchange: Exchange) -> Call | None:
+        """The call as a cache tells it from others; None where its answer is not to be kept."""
+        terms = exchange.terms
+        if (
+            terms is None
+            or terms.operation not in self._contract.cached
+            or exchange.scope["method"] not in SAFE_METHODS
+        ):
+            return None
+        call = self._call(exchange)
+        apart = told_apart(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
+        return None if apart is None else replace(call, apart=apart)
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""

@@ -6,10 +6,14 @@ The libraries it stands on are an extra, so they are loaded here and not before.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aerogram.errors import AerogramError, MissingExtra
@@ -32,10 +36,15 @@ Exit codes:
 def main() -> None:
     """Run the program on the arguments it was started with."""
     try:
+        with _left_at_once():
+            run = program()
         # a program that asked for JSON is told of its wrong call by us, a person by typer
-        sys.exit(program()(prog_name="aerogram", standalone_mode=not _wants_json()))
+        sys.exit(run(prog_name="aerogram", standalone_mode=not _wants_json()))
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+    except SystemExit:
+        _on_interrupt(_leave)  # what is left is the end of the interpreter, which has only traces to say
+        raise
     except (AerogramError, OSError, MemoryError, RecursionError) as error:
         _fail(error)
     except Exception as error:
@@ -46,6 +55,25 @@ def main() -> None:
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("aerogram"):
             _fail(MissingExtra("all", str(error.name)))
         _fail(AerogramError(f"internal error: {type(error).__name__}: {error} (AEROGRAM_DEBUG=1 shows the trace)"))
+
+
+@contextlib.contextmanager
+def _left_at_once() -> Iterator[None]:
+    """As long as this lasts, Ctrl-C ends the process: modules are loaded, and there is nothing to put in order."""
+    _on_interrupt(_leave)
+    try:
+        yield
+    finally:
+        _on_interrupt(signal.default_int_handler)
+
+
+def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
+    with contextlib.suppress(ValueError):  # not the main thread: it has the signals
+        signal.signal(signal.SIGINT, handler)
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
 
 
 def program() -> typer.Typer:

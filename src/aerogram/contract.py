@@ -205,7 +205,7 @@ class Contract:
             heard = await self.hear(produced[0], call)
             return _CONTENT if heard.media or heard.is_content else heard.reply
 
-        key = cache.key(call.operation + call.resource, call.arguments, call.principal)
+        key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
         kept = await cache.fetch(key, produce, request_id=call.request_id)
         if kept is not _CONTENT:
             return kept

@@ -7,11 +7,11 @@ and cookies keep working. Legacy callers get what FastAPI itself makes of the va
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from aerogram.clerk import Principal
+from aerogram.clerk import Principal, Unkept
 from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.hosts import insist_on
@@ -32,6 +32,7 @@ try:
         _is_coroutine_callable,
         _is_gen_callable,
     )
+    from fastapi.dependencies.utils import _get_flat_fields_from_params
     from fastapi.responses import JSONResponse
     from fastapi.routing import (
         APIRoute,
@@ -65,6 +66,7 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 _REQUEST: Final = "aerogram_request"
 _RESPONSE: Final = "aerogram_response"
 _HOOKED: Final = "__aerogram_hook__"
+_COOKIES: Final = "cookie"
 
 
 def install(
@@ -146,6 +148,8 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
         migrated=versions.migrates(path, methods),
         controls=versions.controls,
         own=own,
+        reads=_headers_read(context.dependant),
+        depends=tuple(one.name for one in context.dependant.dependencies if one.name),
     )
     return Entry(terms, pattern, methods, (context.original_route,), functools.partial(_hook, context, given))
 
@@ -172,6 +176,21 @@ def _query_parameters(dependant: Dependant) -> Iterator[str]:
         yield from _query_parameters(inner)
 
 
+def _headers_read(dependant: Dependant) -> Iterator[str]:
+    """The headers that a handler and its dependencies are known to read; cookies are in one of them."""
+    for one in _get_flat_fields_from_params(dependant.header_params):
+        # members of a model are looked for with hyphens too
+        yield from (one.alias, one.validation_alias or one.name, one.name.replace("_", "-"))
+    if dependant.cookie_params:
+        yield _COOKIES
+    scheme = getattr(dependant.call, "model", None)  # an API key says where it is
+    place = getattr(getattr(scheme, "in_", None), "value", None)
+    if place in ("header", "cookie"):
+        yield scheme.name if place == "header" else _COOKIES  # type: ignore[union-attr]
+    for inner in dependant.dependencies:
+        yield from _headers_read(inner)
+
+
 # handlers
 
 
@@ -196,7 +215,7 @@ def _hook(context: RouteContext, given: Shapes) -> None:
             value = await handler(**values)
         else:
             await clerk.admit(exchange)
-            value = await clerk.run(exchange, functools.partial(handler, **values))
+            value = await clerk.run(exchange, _watched(functools.partial(handler, **values), response))
         left = leave(exchange, response, value)
         return await prepare(left) if isinstance(left, _Answer) else left
 
@@ -211,7 +230,8 @@ def _hook(context: RouteContext, given: Shapes) -> None:
         else:
             # this runs in a thread; limits and cache live in the event loop
             from_thread.run(clerk.admit, exchange)
-            value = from_thread.run(clerk.run, exchange, functools.partial(run_in_threadpool, handler, **values))
+            run = functools.partial(run_in_threadpool, handler, **values)
+            value = from_thread.run(clerk.run, exchange, _watched(run, response))
         left = leave(exchange, response, value)
         return from_thread.run(prepare, left) if isinstance(left, _Answer) else left
 
@@ -222,12 +242,24 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     dependant.call = hooked
 
 
+def _watched(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:
+    """The handler, whose answer no cache keeps if it has set a status or headers: they would not come again."""
+
+    async def watched() -> Any:
+        before = response.status_code, list(response.headers.raw)
+        value = await run()
+        return value if (response.status_code, response.headers.raw) == before else Unkept(value)
+
+    return watched
+
+
 def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tuple[Exchange | None, Response]]:
     """What happens before a handler: its values are checked for what was injected for the hook alone."""
     is_ours = {_REQUEST: dependant.request_param_name is None, _RESPONSE: dependant.response_param_name is None}
     request_name = dependant.request_param_name = dependant.request_param_name or _REQUEST
     response_name = dependant.response_param_name = dependant.response_param_name or _RESPONSE
     body = [one.name for one in dependant.body_params]
+    found_out = [one.name for one in dependant.dependencies if one.name]
 
     def enter(values: dict[str, Any]) -> tuple[Exchange | None, Response]:
         request: Request = values.pop(_REQUEST) if is_ours[_REQUEST] else values[request_name]
@@ -237,6 +269,8 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
             exchange.enter(exchange.layer.own_terms_of(route))
             if body:
                 exchange.body = {name: values.get(name) for name in body}
+            if found_out:
+                exchange.found_out = {name: values.get(name) for name in found_out}
         return exchange, response
 
     return enter

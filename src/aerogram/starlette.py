@@ -15,22 +15,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.clerk import ContractClerk, Principal
-from aerogram.contract import Call, Contract
-from aerogram.controls import CONTROLS
+from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.hosts import insist_on
+from aerogram.installation import Installation
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
-from aerogram.spelling import strays
 from aerogram.wire.exchange import EXCHANGE, START, App, Exchange, Layer, Message, Receive, Send
 from aerogram.wire.headers import Fields, announce_json, find
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
-from aerogram.wire.openapi import document
 from aerogram.wire.places import places_inside
 from aerogram.wire.request import SAFE_METHODS, Scope
-from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, Usage, chosen, shapes, shapes_of
+from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, chosen, shapes, shapes_of
 from aerogram.wire.schedule import Schedule
 
 try:
@@ -56,10 +54,6 @@ Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options", "query")
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
-_BOUNDS: Final = {
-    name: {word: told[word] for word in ("enum", "minimum", "maximum") if word in told}
-    for name, told in CONTROLS.items()
-}
 _YES: Final = frozenset({"true", "1", "yes", "on"})
 
 
@@ -72,40 +66,6 @@ def principal_of(scope: Scope) -> str | None:
         return str(user.identity)  # type: ignore[union-attr]  # an authenticated user is not None
     except NotImplementedError:
         return str(user.display_name)  # type: ignore[union-attr]
-
-
-class Installation:
-    """What `install` has put around an application: the counts of each envelope's use, and its documentation."""
-
-    def __init__(self, contract: Contract, versions: Versions, entries: Callable[[], Iterator[Entry]]) -> None:
-        self.versions = versions
-        self.usage = Usage()
-        self._contract = contract
-        self._entries = entries
-
-    def has(self, path: str) -> bool:
-        """Whether the application has a route with this path template."""
-        return any(entry.terms.path == path for entry in self._entries())
-
-    def document(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """An OpenAPI document of the application, with every shape and error of its migrated routes."""
-        entries = list(self._entries())
-        is_plain = not any(one.terms.migrated for one in entries)
-        return schema if is_plain else document(schema, self.versions, entries, self._has_budget, _BOUNDS)
-
-    def check_names(self) -> None:
-        """Say of which routes the settings speak that are not there, now that all routes are known."""
-        entries = list(self._entries())
-        found = [*strays(self._contract.named, {one.terms.operation for one in entries}, "operation")]
-        if self.versions.migrated != "all":
-            paths = {one.terms.path for one in entries}
-            known = paths | {f"{method} {one.terms.path}" for one in entries for method in one.methods or ()}
-            found += strays({"migrated": self.versions.migrated}, known, "route")
-        for stray in found:
-            log.warning("%s", stray)
-
-    def _has_budget(self, operation: str) -> bool:
-        return self._contract.limit(Call(operation=operation)) is not None
 
 
 def install(

@@ -21,7 +21,7 @@ LADDER = (
     ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
     ("call", "negotiation", "reading", "terminal"),
     ("contract",),
-    ("clerk", "fastmcp_hearing", "following", "pairing", "service"),
+    ("clerk", "fastmcp_hearing", "following", "installation", "pairing", "service"),
     ("aerogram", "fastmcp_resources"),
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import socket
@@ -14,7 +13,7 @@ from aerogram.page.opening import Opened
 from aerogram.page.routes import page_app
 from aerogram.server.guard import protect
 from aerogram.server.keys import Keys
-from aerogram.server.serve import _server, _signals, listening
+from aerogram.server.serve import _server, _signals, answer_on, listening, run_to_the_end
 from aerogram.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,12 +35,10 @@ def inspect(opened: Opened | None = None, *, port: int = 0, ready: Callable[[str
         protect(app, settings, Keys())
         logging.getLogger("aerogram").addHandler(logging.NullHandler())
         server = _server(app, settings)
-        if ready is not None:
-            ready(f"http://{HERE}:{listener.getsockname()[1]}/")  # whoever connects now waits in the socket's queue
-        asyncio.run(_show(server, listener))
+        run_to_the_end(_show(server, listener, ready or (lambda _: None)))
 
 
-async def _show(server: uvicorn.Server, listener: socket.socket) -> None:
+async def _show(server: uvicorn.Server, listener: socket.socket, ready: Callable[[str], object]) -> None:
     """Answer until a signal comes; a second one does not wait for what is running."""
 
     def end() -> None:
@@ -50,4 +47,5 @@ async def _show(server: uvicorn.Server, listener: socket.socket) -> None:
 
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
     with _signals(end):
-        await server.serve([listener])
+        ready(f"http://{HERE}:{listener.getsockname()[1]}/")  # whoever connects now waits in the socket's queue
+        await answer_on(server, listener)

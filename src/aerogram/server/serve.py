@@ -15,7 +15,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -197,10 +197,13 @@ def _serve_http(
     app = build_app(library, build_contract(library, settings, keys, fleet), settings, keys, fleet)
     server = _server(app, settings)
     address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
-    if ready is not None:
-        ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
+
+    def begun() -> None:
+        if ready is not None:
+            ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
+
     with fleet.metrics.told(), _following(library, settings):
-        asyncio.run(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys))
+        run_to_the_end(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys, begun))
     log.info("the server has ended")
 
 
@@ -231,14 +234,29 @@ def _server(app: Any, settings: Settings) -> uvicorn.Server:
     )
 
 
+def run_to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine; one that an interrupt keeps from beginning ends without complaint."""
+    try:
+        asyncio.run(work)
+    finally:
+        work.close()
+
+
 async def _answer_and_keep_up(
-    server: uvicorn.Server, listener: socket.socket, fleet: Fleet, seconds: float, ring: KeyRing
+    server: uvicorn.Server,
+    listener: socket.socket,
+    fleet: Fleet,
+    seconds: float,
+    ring: KeyRing,
+    begun: Callable[[], object],
 ) -> None:
     async with upkeep(ring, fleet.archive):
-        await _answer(server, listener, fleet.drain, seconds)
+        await _answer(server, listener, fleet.drain, seconds, begun)
 
 
-async def _answer(server: uvicorn.Server, listener: socket.socket, drain: Drain, seconds: float) -> None:
+async def _answer(
+    server: uvicorn.Server, listener: socket.socket, drain: Drain, seconds: float, begun: Callable[[], object]
+) -> None:
     """Answer until a signal comes, and for some seconds more; a second one does not wait for what is running."""
 
     def stop() -> None:
@@ -254,7 +272,15 @@ async def _answer(server: uvicorn.Server, listener: socket.socket, drain: Drain,
 
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
     with _signals(end):
-        await server.serve([listener])
+        begun()  # from here on a signal finds somebody who listens
+        await answer_on(server, listener)
+
+
+async def answer_on(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Answer until the server is told to end; one that must not wait still lets its application put things in order."""
+    await server.serve([listener])
+    if server.force_exit and server.started:
+        await server.lifespan.shutdown()
 
 
 @contextlib.contextmanager
@@ -287,7 +313,7 @@ def _serve_stdio(library: Library, settings: Settings, fleet: Fleet, told: Told 
     reading.start()
     reading.join(PATIENCE)
     with _following(library, settings):
-        asyncio.run(_talk(tools))
+        run_to_the_end(_talk(tools))
 
 
 def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 from urllib.parse import parse_qsl, quote
 
@@ -57,6 +58,8 @@ class Request:
     started: float
     body: Any = None
     """What the handler was given as the body, if that tells one query from another."""
+    found_out: Mapping[str, Any] = MappingProxyType({})
+    """What was found out for the handler before it runs, by the names of its parameters."""
     is_shaped = False
     """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
 

@@ -24,12 +24,14 @@ class Shapes:
     `reply` reads what the handler returns as a Reply (or as the data of one), for callers of the newer envelope.
     `legacy` says a Reply in the shape that legacy callers know. `formats` are media types that the handler gives
     besides JSON. `controls` overrides the setting of `Versions`: all of them, none, or those that are named.
+    `reads` are headers of the request on which the answer depends: a cache keeps an answer for each of their values.
     """
 
     reply: Callable[[Any], Any] | None = None
     legacy: Callable[[Reply[Any]], Any] | None = None
     formats: tuple[str, ...] = ()
     controls: bool | Collection[str] | None = None
+    reads: tuple[str, ...] = ()
 
 
 def shapes(
@@ -38,9 +40,12 @@ def shapes(
     legacy: Callable[[Reply[Any]], Any] | None = None,
     formats: tuple[str, ...] = (),
     controls: bool | Collection[str] | None = None,
+    reads: tuple[str, ...] = (),
 ) -> Callable[[Handler], Handler]:
     """Mark a handler with its `Shapes`; it stays the function that it is."""
-    marked = Shapes(reply, legacy, formats, controls)
+    if isinstance(reads, str):
+        raise InvalidReply(f"reads is a list of headers, such as [{reads!r}]")
+    marked = Shapes(reply, legacy, formats, controls, tuple(reads))
     chosen(controls)  # a control that is not there is noticed here, not with the first request
 
     def mark(handler: Handler) -> Handler:
@@ -75,13 +80,19 @@ def chosen(controls: bool | Collection[str] | None) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for one route; `controls` are those of the query parameters that its callers shape replies with."""
+    """What holds for one route.
+
+    `controls` are those of the query parameters that its callers shape replies with, `reads` the headers that its
+    handler is known to read, `depends` the names of values that are found out for it and are in no other place.
+    """
 
     path: str
     operation: str
     migrated: bool
     shapes: Shapes = Shapes()
     controls: frozenset[str] = frozenset()
+    reads: frozenset[bytes] = frozenset()
+    depends: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -93,10 +104,13 @@ class Terms:
         migrated: bool,
         controls: bool | Collection[str],
         own: frozenset[str] = frozenset(),
+        reads: Iterable[str] = (),
+        depends: tuple[str, ...] = (),
     ) -> Terms:
         """The terms of a route; `own` are the parameters that its handler reads itself."""
         switched = controls if shapes.controls is None else shapes.controls
-        return cls(path, operation, migrated, shapes, chosen(switched) - own)
+        read = frozenset(name.lower().encode("latin-1") for name in (*shapes.reads, *reads))
+        return cls(path, operation, migrated, shapes, chosen(switched) - own, read, depends)
 
 
 class Entry(NamedTuple):

@@ -1,0 +1,195 @@
+"""The response cache over HTTP: two callers never share what depends on who they are."""
+
+import logging
+import uuid
+from typing import Annotated
+
+import pytest
+from fastapi import Cookie, Depends, FastAPI, Header, Request, Response
+from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
+from pydantic import BaseModel, Field
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from aerogram import Contract, fastapi, starlette
+from aerogram.cache import Cache
+from aerogram.starlette import Versions, shapes
+
+
+class Person(BaseModel):
+    name: str
+    key: str = Field(exclude=True)
+
+
+class Session:
+    """What no JSON can tell from another one."""
+
+
+def settings(*names):
+    return Contract(cache=Cache.in_memory(fresh_for=600), cached=names), Versions(default="v2")
+
+
+def by_fastapi():
+    app = FastAPI()
+
+    def whole_header(authorization: Annotated[str | None, Header()] = None):
+        return authorization
+
+    def person(x_person: Annotated[str, Header()] = ""):
+        return Person(name="same", key=x_person)
+
+    def session(x_odd: Annotated[str, Header()] = ""):
+        found = Session()
+        found.owner = x_odd
+        return found
+
+    class Told(BaseModel):
+        x_word: str = ""
+
+    @app.get("/header")
+    def header(x_word: Annotated[str | None, Header()] = None):
+        return {"who": x_word}
+
+    @app.get("/headers")
+    def headers(told: Annotated[Told, Header()]):
+        return {"who": told.x_word}
+
+    @app.get("/cookie")
+    def cookie(sid: Annotated[str | None, Cookie()] = None):
+        return {"who": sid}
+
+    @app.get("/inner")
+    async def inner(who: Annotated[str | None, Depends(whole_header)]):
+        return {"who": who}
+
+    @app.get("/model")
+    def model(who: Annotated[Person, Depends(person)]):
+        return {"who": who.key}
+
+    @app.get("/session")
+    def session_of(found: Annotated[Session, Depends(session)]):
+        return {"who": found.owner}
+
+    @app.get("/bearer")
+    def bearer(given: Annotated[object, Depends(HTTPBearer())]):
+        return {"who": given.credentials}
+
+    @app.get("/scheme", dependencies=[Depends(APIKeyHeader(name="X-Odd"))])
+    def scheme(request: Request):
+        return {"who": request.headers["x-odd"]}
+
+    @app.get("/jar", dependencies=[Depends(APIKeyCookie(name="odd"))])
+    def jar(request: Request):
+        return {"who": request.cookies["odd"]}
+
+    @app.get("/raw")
+    async def raw(request: Request):
+        return {"who": request.headers.get("authorization")}
+
+    names = ["header", "headers", "cookie", "inner", "model", "session_of", "bearer", "scheme", "jar", "raw"]
+    fastapi.install(app, *settings(*names))
+    return app
+
+
+def by_starlette():
+    async def raw(request):
+        return {"who": request.headers.get("authorization") or request.headers.get("x-forwarded-user")}
+
+    @shapes(reads=("X-Word",))
+    def declared(request):
+        return {"who": request.headers.get("x-word")}
+
+    app = Starlette(routes=[Route("/raw", raw), Route("/declared", declared)])
+    starlette.install(app, *settings("raw", "declared"))
+    return app
+
+
+@pytest.fixture(scope="module")
+def services(serve):
+    return {"fastapi": serve(by_fastapi()), "starlette": serve(by_starlette())}
+
+
+def who(answer):
+    said = answer.json()
+    return said["results"][0]["who"], said.get("aerogram", {}).get("telemetry", {}).get("cache_hit")
+
+
+@pytest.mark.parametrize(
+    ("service", "path", "field", "begin"),
+    [
+        ("fastapi", "/header", "X-Word", ""),
+        ("fastapi", "/headers", "X-Word", ""),
+        ("fastapi", "/cookie", "Cookie", "sid="),
+        ("fastapi", "/inner", "Authorization", ""),
+        ("fastapi", "/model", "X-Person", ""),
+        ("fastapi", "/bearer", "Authorization", "Bearer "),
+        ("fastapi", "/scheme", "X-Odd", ""),
+        ("fastapi", "/jar", "Cookie", "odd="),
+        ("fastapi", "/raw", "Authorization", ""),
+        ("starlette", "/raw", "Authorization", ""),
+        ("starlette", "/raw", "X-Forwarded-User", ""),
+        ("starlette", "/declared", "X-Word", ""),
+    ],
+)
+def test_callers_who_say_who_they_are_have_answers_of_their_own(services, service, path, field, begin):
+    """By a declared header or cookie, a dependency, a security scheme, or credentials that the handler reads itself."""
+    for name in ("ada", "bob"):
+        for _ in range(2):
+            answer = services[service].get(path, headers={field: begin + name})
+            assert who(answer)[0] == name
+        assert who(answer)[1] is True
+
+
+def test_callers_who_show_nothing_share_an_answer(services):
+    """However else their requests look."""
+    first = services["fastapi"].get("/header", headers={"User-Agent": "one"})
+    second = services["fastapi"].get("/header", headers={"User-Agent": "other", "X-Request-Id": str(uuid.uuid4())})
+    assert (who(first)[0], who(second)) == (None, (None, True))
+
+
+def test_what_depends_on_a_thing_that_is_no_json_is_not_kept(services):
+    """Nobody could say for whom else the answer is."""
+    for name in ("ada", "bob"):
+        for _ in range(2):
+            assert who(services["fastapi"].get("/session", headers={"X-Odd": name})) == (name, None)
+
+
+def test_the_log_names_the_routes_that_may_not_be_kept(serve, caplog):
+    """Once, when the application starts."""
+    with caplog.at_level(logging.WARNING, "aerogram"):
+        serve(by_fastapi())
+    said = [one.getMessage() for one in caplog.records if "told apart" in one.getMessage()]
+    assert [one for one in said if "answers of session_of" in one and "(found)" in one]
+    assert not [one for one in said if "answers of header " in one]
+
+
+def test_no_credential_is_written_into_the_store(serve, tmp_path):
+    """Entries are found by a digest."""
+    app = Starlette(routes=[Route("/raw", lambda _: {"a": 1}, name="raw")])
+    cache = Cache.at(tmp_path / "cache")
+    starlette.install(app, Contract(cache=cache, cached=["raw"]), Versions(default="v2"))
+    serve(app).get("/raw", headers={"Authorization": "hunter2"})
+    kept = [one for one in tmp_path.rglob("*") if one.is_file()]
+    assert kept
+    assert not [one for one in kept if "hunter2" in str(one) or b"hunter2" in one.read_bytes()]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_status_and_headers_that_a_handler_sets_come_with_every_answer(serve, is_async):
+    """Such an answer is not kept, because they would not come again."""
+    app = FastAPI()
+
+    def status(response: Response):
+        response.status_code = 202
+        response.headers["X-Own"] = "1"
+        return {"a": 1}
+
+    async def status_async(response: Response):
+        return status(response)
+
+    app.get("/status", name="status")(status_async if is_async else status)
+    fastapi.install(app, *settings("status"))
+    client = serve(app)
+    for _ in range(2):
+        answer = client.get("/status")
+        assert (answer.status_code, answer.headers["x-own"]) == (202, "1")
