@@ -482,3 +482,13 @@ def test_a_reader_gets_code_remediation_and_request_id() -> None:
     assert reply.request_id == "req_1"
     assert reply.problem.is_a("NOT_FOUND")
     assert aerogram.read(DIALECT.encode(everything())).request_id == "req_abc123"
+
+
+def test_an_error_code_that_is_no_code_is_refused_by_validation_and_read_all_the_same() -> None:
+    """The document wants SCREAMING_SNAKE_CASE; a stranger's body still tells what went wrong."""
+    assert pointer_of_refusal(failure_with(error_code="bad code")) == "/data/error_code"
+    reply = aerogram.read(failure_with(error_code="bad code"))
+    assert reply.problem is not None and reply.problem.code == "bad code"
+    body = DIALECT.encode(reply)
+    DIALECT.validate(body)
+    assert body["data"]["error_code"] == "INTERNAL_ERROR" and DIALECT.decode(body) == reply

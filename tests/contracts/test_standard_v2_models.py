@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import aerogram
-from aerogram import Reply, Telemetry
+from aerogram import Problem, Reply, Telemetry
 from aerogram.codes import TABLE
 from aerogram.dialects.standard_v2 import StandardError, StandardResponse, wrap_for_mcp
 from contracts.requirement_rows import Requirement, rows
@@ -105,3 +105,12 @@ def test_wrap_for_mcp_marks_a_failure_and_shows_the_user_message() -> None:
     assert StandardError.rate_limited(retry_after=30).retry_after == 30
     made = wrap_for_mcp(StandardResponse.error(StandardError.internal(user_message="Sorry")))
     assert (made["isError"], made["content"][0]["text"]) == (True, "Sorry")
+
+
+def test_a_failure_has_the_members_of_the_document_in_their_order_however_it_is_written() -> None:
+    """The model and the encoder agree, and suggest nothing where there is nothing to suggest."""
+    documented = ["status", "results", "warnings", "citations", "query_echo", "error", "meta"]
+    speaker = aerogram.dialect("standard-v2")
+    assert list(StandardResponse.error(StandardError.rate_limited()).to_wire()) == documented
+    encoded = speaker.encode(speaker.complete(Reply.failed(Problem("RATE_LIMITED", "slow down"))))
+    assert [name for name in encoded if name != "aerogram"] == documented

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, spell_warning
 from aerogram.dialects.extension import KEY, Extension
 from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
-from aerogram.errors import InvalidReply
+from aerogram.errors import ContractError, InvalidReply
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
 VERSION = "response-v2"
@@ -152,8 +152,14 @@ class ResponseV2Dialect(Dialect):
     def place(self, body: Mapping[str, Any]) -> Any:
         return body.get("meta")
 
+    def validate(self, body: Any) -> None:
+        super().validate(body)
+        code = body["data"].get("error_code") if body["success"] is False else None
+        if code is not None and not is_code(code):  # it can be read all the same
+            raise ContractError("an error_code is in SCREAMING_SNAKE_CASE", "/data/error_code", VERSION)
+
     def code_of(self, problem: Problem) -> str:
-        return TABLE.spell(problem.code, VERSION)
+        return TABLE.spell(problem.code if is_code(problem.code) else KIND_RULES[problem.kind].code, VERSION)
 
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
         problem = reply.problem

@@ -245,12 +245,23 @@ class StandardResponse(_Member, Generic[T]):
         return cls(status=status, results=list(results), meta=Meta(**known), **members)
 
     def to_wire(self) -> dict[str, Any]:
-        """The JSON body."""
-        return self.model_dump(mode="json")
+        """The JSON body; that of a failure as its document has it."""
+        body = self.model_dump(mode="json")
+        return body if self.problem is None else _in_order_of_failures(body)
 
     def to_reply(self) -> Reply[Any]:
         """The canonical reply that this body says."""
         return DIALECT.decode(self.to_wire())
+
+
+def _in_order_of_failures(body: dict[str, Any]) -> dict[str, Any]:
+    """The body of a failure, its members as the document has them; no suggestions is no member."""
+    if not body.get("suggested_actions"):
+        body.pop("suggested_actions", None)
+    return {**{name: body[name] for name in _FAILURE_ORDER if name in body}, **body}
+
+
+_FAILURE_ORDER = ("status", "results", "warnings", "citations", "query_echo", "error")
 
 
 def wrap_for_mcp(response: StandardResponse[Any] | Reply[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -358,7 +369,7 @@ class StandardV2Dialect(Dialect):
         body["meta"] = _write_meta(reply)
         if reply.extra and _TOP.isdisjoint(reply.extra):
             body.update(reply.extra)
-        return body
+        return _in_order_of_failures(body) if reply.problem else body
 
     def _write_problem(self, problem: Problem) -> dict[str, Any]:
         code = self.code_of(problem)
