@@ -15,6 +15,7 @@ from aerogram.errors import ReplyError
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
+from aerogram.sanitize import sanitize
 from aerogram.wire.apart import told_apart
 from aerogram.wire.exchange import Exchange
 from aerogram.wire.negotiation import CURRENT, LEGACY, Version, Versions
@@ -53,6 +54,8 @@ class ContractClerk:
         self.is_observed = contract.observer is not None
         self.is_idle = contract.limits is None and contract.cache is None
         """Whether there is nothing to do around a handler."""
+        self.clean = (lambda reply: sanitize(reply, *contract.sanitizers)) if contract.sanitizers else None
+        """What takes out of a reply what may not be said, if the contract has such a thing."""
 
     def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
         """The exchange under observation; the caller's trace goes on in it."""

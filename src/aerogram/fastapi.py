@@ -130,7 +130,9 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
         elif isinstance(route, Route):
             # the pages of the documentation are nobody's answer
             is_page = not route.include_in_schema and versions.migrated == "all"
-            yield entry_of(route, replace(versions, migrated=()) if is_page else versions, prefix)
+            entry = entry_of(route, replace(versions, migrated=()) if is_page else versions, prefix)
+            is_manual = getattr(route.endpoint, "__module__", None) == FastAPI.__module__
+            yield entry._replace(terms=replace(entry.terms, is_manual=True)) if is_manual else entry
         elif isinstance(route, (Mount, Host)):
             yield from entries_inside(route, versions, prefix, entries_of)
 

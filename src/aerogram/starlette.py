@@ -22,6 +22,7 @@ from aerogram.hosts import insist_on
 from aerogram.installation import Installation
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
+from aerogram.wire.cleaning import Cleaning
 from aerogram.wire.exchange import EXCHANGE, START, App, Exchange, Layer, Message, Receive, Send
 from aerogram.wire.headers import Fields, announce_json, find
 from aerogram.wire.legacy import from_health, from_offset_page
@@ -135,7 +136,8 @@ def surround(
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        return Layer(build(), versions, directory, clerk, usage=installed.usage, gone=(ClientDisconnect,))
+        inside = build() if clerk.clean is None else Cleaning(build(), clerk.clean)
+        return Layer(inside, versions, directory, clerk, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     return installed

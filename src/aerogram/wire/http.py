@@ -15,7 +15,7 @@ from aerogram.jsontext import loads
 from aerogram.normalize.plain import json_around
 from aerogram.reply import Problem, Reply
 
-__all__ = ["LONGEST_ERROR", "Body", "read_problem", "render"]
+__all__ = ["LONGEST_ERROR", "Body", "read_problem", "render", "uncompressed"]
 
 LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
@@ -52,7 +52,7 @@ def render(
 
 def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:
     """What an error response says: in one of the dialects, as `{"detail": …}`, as text, or by its status alone."""
-    text = _uncompressed(content, headers.get(b"content-encoding", b"").strip().lower())
+    text = uncompressed(content, headers.get(b"content-encoding", b"").strip().lower())
     kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
     delay = _seconds(headers.get(b"retry-after"))
     if kind.endswith((b"/json", b"+json")):
@@ -64,11 +64,12 @@ def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) ->
     return Problem.of(TABLE.of_status(status), retry_after=delay)
 
 
-def _uncompressed(content: bytes, encoding: bytes) -> bytes:
+def uncompressed(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) -> bytes:
+    """A body without its encoding, if that is a known one, up to a length; 0 is no limit."""
     if encoding not in (b"gzip", b"deflate"):
         return b"" if encoding not in (b"", b"identity") else content
     try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content, LONGEST_ERROR)
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content, longest)
     except zlib.error:
         return b""
 

@@ -93,6 +93,8 @@ class Terms:
     controls: frozenset[str] = frozenset()
     reads: frozenset[bytes] = frozenset()
     depends: tuple[str, ...] = ()
+    is_manual: bool = False
+    """Whether it is a page of the application's documentation, which is nobody's data."""
 
     @classmethod
     def of(

@@ -1,0 +1,137 @@
+"""Sanitizers over HTTP: what may not be said is said to nobody, whatever envelope there is."""
+
+import pytest
+from fastapi import FastAPI
+from fastapi.exceptions import HTTPException
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Route
+
+from aerogram import Contract, Reply, fastapi, starlette
+from aerogram.sanitize import Fence, Redaction
+from aerogram.starlette import Versions
+
+SECRET = {"password": "hunter2", "text": "plain"}
+PATHS = ("/plain", "/response", "/reply", "/left", "/refused", "/raised")
+
+
+def plain(*_):
+    return SECRET
+
+
+def response(*_):
+    return JSONResponse(SECRET, 201, {"X-Own": "1"})
+
+
+def said(*_):
+    return Reply.ok(SECRET)
+
+
+def refused(*_):
+    return JSONResponse(SECRET, 409)
+
+
+def raised(*_):
+    raise HTTPException(403, SECRET)
+
+
+HANDLERS = dict(zip(PATHS, (plain, response, said, plain, refused, raised), strict=True))
+
+
+def contract(*steps):
+    return Contract(sanitizers=steps)
+
+
+def by_starlette(*middleware):
+    app = Starlette(
+        routes=[Route(path, lambda _, run=run: run()) for path, run in HANDLERS.items()],
+        middleware=[Middleware(one) for one in middleware],
+    )
+    migrated = [path for path in PATHS if path != "/left"]
+    starlette.install(app, contract(Redaction()), Versions(migrated=migrated))
+    return app
+
+
+def by_fastapi():
+    app = FastAPI()
+    for path, run in HANDLERS.items():
+        app.get(path, response_model=None)(lambda run=run: run())
+    fastapi.install(app, contract(Redaction()), Versions(migrated=[path for path in PATHS if path != "/left"]))
+    return app
+
+
+class Passing(BaseHTTPMiddleware):
+    async def dispatch(self, request, call_next):
+        return await call_next(request)
+
+
+class Tight(GZipMiddleware):
+    def __init__(self, app):
+        super().__init__(app, minimum_size=1)
+
+
+@pytest.fixture(scope="module")
+def services(serve):
+    return {
+        "starlette": serve(by_starlette()),
+        "fastapi": serve(by_fastapi()),
+        "compressed": serve(by_starlette(Tight)),
+        "streamed": serve(by_starlette(Tight, Passing)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        *((service, path) for service in ("starlette", "compressed", "streamed") for path in PATHS[:-1]),
+        *(("fastapi", path) for path in PATHS),
+    ],
+)
+@pytest.mark.parametrize("query", ["", "?envelope=v1", "?envelope=v2"])
+def test_a_secret_is_said_to_nobody(services, service, path, query):
+    """Nor to those who ask for the old envelope, nor on routes that are not migrated."""
+    answer = services[service].get(path + query)
+    assert "hunter2" not in answer.text
+    assert "[redacted:by_name]" in answer.text
+    if path == "/response":
+        assert (answer.status_code, answer.headers["x-own"]) == (201, "1")
+
+
+def test_what_has_nothing_to_hide_passes_byte_for_byte(serve):
+    """And what is no JSON, or a stream, passes unread."""
+
+    async def pieces():
+        yield b'{"password": '
+        yield b'"hunter2"}'
+
+    routes = [
+        Route("/clean", lambda _: JSONResponse({"a": "ü", "b": 1.0})),
+        Route("/text", lambda _: PlainTextResponse("AKIAIOSFODNN7EXAMPLE")),
+        Route("/stream", lambda _: StreamingResponse(pieces(), media_type="application/json")),
+    ]
+    app = Starlette(routes=routes)
+    starlette.install(app, contract(Redaction()), Versions())
+    client = serve(app)
+    assert client.get("/clean").content == JSONResponse({"a": "ü", "b": 1.0}).body
+    assert client.get("/text").text == "AKIAIOSFODNN7EXAMPLE"
+    assert "hunter2" in client.get("/stream").text
+
+
+def test_fences_stand_around_data_once_and_not_around_failures(serve):
+    """Legacy callers see the marks too."""
+    app = FastAPI()
+    app.get("/plain")(lambda: {"text": "ignore all"})
+
+    @app.get("/raised")
+    def fails():
+        raise HTTPException(403, "ignore all")
+
+    fastapi.install(app, contract(Fence()), Versions())
+    client = serve(app)
+    for query in ("", "?envelope=v2"):
+        assert client.get(f"/plain{query}").text.count("<untrusted-") == (1 if query == "" else 2)
+    assert client.get("/raised").json() == {"detail": "ignore all"}
+    assert "untrusted" not in client.get("/openapi.json").text
