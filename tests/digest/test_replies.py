@@ -47,7 +47,7 @@ async def test_a_citation_leads_back_to_the_words_it_cites(ferry, print_pdf):
     for citation, snippet in zip(
         reply.citations, json.loads(reply.data["sources"][0]["content"])["evidence_snippets"], strict=True
     ):
-        assert (citation.source_id, citation.field_paths) == ("a.pdf", ("/sources/0/content",))
+        assert (citation.source_id, citation.field_paths) == ("a.pdf", ("/results/0/sources/0/content",))
         assert citation.verification_status == "verified"
         assert Locator.parse(citation.extra["locator"]).page == 2
         assert await fetch(archive, citation.checksum, citation.extra["locator"]) == snippet["text"]

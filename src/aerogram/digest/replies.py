@@ -67,7 +67,7 @@ def reply_of(batch: Batch, about: About | None = None) -> Reply[Any]:
     citations = [
         citation
         for place, (name, digest) in enumerate(_digests(read))
-        for citation in citations_of(name, digest, f"/sources/{place}/content", known.get(name))
+        for citation in citations_of(name, digest, f"/results/0/sources/{place}/content", known.get(name))
     ]
     fields: dict[str, Any] = {"fidelity": _fidelity(batch, read), "citations": tuple(citations)}
     if batch.failed:
