@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from aerogram import jsontext
-from aerogram.errors import ContractError
+from aerogram.errors import ContractError, ValidationFailed
 from aerogram.terminal import note, one_line, read_input, write_json, write_text
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def digest(
     keep: Annotated[bool, typer.Option("--keep", help="Put the text into the archive under its hash.")] = False,
 ) -> None:
     """Condense files for a question, with evidence that can be checked."""
+    if not query.strip():
+        raise ValidationFailed("query must not be empty", remediation="Ask a question with --query")
     batch = _batch(files, query, policy, seconds, keep)
     if as_json:
         write_json(_sources(batch))

@@ -373,7 +373,8 @@ def _end(reply: Reply[Any], as_json: bool) -> None:
         return
     if not as_json:
         remedy = f" ({reply.problem.remediation})" if reply.problem.remediation else ""
-        note(reply.problem.message + remedy)
+        allowed = (reply.problem.details or {}).get("allowed_fields")
+        note(reply.problem.message + remedy + (f"; allowed: {', '.join(allowed)}" if allowed else ""))
     raise typer.Exit(1)
 
 

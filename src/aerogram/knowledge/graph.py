@@ -70,7 +70,7 @@ def _json(text: str) -> Any:
     try:
         return loads(text)
     except ContractError as error:
-        raise UnreadableSource("broken", f"it is not JSON: {error.rule}") from error
+        raise UnreadableSource("broken", f"it is not JSON: {error.rule.removeprefix('not JSON: ')}") from error
 
 
 def _csv(text: str) -> list[dict[str, Any]]:

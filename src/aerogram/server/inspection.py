@@ -28,7 +28,7 @@ GRACE: Final = 1.0
 def inspect(opened: Opened | None = None, *, port: int = 0, ready: Callable[[str], object] | None = None) -> None:
     """Show a reply, or a page to paste one into, until the process is told to end; `ready` hears the address."""
     settings = Settings(host=HERE, port=port, grace=GRACE)
-    with listening(HERE, port) as listener:
+    with listening(HERE, port, None) as listener:
         host = standing_alone()
         host.opened = opened
         app = page_app(host)

@@ -169,23 +169,21 @@ def refuse_others(knowledge: Knowledge, settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens, taken before any work is done."""
+def listening(host: str, port: int, variable: str | None = "AEROGRAM_PORT") -> Iterator[socket.socket]:
+    """A socket that listens, taken before any work is done; the `variable` is another way to choose its port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         found = socket.create_server((host.strip("[]"), port), family=family, backlog=_WAITING)
     except OSError as error:
-        raise _not_listening(error, host, port) from error
+        raise _not_listening(error, host, port, variable) from error
     with found:
         yield found
 
 
-def _not_listening(error: OSError, host: str, port: int) -> AerogramError:
+def _not_listening(error: OSError, host: str, port: int, variable: str | None) -> AerogramError:
     if error.errno == errno.EADDRINUSE:
-        return PortTaken(
-            f"port {port} is taken: end the other server, or choose another with --port {port + 1} "
-            f"or AEROGRAM_PORT={port + 1}"
-        )
+        other = f" or {variable}={port + 1}" if variable else ""
+        return PortTaken(f"port {port} is taken: end the other server, or choose another with --port {port + 1}{other}")
     if error.errno == errno.EACCES:
         return PortTaken(f"port {port} needs more rights: choose one above 1023, as in --port 8000")
     return AerogramError(f"cannot listen on {host}: {error.strerror or error}")
