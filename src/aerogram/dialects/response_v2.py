@@ -117,6 +117,7 @@ class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="suc
     """The envelope of every reply."""
 
 
+_TOP = frozenset({"success", "data", "error", "meta"})
 _META = frozenset(Meta.model_fields)
 _PLAIN_WORDS = frozenset({"data", "request_id"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
@@ -127,7 +128,7 @@ class ResponseV2Dialect(Dialect):
 
     name = VERSION
     body = ResponseV2
-    members = frozenset({"success", "data", "error", "meta"})
+    members = _TOP
     extension = f"/meta/{KEY}"
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
@@ -178,9 +179,8 @@ class ResponseV2Dialect(Dialect):
         meta = body.get("meta")
         if meta:
             _hear_meta(meta, heard)
-        extra = strangers(body, self.members)
-        if extra:
-            heard["extra"] = {**heard.get("extra", {}), **extra}
+        if not _TOP.issuperset(body):
+            heard["extra"] = {**heard.get("extra", {}), **(strangers(body, _TOP) or {})}
         return heard
 
 
