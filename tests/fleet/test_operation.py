@@ -83,6 +83,7 @@ def test_prometheus_finds_what_was_answered(fleet, index):
         httpx.get(f"{server.address}/v1/search", params=SEARCH, timeout=60)
     httpx.get(f"{server.address}/v1/chunks/999999", timeout=60)
     told = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
+    assert 'service_name="aerogram"' in told
     searches = re.findall(r'aerogram_replies_total\{[^}]*operation="semantic_search"[^}]*\} (\d+)', told)
     assert sum(map(int, searches)) == 3
     assert re.search(r'aerogram_requests_total\{[^}]*status="404"[^}]*\} 1', told)

@@ -30,6 +30,11 @@ __all__ = ["CACHED", "Fleet", "FleetClock"]
 
 log = logging.getLogger("aerogram.server")
 
+_AWAY: Final = (
+    "the shared clock cannot be read, because Redis does not answer: %s; until it does, nothing is kept in it, neither "
+    "answers nor what was left out of them, and calls with limits are refused"
+)
+
 CACHED: Final = ("semantic_search", "find_vendor_info", "get_chunks")
 """Operations whose answers may be given again; a digest also archives, so it is made anew."""
 FREE: Final = ("health",)
@@ -123,7 +128,7 @@ class FleetClock:
         try:
             seconds, microseconds = self._client.time()
         except Exception as error:  # noqa: BLE001 - the time goes on without it
-            log.warning("the shared clock cannot be read: %s", one_line(str(error)))
+            log.warning(_AWAY, one_line(str(error)))
             return
         answered = time.monotonic()
         self._ahead = seconds + microseconds / 1e6 - (asked + answered) / 2

@@ -89,12 +89,14 @@ class Metrics:
             from opentelemetry.metrics import CallbackOptions, Observation
             from opentelemetry.sdk.metrics import MeterProvider
             from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
+            from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         except ImportError:
             raise MissingExtra("metrics", "opentelemetry-sdk") from None
         in_seconds = View(
             instrument_name="aerogram.reply.duration", aggregation=ExplicitBucketHistogramAggregation(_SECONDS)
         )
-        provider = MeterProvider(self._readers(), views=[in_seconds])
+        named = Resource.create({"service.name": "aerogram"}).merge(OTELResourceDetector().detect())  # theirs counts
+        provider = MeterProvider(self._readers(), resource=named, views=[in_seconds])
 
         def draining(_: CallbackOptions) -> Iterable[Observation]:
             return [Observation(int(self._drain.has_begun))]
