@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from aerogram.knowledge.options import search_command
 from aerogram.reply import Reply
 from aerogram.terminal import one_line
 
@@ -24,6 +23,8 @@ def results(reply: Reply[Any], whole: Sequence[dict[str, Any]], nothing: str | N
 
     `nothing` are better words than those of a reply for why there are none.
     """
+    from aerogram.knowledge.options import search_command  # with pydantic, which no other verb waits for
+
     lines = [_result(row) for row in reply.data] if isinstance(reply.data, list) else []
     if not lines:
         lines = [nothing or _NOTHING.get(reply.empty_reason or "", "nothing found")]
