@@ -273,7 +273,7 @@ class Contract:
             finished = self.counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
-            finished = self.completed(self.told(failure, call), call)
+            finished = self.counted(self.completed(self.told(failure, call), call), call)
         if finished.problem is not None:
             await self.forgive(call)
         return finished
@@ -292,7 +292,8 @@ class Contract:
     def refused(self, error: Exception, call: Call) -> Reply[Any]:
         """The finished reply to a call that was not admitted."""
         problem = problem_of(error, request_id=call.request_id)
-        return self.completed(Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None)), call)
+        failed = Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None))
+        return self.counted(self.completed(failed, call), call)
 
     def told(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with what its limits and deprecations have to say, and nothing that it may not say."""
@@ -442,7 +443,7 @@ class Contract:
 
     def counted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
-        cost, budget = reply.telemetry, self.limit(call)
+        cost, budget = reply.telemetry, None if reply.problem else self.limit(call)  # a failure may be about that limit
         if "tokens_estimated" not in self.speaker.needs or cost is None:
             return reply
         if cost.tokens_estimated not in (0, _most_tokens(budget)):
