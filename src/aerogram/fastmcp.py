@@ -346,7 +346,7 @@ class _Replies(Transform):
 
     async def restate(self, name: str, result: ToolResult) -> ToolResult:
         """The result of a call that was answered before it came to a tool of ours, or after."""
-        if not self._says_more(result):
+        if not self._says_more(result) or await self._server.get_tool(name) is None:
             return result
         return await self._besides(name, lambda tool: (said(result, tool), lambda _, data: _unchanged(result, data)))
 

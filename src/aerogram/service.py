@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
@@ -25,6 +24,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_o
 from pydantic import WithJsonSchema
 
 from aerogram.archive import Archive
+from aerogram.caller import Caller
 from aerogram.contract import Call, Contract, Heard
 from aerogram.controls import SHAPE_CHANGING, Choice, Controls, checked, chosen
 from aerogram.cursor import Cursors, KeyRing
@@ -34,13 +34,12 @@ from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyErro
 from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
-from aerogram.mint import new_request_id
-from aerogram.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negotiate
+from aerogram.negotiation import ACTION, Agreed, Offer, agree, negotiate
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.paged import Paged
-from aerogram.reply import Notice, Reply, accept_request_id
+from aerogram.reply import Notice, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
@@ -48,53 +47,17 @@ from aerogram.spelling import nearest, strays
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Payload
-from aerogram.wire.mcp import PREFIX, SchemaForm, meta_of, output_schema, tool_result
+from aerogram.wire.mcp import SchemaForm, meta_of, output_schema, tool_result
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "contract_for"]
 
 log = logging.getLogger("aerogram")
 
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
-LONGEST_TAG: Final = 200
-_TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
-
-
-class Caller(NamedTuple):
-    """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say.
-
-    `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
-    are not those of the contract: as where a server stands inside of another one.
-    """
-
-    meta: Mapping[str, Any] | None = None
-    principal: str | None = None
-    extensions: Mapping[str, Any] | None = None
-    retrieve: str | None = None
-    archive: Archive | None = None
-
-    @property
-    def settings(self) -> Mapping[str, Any] | None:
-        """The client's settings for the extension; before 2026-07-28, when there were none, in `_meta` itself."""
-        found = (self.extensions or {}).get(EXTENSION, (self.meta or {}).get(EXTENSION))
-        return found if found is not None and isinstance(found, Mapping) else None
-
-    @property
-    def request_id(self) -> str:
-        """The caller's own id, the id of its trace, or a new one."""
-        meta = self.meta or {}
-        trace = meta.get("traceparent")
-        match = _TRACE_PARENT.fullmatch(trace) if isinstance(trace, str) else None
-        return accept_request_id(meta.get(PREFIX + "request_id")) or (match[1] if match else new_request_id())
-
-    @property
-    def client_tag(self) -> str | None:
-        """The caller's own mark, given back with the reply."""
-        tag = (self.meta or {}).get(PREFIX + "client_tag")
-        return tag if isinstance(tag, str) and 0 < len(tag) <= LONGEST_TAG else None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ LADDER = (
     ("dialects", "digest", "normalize", "shape"),
     ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
     ("call", "negotiation", "reading", "terminal"),
-    ("contract",),
+    ("caller", "contract"),
     ("clerk", "fastmcp_hearing", "following", "installation", "pairing", "service"),
     ("aerogram", "fastmcp_resources"),
     ("client", "fastmcp", "mcp", "starlette"),

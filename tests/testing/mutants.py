@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI
 from fastmcp import FastMCP
+from fastmcp.exceptions import NotFoundError
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from mcp.server.mcpserver import MCPServer
@@ -218,7 +219,7 @@ def an_unknown_tool_is_a_result():
         async def on_call_tool(self, context, call_next):
             try:
                 return await call_next(context)
-            except MCPError:
+            except (MCPError, NotFoundError):
                 return ToolResult(content="no such tool", is_error=True)
 
     server = good_tools()
