@@ -138,3 +138,15 @@ async def test_an_unknown_resource_is_as_unknown_as_without_a_contract(era):
                 await client.read_resource("data://nothing")
         errors.append(caught.value.error)
     assert errors[0] == errors[1]
+
+
+@ERAS
+async def test_a_tool_that_only_middleware_knows_is_left_to_it(era):
+    class Virtual(Middleware):
+        async def on_call_tool(self, context, call_next):
+            if context.message.name == "virtual":
+                return ToolResult(content="from nowhere")
+            return await call_next(context)
+
+    result = await asked(guarded(Virtual()), era=era, name="virtual")
+    assert not result.is_error and result.content[0].text == "from nowhere"
