@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.contract import Call, Contract
 from aerogram.errors import ReplyError
+from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
@@ -70,12 +71,15 @@ class ContractClerk:
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
         call = self._kept_call(exchange)
-        if call is None:
-            outcome = await handler()
-        else:
-            outcome = await self._contract.run(call, handler, finished=(self._finished, Unkept))
-        if isinstance(outcome, Exception):
-            raise outcome
+        try:
+            if call is None:
+                outcome = await handler()
+            else:
+                outcome = await self._contract.run(call, handler, finished=(self._finished, Unkept))
+        except BaseException as error:  # noqa: BLE001 - contained here, because a task of its own may run this
+            outcome = contained(error)
+        if isinstance(outcome, BaseException):
+            raise contained(outcome)
         return outcome.value if isinstance(outcome, Unkept) else outcome
 
     def _kept_call(self, exchange: Exchange) -> Call | None:

@@ -15,6 +15,7 @@ from aerogram.clerk import Principal, Unkept
 from aerogram.contract import Contract
 from aerogram.errors import MissingExtra
 from aerogram.hosts import insist_on
+from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
@@ -213,11 +214,12 @@ def _hook(context: RouteContext, given: Shapes) -> None:
         if exchange is None:
             return await handler(**values)
         clerk = exchange.layer.clerk
-        if clerk.is_idle:
-            value = await handler(**values)
-        else:
-            await clerk.admit(exchange)
-            value = await clerk.run(exchange, _watched(functools.partial(handler, **values), response))
+        with _CONTAINED:
+            if clerk.is_idle:
+                value = await handler(**values)
+            else:
+                await clerk.admit(exchange)
+                value = await clerk.run(exchange, _watched(functools.partial(handler, **values), response))
         left = leave(exchange, response, value)
         return await prepare(left) if isinstance(left, _Answer) else left
 
@@ -227,13 +229,14 @@ def _hook(context: RouteContext, given: Shapes) -> None:
         if exchange is None:
             return handler(**values)
         clerk = exchange.layer.clerk
-        if clerk.is_idle:
-            value = handler(**values)
-        else:
-            # this runs in a thread; limits and cache live in the event loop
-            from_thread.run(clerk.admit, exchange)
-            run = functools.partial(run_in_threadpool, handler, **values)
-            value = from_thread.run(clerk.run, exchange, _watched(run, response))
+        with _CONTAINED:
+            if clerk.is_idle:
+                value = handler(**values)
+            else:
+                # this runs in a thread; limits and cache live in the event loop
+                from_thread.run(clerk.admit, exchange)
+                run = functools.partial(run_in_threadpool, handler, **values)
+                value = from_thread.run(clerk.run, exchange, _watched(run, response))
         left = leave(exchange, response, value)
         return from_thread.run(prepare, left) if isinstance(left, _Answer) else left
 
@@ -242,6 +245,20 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     # what FastAPI says of a fault names the file of its function
     _endpoint_context_cache[id(hooked)] = _extract_endpoint_context(handler)
     dependant.call = hooked
+
+
+class _Contained:
+    """Around a handler: what would end the server becomes a failure as any other."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None and not isinstance(error, Exception):
+            raise contained(error) from error
+
+
+_CONTAINED: Final = _Contained()
 
 
 def _watched(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:

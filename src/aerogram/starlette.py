@@ -21,6 +21,7 @@ from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyErro
 from aerogram.hosts import insist_on
 from aerogram.installation import Installation
 from aerogram.jsontext import loads
+from aerogram.normalize.signals import contained
 from aerogram.reply import Reply
 from aerogram.wire.cleaning import Cleaning
 from aerogram.wire.exchange import EXCHANGE, START, App, Exchange, Layer, Message, Receive, Send
@@ -356,9 +357,11 @@ class _Hook:
             else:
                 watch = _Watch(send)
                 await response(scope, receive, watch)
-        except Exception as error:  # noqa: BLE001 - it is raised again where it is handled
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is handled
             has_begun = watch is not None and watch.has_begun
-            await _raised(error, request, has_begun=has_begun)(scope, receive, _unheard if has_begun else send)
+            await _raised(contained(error), request, has_begun=has_begun)(
+                scope, receive, _unheard if has_begun else send
+            )
 
     async def answer(self, call: Handler, request: Request) -> App:
         """Answer a request for a method of a class."""
@@ -371,6 +374,8 @@ class _Hook:
         except Exception as error:
             await _blame_the_body(error, request)
             raise
+        except BaseException as error:
+            raise contained(error) from error
         return _response_to(exchange, value, request)
 
 

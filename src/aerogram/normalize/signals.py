@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from asyncio import CancelledError, current_task
 
-__all__ = ["SIGNALS", "is_signal", "tell_log"]
+__all__ = ["SIGNALS", "contained", "is_signal", "tell_log"]
 
 _log = logging.getLogger("aerogram")
 
@@ -26,6 +26,17 @@ def is_signal(error: BaseException) -> bool:
     except RuntimeError:  # there is no event loop of asyncio
         return True
     return task is None or task.cancelling() > 0
+
+
+def contained(error: BaseException) -> Exception:
+    """An exception for one that would end the server, such as that of `sys.exit`; one that is meant to is raised."""
+    if isinstance(error, Exception):
+        return error
+    if is_signal(error) or isinstance(error, GeneratorExit):
+        raise error
+    failure = RuntimeError(f"a handler raised {type(error).__name__}, which would have ended the server")
+    failure.__cause__ = error
+    return failure
 
 
 def tell_log(message: str, *words: str, error: BaseException | None = None) -> None:

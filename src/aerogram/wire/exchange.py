@@ -21,6 +21,7 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
+from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire import headers as fields
@@ -50,19 +51,6 @@ _FAILURES: Final = 400
 _CRASH: Final = 500
 _MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
 _LEGACY_MARK: Final = _MARKS[LEGACY]
-_EXPOSED: Final = (
-    b"X-Envelope-Version",
-    b"Vary",
-    b"X-Request-Id",
-    b"X-Client-Tag",
-    b"Retry-After",
-    b"RateLimit",
-    b"RateLimit-Policy",
-    b"Link",
-    b"ETag",
-    b"Deprecation",
-    b"Sunset",
-)
 _STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
 _SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
 """Parts of a reply that no field but the body speaks of; most replies have no others."""
@@ -154,6 +142,9 @@ class Layer:
         except Exception as error:
             if not await exchange.crash(error):
                 raise
+        except BaseException as error:
+            if not await exchange.crash(contained(error)):
+                raise contained(error) from error
         else:
             if exchange.held is not None:
                 await exchange.finish()
@@ -392,7 +383,7 @@ class Exchange(Request):
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
             found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
         if b"access-control-allow-origin" in names:
-            exposed = fields.joined(fields.find(given, b"access-control-expose-headers"), _EXPOSED)
+            exposed = fields.joined(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
             found.append((b"access-control-expose-headers", exposed))
         return found
 

@@ -17,6 +17,7 @@ from aerogram.limits import header_fields
 from aerogram.reply import Page, Reply
 
 __all__ = [
+    "EXPOSED",
     "Fields",
     "announce_json",
     "are_of_whole_body",
@@ -39,6 +40,20 @@ LONGEST_CLIENT_TAG: Final = 128
 _SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
 """Parts of a reply that say nothing lasting besides its data."""
 
+EXPOSED: Final = (
+    b"X-Envelope-Version",
+    b"Vary",
+    b"X-Request-Id",
+    b"X-Client-Tag",
+    b"Retry-After",
+    b"RateLimit",
+    b"RateLimit-Policy",
+    b"Link",
+    b"ETag",
+    b"Deprecation",
+    b"Sunset",
+)
+"""What scripts of other origins may read of an answer."""
 _VARY: Final = (b"Accept", b"X-Envelope-Version")
 _VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
 _OF_A_BODY: Final = frozenset(
