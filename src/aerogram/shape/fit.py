@@ -454,7 +454,8 @@ class _Fitting:
             else:
                 too_little = middle
         has_cursor = self.resume is not None or self.reply.page is not None
-        return enough * 10 + (CURSORS_DIFFER if has_cursor else 0)
+        is_of_two = hasattr(getattr(self.measure, "counter", None), "spell")  # figures in the reply are then scaled
+        return enough * 10 + (CURSORS_DIFFER if has_cursor else 0) + (enough * 10 // 25 if is_of_two else 0)
 
 
 class _Done(NamedTuple):
