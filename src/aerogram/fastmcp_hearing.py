@@ -18,6 +18,8 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, cast, get_type_hints
 
 from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
+from aerogram.faults import problem_of
+from aerogram.spelling import hint, names_at
 
 try:
     import mcp_types
@@ -330,12 +332,26 @@ def fault(error: Exception, component: Any) -> Exception:
             return error
         return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
     if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
-        return error.__cause__
+        return _naming_what_there_is(error.__cause__, getattr(component, "parameters", None))
     is_transformed = isinstance(component, TransformedTool)
     if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
         return ValidationFailed(str(error))
     meaning = next((meant for kind, meant in _MEANINGS.items() if isinstance(error, kind)), None)
     return _upstream_fault(error) if meaning is None else meaning(str(error))
+
+
+def _naming_what_there_is(error: Exception, schema: Any) -> Exception:
+    """Of an argument that a tool does not have, the nearest that it has, or all of them; other faults as they are."""
+    if not isinstance(error, pydantic.ValidationError) or not isinstance(schema, Mapping):
+        return error
+    problem = problem_of(error)
+    said = dict(problem.details or {})
+    *above, name = str(said.get("field", "")).split(".")
+    known = names_at(schema, above)
+    if said.get("constraint") != "unknown_field" or not known:
+        return error
+    advice = f"{problem.remediation}; {hint(name, known)}"
+    return ValidationFailed(problem.message, code=problem.code, remediation=advice, details={**said, "allowed": known})
 
 
 _MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-__all__ = ["SLIP", "nearest", "strays"]
+__all__ = ["SLIP", "hint", "names_at", "nearest", "strays"]
 
 MOST_LISTED: Final = 12
 ALIKE: Final = 0.6
@@ -25,10 +25,27 @@ def strays(named: Mapping[str, Iterable[str]], known: Collection[str], what: str
     for setting, names in named.items():
         for name in names:
             if name not in known:
-                yield f"{setting} names {name!r}, and there is no such {what}; {_hint(name, known)}"
+                yield f"{setting} names {name!r}, and there is no such {what}; {hint(name, known)}"
 
 
-def _hint(name: str, known: Collection[str]) -> str:
+def names_at(schema: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    """The names that a JSON Schema knows of what stands at a path; none where it does not say."""
+    here: Mapping[str, Any] = schema
+    for step in ("", *path):
+        here = here.get("properties", {}).get(step, {}) if step else here
+        ways = [_meant(schema, one) for one in here.get("anyOf", [here])]
+        here = next((one for one in ways if "properties" in one), {})
+    return list(here.get("properties", ()))
+
+
+def _meant(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A part of a schema, or the definition that it refers to."""
+    name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+    return dict(schema.get("$defs", {}).get(name, {})) if name else part
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """What to say of a name that is not among the known ones."""
     near = nearest(name, known)
     if near:
         return f"did you mean {near[0]!r}?"
