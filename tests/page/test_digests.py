@@ -90,6 +90,22 @@ def test_a_pasted_digest_is_verified_against_the_archive(ask):
     assert told["message"]["en"].startswith("This digest does not hold")
 
 
+def test_a_summary_that_is_not_from_the_document_is_shown_as_not_checked(ask, digest):
+    free = {**json.loads(digest.to_json()), "summary": "There is no notice period."}
+    told = ask("check", text=json.dumps(free), document=DOCUMENT)
+    assert (told["valid"], told["digest"]["verified"]) == (True, True)
+    assert told["digest"]["not_from_text"] == [{"field": "summary", "text": "There is no notice period."}]
+    assert "Not checked, because not from the document: 1 sentence of" in told["message"]["en"]
+    own = ask("check", text=digest.to_json(), document=DOCUMENT)
+    assert own["digest"]["not_from_text"] == []
+    assert "the summary and key points are from the document" in own["message"]["en"]
+
+
+def test_a_pasted_document_may_have_its_front_matter(ask, digest):
+    told = ask("check", text=digest.to_json(), document="---\ntitle: Notice\n---\n" + DOCUMENT)
+    assert told["digest"]["verified"] is True
+
+
 def test_a_pasted_source_is_checked_by_its_digest(ask, digest):
     source = {"id": "a", "content_type": "digest/v1", "content": digest.to_json()}
     told = ask("check", text=json.dumps(source), document=DOCUMENT)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aerogram.digest.sources import read, reread
     from aerogram.digest.text import CanonicalText
     from aerogram.digest.verification import Mismatch, Verification, fetch, keep, verify
+    from aerogram.digest.wording import Unfound
 
 __all__ = [
     "CONTENT_TYPE",
@@ -53,6 +54,7 @@ __all__ = [
     "Mismatch",
     "Outcome",
     "Policy",
+    "Unfound",
     "UnreadableSource",
     "UnusableDraft",
     "Verification",
@@ -94,6 +96,7 @@ _LATER = {
     "Mismatch": "aerogram.digest.verification",
     "Outcome": "aerogram.digest.batch",
     "Policy": "aerogram.digest.policy",
+    "Unfound": "aerogram.digest.wording",
     "UnreadableSource": "aerogram.digest.limits",
     "UnusableDraft": "aerogram.digest.draft",
     "Verification": "aerogram.digest.verification",

@@ -72,14 +72,14 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
-    """Check a digest's hash and every quotation against its source."""
+    """Check a digest's hash and quotations against its source; tell what of its summary is not from it."""
     entry = _entry(jsontext.loads(read_input(file)), source)
     outcome, hint = _verified(entry, source)
     first = outcome.mismatch
     if as_json:
         write_json(_report(outcome, hint))
     elif first is None:
-        write_text(f"verified: the hash and {outcome.snippets} quotations hold{hint}")
+        write_text("\n".join(_verdict(outcome, hint)))
     if first is not None:
         note(first.message + hint)
         raise typer.Exit(1)
@@ -160,9 +160,18 @@ def _other_extractor(entry: Any, text: CanonicalText) -> str:
     return f"; it was made with {then}, this is {now}" if then != now else ""
 
 
+def _verdict(outcome: Verification, hint: str) -> Iterator[str]:
+    """What was checked and holds, and what was not checked."""
+    own = "" if outcome.unfound else "; summary and key points are from the text"
+    yield f"verified: the hash and {outcome.snippets} quotations hold{own}{hint}"
+    for one in outcome.unfound:
+        yield f"{one.field}: not from the text (not checked): {one_line(one.text)}"
+
+
 def _report(outcome: Verification, hint: str) -> dict[str, Any]:
     first = outcome.mismatch
     report: dict[str, Any] = {"verified": bool(outcome), "snippets": outcome.snippets}
+    report["not_from_text"] = [{"field": one.field, "text": one.text} for one in outcome.unfound]
     if hint and first is None:
         report["note"] = hint.removeprefix("; ")
     if first is not None:

@@ -10,6 +10,7 @@ from aerogram.content import Content
 from aerogram.digest.locator import InvalidLocator, Locator
 from aerogram.digest.payload import DigestPayload
 from aerogram.digest.text import CanonicalText, text_hash
+from aerogram.digest.wording import Unfound, unfound_in
 from aerogram.errors import IntegrityError, NotFound
 
 
@@ -38,10 +39,15 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The outcome; true when the hash and every snippet hold."""
+    """The outcome; true when the hash and every snippet hold.
+
+    A digest may be summed up in words of its own, which cannot be checked; `unfound` has the
+    sentences of summary and key points that are not from the text, if that is the right one.
+    """
 
     mismatches: tuple[Mismatch, ...]
     snippets: int
+    unfound: tuple[Unfound, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.mismatches
@@ -64,7 +70,10 @@ def verify(payload: DigestPayload, source: TextArchive, *, principal: str | None
 def verify(
     payload: DigestPayload, source: str | CanonicalText | TextArchive, *, principal: str | None = None
 ) -> Verification | Awaitable[Verification]:
-    """Check a digest's hash and every quotation against its canonical text; await it when given an archive."""
+    """Check a digest's hash and every quotation against its canonical text; await it when given an archive.
+
+    The sentences of summary and key points are looked for in the text as well; see `Verification.unfound`.
+    """
     if isinstance(source, CanonicalText):
         return _verify_text(payload, source.text)
     if isinstance(source, str):
@@ -111,8 +120,10 @@ async def _verify_archived(payload: DigestPayload, archive: TextArchive, princip
 
 def _verify_text(payload: DigestPayload, text: str) -> Verification:
     checks = [_hash_mismatch(payload, text)]
+    is_its_text = checks[0] is None
     checks += [_snippet_mismatch(payload, number, text) for number in range(len(payload.evidence_snippets))]
-    return Verification(tuple(check for check in checks if check), len(payload.evidence_snippets))
+    unfound = unfound_in(payload, text) if is_its_text else ()
+    return Verification(tuple(check for check in checks if check), len(payload.evidence_snippets), unfound)
 
 
 def _hash_mismatch(payload: DigestPayload, text: str) -> Mismatch | None:

@@ -131,10 +131,18 @@ def _about_digest(shown: dict[str, Any]) -> dict[str, str]:
             "en": "This is a digest in good form. Its document is not known here; paste it to check the quotations.",
             "ja": "形式の正しいダイジェストです。文書が見つからないため、引用を確かめるには文書を貼り付けてください。",
         }
+    if shown["verified"] and (count := len(shown["not_from_text"])):
+        return {
+            "en": "The document has this hash, and every quotation stands where it says. Not checked, because not from "
+            f"the document: {count} sentence{'s' * (count > 1)} of the summary and key points.",
+            "ja": "文書のハッシュも、すべての引用の位置も一致しています。要約と要点のうち "
+            f"{count} 文は文書にない文なので、確かめていません。",
+        }
     if shown["verified"]:
         return {
-            "en": "This digest holds: the document has this hash, and every quotation stands where it says.",
-            "ja": "このダイジェストは正しく、文書のハッシュも、すべての引用の位置も一致しています。",
+            "en": "This digest holds: the document has this hash, every quotation stands where it says, and the "
+            "summary and key points are from the document.",
+            "ja": "このダイジェストは正しく、文書のハッシュも、すべての引用の位置も一致し、要約と要点も文書の文です。",
         }
     count = len(shown["mismatches"])
     return {

@@ -81,6 +81,7 @@ def _shown(payload: DigestPayload, text: str | None, source: str) -> dict[str, A
         "payload_text": written,
         "verified": None if found is None else bool(found),
         "checked": {"hash": _hash_holds(found), "snippets": len(payload.evidence_snippets)},
+        "not_from_text": [{"field": one.field, "text": one.text} for one in found.unfound] if found is not None else [],
         "mismatches": [_mismatch(one) for one in found.mismatches] if found is not None else [],
         "segments": _segments(payload, text or "") if is_shown else [],
         "text_hash": None if text is None else text_hash(text),

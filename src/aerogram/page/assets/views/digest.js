@@ -229,13 +229,13 @@ function segmentNode({ text, evidence }) {
 }
 
 /** Whether it holds; the hash of the document is computed here as well. */
-async function verdict({ verified, checked, mismatches = [], segments = [], text_hash: said }) {
+async function verdict({ verified, checked, mismatches = [], not_from_text: free = [], segments = [], text_hash: said }) {
   if (verified === null || verified === undefined) return el("p", { class: "proof" }, t("digest.unknown"));
   const here = segments.length ? await sha256(segments.map(({ text }) => text).join("")) : null;
   const isGood = verified && (here === null || here === said);
   return el(
     "div",
-    { class: `proof ${isGood ? "good" : "bad"}`, role: "status" },
+    { class: `proof ${isGood ? (free.length ? "" : "good") : "bad"}`, role: "status" },
     el(
       "p",
       {},
@@ -254,6 +254,17 @@ async function verdict({ verified, checked, mismatches = [], segments = [], text
           el("code", { title: said }, brief(said)),
         )
       : null,
+    isGood && !free.length ? el("p", { class: "small" }, t("digest.own")) : null,
+    free.map(({ field, text }) =>
+      el(
+        "div",
+        { class: "unchecked small" },
+        el("code", {}, field),
+        " ",
+        el("strong", {}, t("digest.notFromText")),
+        el("p", { dir: "auto" }, text),
+      ),
+    ),
     mismatches.map((mismatch) =>
       el(
         "div",

@@ -1,0 +1,80 @@
+"""A summary in the text's own words is told from one that is not; neither makes a digest false."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from aerogram.digest import Policy, digest_text, read, verify
+
+LIE = "Dogs travel below deck."
+JAPANESE = "渡し船\n\n切符は四クローネで、\n自転車は無料です。 犬は甲板に乗ります。\n冬は金曜日だけ運航します。\n"
+LISTS = (
+    "Fares\n\n- a bicycle is carried free of charge\n- a dog travels for two crowns\n- children under six pay nothing\n"
+)
+
+
+def said(payload, **members):
+    return payload.model_copy(update=members)
+
+
+@pytest.mark.parametrize("query", ["What does a ticket cost?", "ice and fog", "dog", "切符はいくらですか"])
+@pytest.mark.parametrize("chars", [120, 500])
+@pytest.mark.parametrize("document", ["ferry", JAPANESE, LISTS])
+def test_what_the_text_says_itself_is_found_in_it(ferry, document, query, chars):
+    text = read(ferry if document == "ferry" else document)
+    assert verify(digest_text(text, query, Policy(snippet_chars=chars)), text).unfound == ()
+
+
+def test_a_summary_and_key_points_in_other_words_are_named_and_the_evidence_holds(ferry):
+    text = read(ferry)
+    payload = digest_text(text, "What does a ticket cost?")
+    found = verify(said(payload, summary=f"{payload.summary} {LIE}", key_points=["A ticket costs nine crowns."]), text)
+    assert found
+    assert [(one.field, one.text) for one in found.unfound] == [
+        ("summary", LIE),
+        ("key_points[0]", "A ticket costs nine crowns."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Dogs travel on decks.",
+        "ogs travel on deck.",
+        "Dogs travel on deck",
+        "Dogs travel when the sea is calm.",
+        "Winter Dogs travel on the pier.",
+        "犬は甲板に乗りません。",
+    ],
+)
+def test_a_letter_or_a_seam_makes_other_words(ferry, summary):
+    text = read(ferry + JAPANESE)
+    found = verify(said(digest_text(text, "dogs"), summary=summary, key_points=[]), text)
+    assert bool(found.unfound) is (summary != "Dogs travel on deck")
+
+
+def test_of_another_text_nothing_is_said(ferry):
+    payload = digest_text(read(ferry), "What does a ticket cost?")
+    found = verify(said(payload, summary=LIE), "Another text.")
+    assert (bool(found), found.unfound) == (False, ())
+
+
+def test_the_program_tells_what_was_checked_and_what_was_not(tmp_path, ferry):
+    (tmp_path / "a.txt").write_text(ferry, encoding="utf-8")
+    payload = digest_text(read(ferry), "What does a ticket cost?")
+    own = run(tmp_path, payload)
+    assert own.stdout.endswith("quotations hold; summary and key points are from the text\n")
+    free = run(tmp_path, said(payload, summary=LIE, key_points=[]))
+    assert free.returncode == 0
+    assert free.stdout.splitlines()[1:] == [f"summary: not from the text (not checked): {LIE}"]
+    told = json.loads(run(tmp_path, said(payload, summary=LIE, key_points=[]), "--json").stdout)
+    assert (told["verified"], told["not_from_text"]) == (True, [{"field": "summary", "text": LIE}])
+
+
+def run(where, payload, *options):
+    program = [sys.executable, "-m", "aerogram", "verify", "-", "--source", "a.txt", *options]
+    return subprocess.run(
+        program, cwd=where, input=payload.to_json(), capture_output=True, text=True, encoding="utf-8", check=False
+    )
