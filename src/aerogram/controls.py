@@ -22,11 +22,11 @@ class Asked(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    response_mode: Mode | None = Field(None, description="How much of each item to show")
-    fields: list[str] | None = Field(None, description="Only these fields, as names or dotted paths")
-    max_tokens: int | None = Field(None, ge=1, description="Largest size of the reply in tokens")
-    cursor: str | None = Field(None, description="Cursor of the next page, from the last reply")
-    page_size: int | None = Field(None, ge=1, le=LARGEST_SIZE, description="Items per page")
+    response_mode: Mode | None = Field(default=None, description="How much of each item to show")
+    fields: list[str] | None = Field(default=None, description="Only these fields, as names or dotted paths")
+    max_tokens: int | None = Field(default=None, ge=1, description="Largest size of the reply in tokens")
+    cursor: str | None = Field(default=None, description="Cursor of the next page, from the last reply")
+    page_size: int | None = Field(default=None, ge=1, le=LARGEST_SIZE, description="Items per page")
 
 
 def _schema(name: str) -> dict[str, Any]:

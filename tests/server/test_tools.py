@@ -150,6 +150,8 @@ BAD = {
     "a wrong type": ("semantic_search", {"query": ["token"]}, "INVALID_FORMAT"),
     "an unknown mode": ("semantic_search", {"query": "token", "response_mode": "all"}, "VALIDATION_ERROR"),
     "a page too large": ("semantic_search", {"query": "token", "page_size": 51}, "VALIDATION_ERROR"),
+    "a page in words": ("semantic_search", {"query": "token", "page_size": "3"}, "INVALID_FORMAT"),
+    "a page that is true": ("semantic_search", {"query": "token", "page_size": True}, "INVALID_FORMAT"),
     "an unknown argument": ("semantic_search", {"query": "token", "limit": 5}, "VALIDATION_ERROR"),
     "an unknown filter": ("semantic_search", {"query": "token", "filters": {"author": "x"}}, "VALIDATION_ERROR"),
     "a path out of the folder": (

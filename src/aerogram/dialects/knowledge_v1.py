@@ -64,7 +64,7 @@ class PaginationMetadata(BaseModel):
     cursor: str
     page_size: int = Field(ge=1, le=MAX_PAGE_SIZE)
     has_more: bool
-    total_available: int | None = Field(None, ge=0)
+    total_available: int | None = Field(default=None, ge=0)
 
 
 class ConfidenceScore(BaseModel):
@@ -96,7 +96,7 @@ class ExecutionContext(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     tokens_estimated: int = Field(ge=0)
-    tokens_used: int | None = Field(None, ge=0)
+    tokens_used: int | None = Field(default=None, ge=0)
     cache_hit: bool
     execution_time_ms: int | float = Field(gt=0)
     request_id: str
@@ -126,7 +126,7 @@ class ResponseError(BaseModel):
     message: str
     kind: Kind | None = None
     retryable: bool | None = None
-    retry_after: int | float | None = Field(None, ge=0)
+    retry_after: int | float | None = Field(default=None, ge=0)
 
 
 class MCPResponseEnvelope(BaseModel, Generic[T]):
@@ -152,10 +152,10 @@ class SearchRequest(BaseModel):
     """What a search takes."""
 
     query: str = Field(min_length=1, max_length=500, description="Search query")
-    response_mode: ResponseMode = Field("metadata", description="Response detail level")
-    page_size: int = Field(10, ge=1, le=MAX_PAGE_SIZE, description="Results per page")
-    cursor: str | None = Field(None, description="Pagination cursor (base64 JSON)")
-    fields: list[str] | None = Field(None, description="Field whitelist")
+    response_mode: ResponseMode = Field(default="metadata", description="Response detail level")
+    page_size: int = Field(default=10, strict=True, ge=1, le=MAX_PAGE_SIZE, description="Results per page")
+    cursor: str | None = Field(default=None, description="Pagination cursor (base64 JSON)")
+    fields: list[str] | None = Field(default=None, description="Field whitelist")
 
 
 class SearchResultIDs(BaseModel):

@@ -29,14 +29,14 @@ class ProblemItem(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     detail: str | None = None
-    pointer: str | None = Field(None, description="JSON Pointer into the input")
+    pointer: str | None = Field(default=None, description="JSON Pointer into the input")
 
 
 class ProblemDetails(BaseModel):
     """A problem: the registered members, then Aerogram's."""
 
     model_config = ConfigDict(extra="allow")
-    type: str = Field("about:blank", description="An absolute URI that names the class of problem")
+    type: str = Field(default="about:blank", description="An absolute URI that names the class of problem")
     title: str
     status: int = Field(ge=400, le=599)
     detail: str | None = None
@@ -44,7 +44,7 @@ class ProblemDetails(BaseModel):
     code: str | None = None
     kind: Kind | None = None
     retryable: bool | None = None
-    retry_after: int | float | None = Field(None, ge=0)
+    retry_after: int | float | None = Field(default=None, ge=0)
     remediation: str | None = None
     user_message: str | None = None
     documentation: str | None = None

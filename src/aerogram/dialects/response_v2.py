@@ -41,29 +41,29 @@ class Pagination(BaseModel):
     model_config = ConfigDict(extra="allow")
     cursor: str | None = None
     has_more: bool | None = None
-    total_count: int | None = Field(None, ge=0)
-    page_size: int | None = Field(None, ge=0)
+    total_count: int | None = Field(default=None, ge=0)
+    page_size: int | None = Field(default=None, ge=0)
 
 
 class RateLimitState(BaseModel):
     """What is left of the caller's allowance and when it resets."""
 
     model_config = ConfigDict(extra="allow")
-    limit: int | None = Field(None, ge=0)
-    remaining: int | None = Field(None, ge=0)
+    limit: int | None = Field(default=None, ge=0)
+    remaining: int | None = Field(default=None, ge=0)
     reset_at: str | int | float | None = None
-    retry_after: int | float | None = Field(None, ge=0)
+    retry_after: int | float | None = Field(default=None, ge=0)
 
 
 class TelemetryReadings(BaseModel):
     """Timing and cost of the operation."""
 
     model_config = ConfigDict(extra="allow")
-    duration_ms: int | float | None = Field(None, ge=0)
+    duration_ms: int | float | None = Field(default=None, ge=0)
     cache_hit: bool | None = None
-    tokens_estimated: int | None = Field(None, ge=0)
-    tokens_used: int | None = Field(None, ge=0)
-    billable_units: int | None = Field(None, ge=0)
+    tokens_estimated: int | None = Field(default=None, ge=0)
+    tokens_used: int | None = Field(default=None, ge=0)
+    billable_units: int | None = Field(default=None, ge=0)
 
 
 class Meta(BaseModel):
@@ -88,11 +88,11 @@ class ErrorData(BaseModel):
     """What a program needs to act on a failure; further members give context."""
 
     model_config = ConfigDict(extra="allow")
-    error_code: str | None = Field(None, description="SCREAMING_SNAKE_CASE")
+    error_code: str | None = Field(default=None, description="SCREAMING_SNAKE_CASE")
     error_type: Kind | None = None
     remediation: str | None = None
     details: dict[str, Any] | None = None
-    retry_after_seconds: int | float | None = Field(None, ge=0)
+    retry_after_seconds: int | float | None = Field(default=None, ge=0)
 
 
 class Success(BaseModel):

@@ -101,8 +101,8 @@ class Meta(_Member):
 
     request_id: str
     api_version: Literal["v2"] = "v2"
-    latency_ms: int | float = Field(0, ge=0)
-    billable_units: int = Field(1, ge=0)
+    latency_ms: int | float = Field(default=0, ge=0)
+    billable_units: int = Field(default=1, ge=0)
     client_tag: str | None = None
 
 
@@ -113,7 +113,7 @@ class StandardError(_Member):
     user_message: str
     developer_message: str
     retryable: bool
-    retry_after: int | float | None = Field(None, ge=0)
+    retry_after: int | float | None = Field(default=None, ge=0)
     documentation: str | None = None
 
     @classmethod
@@ -195,7 +195,7 @@ class StandardResponse(_Member, Generic[T]):
     suggested_actions: list[SuggestedAction] = Field(default_factory=list)
     empty_reason: EmptyReason | None = None
     retry_with: dict[str, Any] | None = None
-    problem: StandardError | None = Field(None, alias="error")
+    problem: StandardError | None = Field(default=None, alias="error")
     meta: Meta
     aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
 

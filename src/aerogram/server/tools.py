@@ -80,7 +80,7 @@ class Desk:
         self,
         query: Query,
         response_mode: Detail = "metadata",
-        page_size: Annotated[int, Field(ge=1, le=50)] = 10,
+        page_size: Annotated[int, Field(strict=True, ge=1, le=50)] = 10,
         cursor: Annotated[str | None, Field(description="From the last page")] = None,
         fields: Fields = None,
         filters: Where | None = None,
