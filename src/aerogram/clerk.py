@@ -26,6 +26,7 @@ from aerogram.wire.routes import CONTROLS
 __all__ = ["ContractClerk", "Principal", "Unkept"]
 
 Principal: TypeAlias = Callable[[Scope], str | None]
+_NO_ROUTE: Final = "unknown"
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
 
@@ -61,7 +62,9 @@ class ContractClerk:
     def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
         """The exchange under observation; the caller's trace goes on in it."""
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
-        return self._contract.observed(self._call(exchange), carrier)
+        call = self._call(exchange)
+        # a path that has no route may be anything, and what is counted by it would have no end
+        return self._contract.observed(call if exchange.terms else replace(call, operation=_NO_ROUTE), carrier)
 
     async def admit(self, exchange: Exchange) -> None:
         """Take from the caller's limits; one that is used up raises what the caller must be told."""

@@ -162,3 +162,19 @@ def test_the_cache_holds_on_routes_that_are_not_migrated(service):
     assert [client.get("/rows?q=a").json() for _ in range(2)] == [ROWS[:6]] * 2
     assert len(calls) == 1
     assert client.get("/export").text == "a,b"
+
+
+def test_a_failure_is_counted_in_whatever_shape_it_is_told(service, caplog):
+    """A legacy answer too, and unknown paths under one name."""
+    client, _ = service(observer=Observer())
+    with caplog.at_level("INFO", "aerogram.reply"):
+        for path in ("/fails", "/declined", "/export", "/nowhere/1", "/nowhere/2?envelope=v2"):
+            client.get(path)
+    told = [(one.reply["operation"], one.reply.get("error.type")) for one in caplog.records if hasattr(one, "reply")]
+    assert told == [
+        ("fails", "INTERNAL_ERROR"),
+        ("declined", "FORBIDDEN"),
+        ("export", None),
+        ("unknown", "NOT_FOUND"),
+        ("unknown", "NOT_FOUND"),
+    ]

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, TypeAlias
 
+from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
-from aerogram.reply import Reply
+from aerogram.reply import Problem, Reply
 from aerogram.wire import headers as fields
+from aerogram.wire.clerk import Clerk
 from aerogram.wire.headers import Fields
 from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
 from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, VERSIONS, Version, Versions
@@ -54,36 +55,6 @@ _LEGACY_MARK: Final = _MARKS[LEGACY]
 _STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
 _SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
 """Parts of a reply that no field but the body speaks of; most replies have no others."""
-
-
-class Clerk(Protocol):
-    """What is done for an exchange: limits, cache, the finished reply, observation."""
-
-    is_idle: bool
-    is_observed: bool
-
-    async def admit(self, exchange: Exchange) -> None:
-        """Raise unless the caller may go on."""
-
-    async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
-        """What the handler returns, or what is known already."""
-
-    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
-        """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
-
-    async def within(self, found: Paged, exchange: Exchange, max_tokens: int) -> Reply[Any]:
-        """The finished reply within a size, in the shape in which it is sent."""
-
-    async def retrieve(
-        self, exchange: Exchange, hash: str, *, ids: Sequence[str], path: str, as_text: bool
-    ) -> Reply[Any]:
-        """What a reply left out."""
-
-    async def forgive(self, exchange: Exchange) -> None:
-        """Give back what a failed call has taken."""
-
-    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
-        """The exchange under observation."""
 
 
 class Layer:
@@ -131,7 +102,13 @@ class Layer:
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
         with self.clerk.observed(exchange) as exchange.observation:
-            await self._see_through(exchange, receive)
+            exchange.note_status()
+            try:
+                await self._see_through(exchange, receive)
+            except Exception:
+                exchange.tell_status(_CRASH)
+                raise
+            exchange.tell_status(exchange.status)
 
     async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
         scope = exchange.scope
@@ -171,6 +148,9 @@ class Exchange(Request):
     """The head of an answer that waits here."""
     ours: Body | None = None
     """What `respond` sends."""
+    status: int | None = None
+    """What was sent, where somebody observes."""
+    _is_told = False
     _is_open = False
     _content: bytearray
     _then: Callable[[Exchange], Awaitable[None]] | None = None
@@ -185,7 +165,7 @@ class Exchange(Request):
     def stand_inside(self, outer: Exchange) -> None:
         """Answer in the place of another exchange, which lets everything pass."""
         self.outer = outer
-        outer._is_open = True
+        outer._is_open = outer._is_told = True
 
     @lazy
     def terms(self) -> Terms | None:
@@ -459,8 +439,26 @@ class Exchange(Request):
         """Problem details are no envelope."""
         return None if body.media_type == self.layer.problem.media_type else self.version
 
+    def note_status(self) -> None:
+        """Note what is sent, whoever made it."""
+        send = self._send
+
+        def noting(message: Message) -> Awaitable[None]:
+            if message["type"] == START:
+                self.status = message["status"]
+            return send(message)
+
+        self._send = noting
+
+    def tell_status(self, status: int | None) -> None:
+        """Tell whoever observes of an answer in the framework's own words: a failure is one in any shape."""
+        if status is not None and not self._is_told:
+            failed = status >= _FAILURES
+            self.observation.sent(Reply.failed(Problem.of(TABLE.of_status(status))) if failed else Reply(None))
+
     def _observe(self, reply: Reply[Any], body: Body) -> None:
         if self.observation is not None:
+            self._is_told = True
             self.observation.sent(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
 
     def _fields_of(self, reply: Reply[Any], body: Body) -> Fields:
