@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from aerogram.limits import Allowance
 from aerogram.mint import is_minted, new_request_id
 from aerogram.reply import Reply
+from aerogram.shape.advice import Levers
 from aerogram.wire.channels import Payload, Writer
 
 __all__ = ["Call"]
@@ -43,6 +44,8 @@ class Call:
     payload: Payload | None = None
     writer: Writer | None = None
     allowance: Allowance | None = None
+    levers: Levers | None = None
+    """What its caller can change about it, where that is known."""
     started: float = field(default_factory=time.perf_counter)
     _settled: ClassVar[Reply[Any] | None] = None
 

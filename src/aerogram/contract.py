@@ -429,6 +429,7 @@ class Contract:
             retrieve=self.retrieve if self.archive is not None else None,
             resume=paged.resume,
             detail_first=detail_first,
+            levers=call.levers,
         )
         if found.before is not None and budget.counter.unit == "tokens":
             tell_size_before(found.before)

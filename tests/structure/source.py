@@ -19,7 +19,7 @@ LADDER = (
     ("deprecation", "faults", "flags", "limits", "paged", "sanitize", "telemetry"),
     ("dialects", "digest", "normalize", "shape"),
     ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
-    ("call", "negotiation", "reading", "terminal"),
+    ("call", "negotiation", "profile", "reading", "terminal"),
     ("caller", "contract"),
     ("clerk", "fastmcp_hearing", "following", "installation", "pairing", "service"),
     ("aerogram", "fastmcp_resources"),
