@@ -24,7 +24,7 @@ def place(tmp_path_factory):
     (place / "docs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
     done = run(place, "ingest", "docs")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("3 new, 0 changed, 0 unchanged, 0 gone: 5 chunks in ")
+    assert done.stdout.startswith("3 new, 0 changed, 0 unchanged, 0 gone, 1 unreadable: 5 chunks in ")
     assert done.stderr == "aerogram: broken.pdf: the PDF is broken and cannot be opened\n"
     return place
 
