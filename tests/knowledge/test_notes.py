@@ -54,7 +54,7 @@ def test_ingest_and_status_tell_a_person_and_a_program(write, tmp_path):
     for _ in range(2):
         assert run(tmp_path, "ingest", "docs").stderr == f"aerogram: bad.md: {NOTE}\n"
     assert json.loads(run(tmp_path, "ingest", "docs", "--json").stdout)["notes"] == {"bad.md": NOTE}
-    assert f"notes       bad.md: {NOTE}" in run(tmp_path, "index", "status").stdout
+    assert f"\n  bad.md: {NOTE}\n" in run(tmp_path, "index", "status").stdout
     assert json.loads(run(tmp_path, "index", "status", "--json").stdout)["notes"] == {"bad.md": NOTE}
 
 
