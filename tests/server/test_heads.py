@@ -49,5 +49,8 @@ def test_the_connection_goes_on_after_a_head(http):
         assert http.get("/v1/health").json()["status"] == "ok"
 
 
-def test_what_is_asked_by_post_is_not_asked_by_head(http):
-    assert http.head("/v1/digests").status_code == 405
+def test_a_digest_has_a_head(http):
+    asked = {"source_file": "security/passkeys.md", "query": "What is a passkey?"}
+    assert (
+        http.head("/v1/digests", params=asked).headers["ETag"] == http.get("/v1/digests", params=asked).headers["ETag"]
+    )

@@ -46,4 +46,4 @@ def test_the_server_keeps_what_its_document_promises(served, phases, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 selected / 7 total" in done.stdout
+    assert "8 selected / 8 total" in done.stdout

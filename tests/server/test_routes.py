@@ -184,6 +184,21 @@ def test_a_digest_can_be_verified_against_the_file_it_was_made_from(http, path):
     assert verify(digest, read_document(path)).mismatches == ()
 
 
+def test_a_digest_can_be_asked_for_by_its_address(http):
+    asked = {"source_file": "security/jwt-guide.md", "query": "Where may a token be stored?"}
+    assert http.get("/v1/digests", params=asked).json() == http.post("/v1/digests", json=asked).json()
+    newer = http.get("/v1/digests", params={**asked, "envelope": "v2"}).json()
+    assert (newer["status"], newer["query_echo"]["normalized_input"]) == ("rich", asked)
+
+
+def test_what_a_search_suggests_works_as_it_stands(http):
+    for q in ("token", "How long is the notice period?"):
+        for action in http.get("/v1/search", params={"q": q, "envelope": "v2"}).json()["suggested_actions"]:
+            address = action["endpoint"].format(**action["args"])
+            rest = {name: value for name, value in action["args"].items() if f"{{{name}}}" not in action["endpoint"]}
+            assert http.get(address, params=rest).status_code == 200, action
+
+
 def test_health_in_both_shapes(http):
     brief, deep = http.get("/v1/health").json(), http.get("/v1/health/deep").json()
     for body in (brief, deep):
@@ -232,6 +247,7 @@ def test_bad_input_is_answered_in_the_shape_that_was_asked_for(http, path, statu
 def test_bodies_that_are_not_what_they_claim_are_refused(http):
     assert http.post("/v1/digests", content=b"{", headers={"Content-Type": "application/json"}).status_code == 422
     assert http.post("/v1/digests", json={"source_file": "x"}).status_code == 422
+    assert http.get("/v1/digests", params={"source_file": "x"}).status_code == 422
     assert http.post("/v1/digests", json={"source_file": "x", "query": "y", "z": 1}).status_code == 422
     assert http.post("/v1/digests", json=["x"], headers=V2).json()["error"]["code"] == "VALIDATION_ERROR"
     huge = http.post("/v1/digests", content=b"x" * (2**20 + 1), headers=V2)
@@ -264,6 +280,7 @@ def test_the_reference_is_whole_without_a_network_and_runs_no_script(http):
     assert set(re.findall(r'(?:src|href|action)="([^"#]+)', page.text)) == {
         "/openapi.json",
         "/v1/search",
+        "/v1/digests",
         "/v1/health",
         "/v1/health/deep",
     }

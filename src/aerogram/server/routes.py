@@ -3,7 +3,7 @@
     GET  /v1/search             {total, limit, offset, results}, or CSV with format=csv
     GET  /v1/vendors/{name}     one record
     GET  /v1/chunks/{id}        one record
-    POST /v1/digests            a document condensed for a question
+    GET  /v1/digests            a document condensed for a question; POST takes the same as JSON
     GET  /v1/content/{hash}     what a reply left out, or the text that a digest quotes
     GET  /v1/health             {status, version, checks, timestamp_utc}; /v1/health/deep tries every part
 
@@ -116,7 +116,8 @@ class _Desk:
         add("/search", self.search(), name="semantic_search", tags=["search"], responses=_CSV_TOO)
         add("/vendors/{name}", self.vendor(), name="find_vendor_info", tags=["vendors"])
         add("/chunks/{id}", self.chunk(), name="get_chunks", tags=["search"])
-        add("/digests", self.digest(), methods=["POST"], name="digest_document", tags=["digests"])
+        add("/digests", self.digest(), name="digest_document", tags=["digests"])
+        add("/digests", self.posted_digest(), methods=["POST"], name="digest_document", tags=["digests"])
         add("/content/{hash}", self.content(), name="retrieve", tags=["content"])
         add("/health", self.health(), name="health", tags=["health"])
         add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
@@ -248,15 +249,36 @@ class _Desk:
         """Digest a document."""
 
         async def digest(
+            request: Request,
+            response: Response,
+            source_file: Annotated[str, Query(min_length=1, max_length=1_000, description="From a search")],
+            query: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
+            max_tokens: MaxTokens = None,
+        ) -> Reply[Any]:
+            """Condense a document for a question, with quotations that can be checked."""
+            asked = DigestRequest(source_file=source_file, query=query)
+            return await self._digested(asked, request, response, max_tokens)
+
+        return digest
+
+    def posted_digest(self) -> Any:
+        """Digest a document that is named in JSON."""
+
+        async def digest(
             asked: DigestRequest, request: Request, response: Response, max_tokens: MaxTokens = None
         ) -> Reply[Any]:
             """Condense a document for a question, with quotations that can be checked."""
-            who = self._principal(request.scope)
-            reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
-            echo = QueryEcho(normalized_input=asked.model_dump())
-            return await self._within(max_tokens, reply.replace(query_echo=echo), request, response)
+            return await self._digested(asked, request, response, max_tokens)
 
         return digest
+
+    async def _digested(
+        self, asked: DigestRequest, request: Request, response: Response, max_tokens: int | None
+    ) -> Reply[Any]:
+        who = self._principal(request.scope)
+        reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
+        echo = QueryEcho(normalized_input=asked.model_dump())
+        return await self._within(max_tokens, reply.replace(query_echo=echo), request, response)
 
     def content(self) -> Any:
         """Give back what was left out."""
