@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from aerogram.limits import Allowance
 from aerogram.mint import is_minted, new_request_id
-from aerogram.reply import Reply
+from aerogram.reply import Notice, Problem, Reply
 from aerogram.shape.advice import Levers
 from aerogram.wire.channels import Payload, Writer
 
@@ -23,8 +23,8 @@ class Call:
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
     data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
-    what they show. With `pages`, whoever asks could ask for a page, and is told that
-    a whole answer is whole.
+    what they show. With `pages`, whoever asks could ask for a page, and is told that a whole answer is whole. With
+    `is_done`, the call has changed something: no control turns its success into a failure.
     """
 
     operation: str = "unknown"
@@ -40,6 +40,7 @@ class Call:
     cursor: str | None = None
     page_size: int | None = None
     pages: bool = False
+    is_done: bool = False
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     writer: Writer | None = None
@@ -58,6 +59,22 @@ class Call:
     def is_paged(self) -> bool:
         """Whether the caller asked for a page."""
         return self.cursor is not None or self.page_size is not None
+
+    def outlasts(self, reply: Reply[Any], problem: Problem) -> bool:
+        """Whether a reply is sent although its controls have failed; a cursor is never passed over."""
+        return self.is_done and reply.problem is None and problem.code != "INVALID_CURSOR"
+
+    def uncontrolled(self, reply: Reply[Any], problem: Problem) -> tuple[Reply[Any], Call]:
+        """The reply with word that no control was used on it, and why; and the call without them."""
+        notice = Notice(
+            f"The request was carried out; its controls were not used: {problem.message}",
+            "CONTROL_IGNORED",
+            "warning",
+            "Do not send the request again for this",
+            {"code": problem.code},
+        )
+        plain = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
+        return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
 
     def owned(self, reply: Reply[Any], elapsed: float) -> Reply[Any]:
         """The reply with the id and the duration of this call for an id made on the way and a time that nobody took."""

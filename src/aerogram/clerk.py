@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.contract import Call, Contract
-from aerogram.errors import ReplyError
+from aerogram.errors import ReplyError, ValidationFailed
 from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import sanitize
+from aerogram.shape.modes import allowed_mode
 from aerogram.wire.apart import told_apart
 from aerogram.wire.exchange import Exchange
 from aerogram.wire.negotiation import CURRENT, LEGACY, Version, Versions
@@ -26,6 +27,7 @@ from aerogram.wire.routes import CONTROLS
 __all__ = ["ContractClerk", "Principal", "Unkept"]
 
 Principal: TypeAlias = Callable[[Scope], str | None]
+_SIZES: Final = ("max_tokens", "page_size")
 _NO_ROUTE: Final = "unknown"
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
@@ -65,6 +67,17 @@ class ContractClerk:
         call = self._call(exchange)
         # a path that has no route may be anything, and what is counted by it would have no end
         return self._contract.observed(call if exchange.terms else replace(call, operation=_NO_ROUTE), carrier)
+
+    def check(self, exchange: Exchange) -> None:
+        """Raise what is wrong with the controls of a request, as far as it can be known before there is an answer."""
+        asked = exchange.controls(exchange.terms.controls if exchange.terms else ())
+        if "response_mode" in asked:
+            allowed_mode(asked["response_mode"])
+        for name in _SIZES:
+            if asked.get(name) == 0:
+                raise ValidationFailed(
+                    f"{name} is at least 1", remediation=f"Send a larger {name}", details={"field": name, "received": 0}
+                )
 
     async def admit(self, exchange: Exchange) -> None:
         """Take from the caller's limits; one that is used up raises what the caller must be told."""
@@ -151,6 +164,8 @@ class ContractClerk:
         known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
         if exchange.writer is not None:
             known = {**known, "writer": exchange.writer}
+        if shaping and exchange.scope["method"] not in SAFE_METHODS:
+            known = {**known, "is_done": True}
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],
             resource=terms.path if terms else "",

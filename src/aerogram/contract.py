@@ -78,10 +78,7 @@ _OWN_PAGES = Notice(
     "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
 )
 _NO_ROWS = Notice(
-    "This answer is no list of rows, so page_size was not used",
-    "CONTROL_IGNORED",
-    "info",
-    "Ask with max_tokens for less",
+    "This answer is no list of rows, so page_size was not used", "CONTROL_IGNORED", "info", "Ask with max_tokens"
 )
 
 
@@ -274,6 +271,8 @@ class Contract:
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
             finished = self.counted(self.completed(self.told(failure, call), call), call)
+        if finished.problem is not None and call.outlasts(reply, finished.problem):
+            return await self.conclude(*call.uncontrolled(reply, finished.problem), resume)
         if finished.problem is not None:
             await self.forgive(call)
         return finished

@@ -18,6 +18,9 @@ class Clerk(Protocol):
     is_idle: bool
     is_observed: bool
 
+    def check(self, exchange: Any) -> None:
+        """Raise what is wrong with the controls of a request, before its handler changes anything."""
+
     async def admit(self, exchange: Any) -> None:
         """Raise unless the caller may go on."""
 

@@ -49,6 +49,7 @@ BODY: Final = "http.response.body"
 _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _FAILURES: Final = 400
+_GONE: Final = 410
 _CRASH: Final = 500
 _MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
 _LEGACY_MARK: Final = _MARKS[LEGACY]
@@ -244,7 +245,8 @@ class Exchange(Request):
         """What is left of the caller's limits, unless the answer says it itself."""
         if fields.find(given, b"ratelimit"):
             return []
-        return fields.of_reply(Reply(rate_limit=self.allowance.rate_limit), "", self.versions.clock)
+        told, older = Reply(rate_limit=self.allowance.rate_limit), self.versions.rate_limit_headers
+        return fields.of_reply(told, "", self.versions.clock, older=older)
 
     async def _begin_failure(self, start: Message) -> None:
         given = start["headers"]
@@ -360,6 +362,10 @@ class Exchange(Request):
             found += self._limit_fields(given)
         if self.observation is not None and self.observation.traceparent:
             found.append((b"traceparent", self.observation.traceparent.encode()))
+        if self.ours is not None and self.ours.status == _GONE and self.choice.refusal is not None:
+            found.append(
+                (b"link", f'<{fields.link_to(self.target, envelope=CURRENT)}>; rel="successor-version"'.encode())
+            )
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
             found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
         if b"access-control-allow-origin" in names:
@@ -376,11 +382,14 @@ class Exchange(Request):
         scope = self.scope
         if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
             self.admit(self.terms)  # whatever another request is refused for depends on the answer
+            if scope["query_string"] and scope["method"] not in SAFE_METHODS:
+                self.layer.clerk.check(self)
 
     def insist_on_json(self) -> None:
-        """Raise unless the client takes the JSON that there is."""
-        if not self.choice.acceptable and not self.is_passing:
-            raise self.not_acceptable(self.terms)
+        """Raise unless the client takes the JSON that there is, in an envelope that there is."""
+        choice = self.choice
+        if (choice.refusal is not None or not choice.acceptable) and not self.is_passing:
+            raise choice.refusal or self.not_acceptable(self.terms)
 
     async def respond(
         self, outcome: Any, send: Send, *, status: int | None = None, given: Fields | None = None

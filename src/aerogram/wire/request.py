@@ -160,12 +160,12 @@ class Request:
         """Raise what must be said before a handler runs; where there is only one envelope, nothing must."""
         if terms is not None and not terms.migrated:
             return
-        choice = self.choice
-        if choice.refusal is not None:
+        choice, is_safe = self.choice, self.scope["method"] in SAFE_METHODS
+        if choice.refusal is not None and not is_safe:  # what is safe may answer in a format that has no envelope
             raise choice.refusal
         if self._has_too_many_parameters:
             raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
-        if not choice.acceptable and self.scope["method"] not in SAFE_METHODS and not self._takes_format(terms):
+        if not choice.acceptable and not is_safe and not self._takes_format(terms):
             raise self.not_acceptable(terms)
         if terms is not None and terms.controls:
             self.controls(terms.controls)
