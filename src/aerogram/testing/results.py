@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import AerogramError, ContractError
 from aerogram.reading import read
@@ -89,7 +88,7 @@ class Answer:
         reply = self.reply
         needed = {"the error code": reply.problem.code} if reply.problem else {}
         if reply.problem and self.seen.body is not None and self.dialect is not None:
-            needed = {"the error code": TABLE.spell(reply.problem.code, dialect_named(self.dialect).name)}
+            needed = {"the error code": dialect_named(self.dialect).code_of(reply.problem)}
         is_bare = self.dialect is not None and dialect_named(self.dialect).name == "bare"
         if reply.page is not None and reply.page.cursor and not is_bare:
             needed["the cursor"] = reply.page.cursor
