@@ -27,6 +27,7 @@ from aerogram.negotiation import EXTENSION
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.pairing import Parted, joined, parted
+from aerogram.sanitize import Step
 from aerogram.service import CURRENT, Caller, Profile, Service, contract_for
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, sdk_blocks
 
@@ -191,13 +192,17 @@ class _Replies(Transform):
         copy = self._replying(tool)
         return _kept_further_out(copy) if is_listened_to(self._server) else copy
 
+    @property
+    def _sanitizers(self) -> Sequence[Step]:
+        return self._service.contract.sanitizers
+
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
         resource = await call_next(uri, version=version)
-        return None if resource is None else reading(resource, lambda *_: str(resource.uri))
+        return None if resource is None else reading(resource, lambda *_: str(resource.uri), self._sanitizers)
 
     async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
         template = await call_next(uri, version=version)
-        return None if template is None else reading(template, lambda *given: str(given[0]))
+        return None if template is None else reading(template, lambda *given: str(given[0]), self._sanitizers)
 
     async def _caller(self, tool: Tool) -> Caller:
         request = fastmcp_request_ctx.get()

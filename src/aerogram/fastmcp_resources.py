@@ -6,7 +6,7 @@ Reading has no result for failures, so each of them is a protocol error; its dat
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aerogram.dialects.bare import BareDialect
@@ -16,6 +16,7 @@ from aerogram.faults import problem_of
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
 from aerogram.normalize.signals import is_signal
 from aerogram.reply import Problem, Reply
+from aerogram.sanitize import Step, sanitize_text
 from aerogram.service import ARCHIVE_TEMPLATE, Service
 from aerogram.shape.pages import Paged
 from aerogram.wire.mcp import meta_of, read_error
@@ -34,6 +35,7 @@ except ImportError as error:
 __all__ = ["archive_template", "reading", "unreadable"]
 
 _ASIDE = BareDialect()
+_ARCHIVE = ARCHIVE_TEMPLATE.partition("{")[0]
 
 
 class _Read(Read):
@@ -62,7 +64,7 @@ def _payload(contents: Any) -> str | bytes:
     return found
 
 
-def reading(component: Any, uri_of: Callable[..., str]) -> Any:
+def reading(component: Any, uri_of: Callable[..., str], sanitizers: Sequence[Step] = ()) -> Any:
     """A copy of a resource, or of a template for some, whose values are normalised and whose faults are explained."""
     copy, own = component.model_copy(update={}), giving_own_contents(component)
 
@@ -71,7 +73,9 @@ def reading(component: Any, uri_of: Callable[..., str]) -> Any:
         try:
             outcome = await own._read(*given)
             value = own_value(outcome)
-            return outcome if value is NOTHING else _contents(component, uri, value)
+            found = outcome if value is NOTHING else _contents(component, uri, value)
+            # what is archived was made clean before
+            return _clean(found, sanitizers) if sanitizers and not uri.startswith(_ARCHIVE) else found
         except BaseException as error:
             is_framework_s = isinstance(error, (MCPError, FastMCPError)) and not isinstance(error, Meant)
             if is_framework_s or is_signal(error):
@@ -81,6 +85,23 @@ def reading(component: Any, uri_of: Callable[..., str]) -> Any:
 
     vars(copy)["_read"] = read
     return copy
+
+
+def _clean(found: Any, steps: Sequence[Step]) -> Any:
+    """Contents whose texts say nothing that they may not."""
+    if isinstance(found, _Read):
+        sent = [
+            one.model_copy(update={"text": sanitize_text(one.text, *steps)}) if hasattr(one, "text") else one
+            for one in found.sent.contents
+        ]
+        return _Read(found.sent.model_copy(update={"contents": sent}), found.uri)
+    if not isinstance(found, Read):
+        return found
+    contents = [
+        one.model_copy(update={"content": sanitize_text(one.content, *steps)}) if isinstance(one.content, str) else one
+        for one in found.contents
+    ]
+    return found.model_copy(update={"contents": contents})
 
 
 def unreadable(problem: Problem, uri: str) -> MCPError:

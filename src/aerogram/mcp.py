@@ -33,6 +33,7 @@ from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
 from aerogram.pairing import Parted, joined, parted
 from aerogram.reply import Reply
+from aerogram.sanitize import Step, sanitize_contents, sanitize_text
 from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, contract_for
 from aerogram.shape.pages import Paged
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, read_error, to_sdk
@@ -86,7 +87,7 @@ def install(
     who = principal or _token_principal
     # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
-    server._resource_manager = _Resources(server._resource_manager)
+    server._resource_manager = _Resources(server._resource_manager, made.sanitizers)
     server.middleware.append(_say_besides)
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -277,9 +278,10 @@ _UNTOUCHED: Final = (mcp_types.InputRequiredResult, MCPError)
 class _Resources(ResourceManager):
     """The resources of a server, read as normalised contents."""
 
-    def __init__(self, held: ResourceManager) -> None:
+    def __init__(self, held: ResourceManager, sanitizers: Sequence[Step]) -> None:
         super().__init__(held.warn_on_duplicate_resources)
         self._resources, self._templates = held._resources, held._templates
+        self._sanitizers = sanitizers
 
     async def get_resource(self, uri: Any, context: Any) -> Any:
         try:
@@ -290,13 +292,17 @@ class _Resources(ResourceManager):
             if isinstance(error, Exception) or is_signal(error):
                 raise
             raise _unreadable(error, str(uri)) from error
-        return _Reading(uri=str(uri), held=found) if isinstance(found, FunctionResource) else found
+        if not isinstance(found, FunctionResource):
+            return found
+        is_archived = str(uri).startswith(ARCHIVE_TEMPLATE.partition("{")[0])  # that was made clean before
+        return _Reading(uri=str(uri), held=found, sanitizers=() if is_archived else self._sanitizers)
 
 
 class _Reading(Resource):
     """One reading of a resource: its value, normalised, and the MIME type that goes with it."""
 
     held: Any
+    sanitizers: Any = ()
 
     async def read(self) -> str | bytes:
         """The contents; what the handler raised becomes a protocol error that says what to do."""
@@ -321,12 +327,15 @@ class _Reading(Resource):
         return found
 
     async def _written(self, value: Any) -> str | bytes:
+        steps = self.sanitizers
+        found = await value.read() if isinstance(value, Resource) else value
+        if isinstance(found, str):
+            return sanitize_text(found, *steps) if steps else found
         if isinstance(value, Resource):
-            return await value.read()
-        if isinstance(value, str):
-            return value
+            return found  # type: ignore[no-any-return]
         declared = None if self.mime_type == "text/plain" else self.mime_type
         wire = _read_wire(normalize_resource_payload(self.uri, declared, value), self.meta)
+        wire["contents"] = sanitize_contents(wire["contents"], *steps) if steps else wire["contents"]
         besides = _BESIDES.get(None)
         if besides is not None:
             besides.update(wire)

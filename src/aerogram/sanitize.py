@@ -12,17 +12,26 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import blake2s
 from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, loads
 from aerogram.reply import Notice, Reply
 from aerogram.secrecy import SECRET_NAMES, is_secret_name
 
-__all__ = ["SECRET_KINDS", "Fence", "Redaction", "SecretKind", "sanitize"]
+__all__ = [
+    "SECRET_KINDS",
+    "Fence",
+    "Redaction",
+    "SecretKind",
+    "sanitize",
+    "sanitize_contents",
+    "sanitize_result",
+    "sanitize_text",
+]
 
 MOST_PLACES: Final = 20
 NAMED: Final = "by_name"
@@ -59,6 +68,42 @@ def sanitize(reply: Reply[Any], *steps: Step) -> Reply[Any]:
     for step in steps:
         reply = step(reply)
     return reply
+
+
+def sanitize_text(text: str, *steps: Step) -> str:
+    """A text after each of the steps; one that is JSON is read as such. There is no place for a notice."""
+    if text[:1] in ("{", "["):
+        try:
+            data = loads(text.encode())
+        except (ContractError, UnicodeEncodeError):
+            pass
+        else:
+            clean = sanitize(Reply(data), *steps).data
+            return text if clean is data else dumps(clean).decode()
+    return str(sanitize(Reply(text), *steps).data)
+
+
+def sanitize_contents(contents: Sequence[Mapping[str, Any]], *steps: Step) -> list[dict[str, Any]]:
+    """Content blocks or contents of a resource, as the protocol writes them, with their texts clean."""
+    return [_clean_block(dict(one), steps) for one in contents]
+
+
+def sanitize_result(wire: dict[str, Any], *steps: Step) -> dict[str, Any]:
+    """The finished result of a tool, as the protocol writes it, with its texts and its structured content clean."""
+    if not steps or not wire:
+        return wire
+    clean = {**wire, "content": sanitize_contents(wire["content"], *steps)}
+    if isinstance(wire.get("structuredContent"), dict):
+        clean["structuredContent"] = sanitize(Reply(wire["structuredContent"]), *steps).data
+    return clean
+
+
+def _clean_block(block: dict[str, Any], steps: tuple[Step, ...]) -> dict[str, Any]:
+    if isinstance(block.get("text"), str):
+        block["text"] = sanitize_text(block["text"], *steps)
+    if isinstance(block.get("resource"), Mapping):
+        block["resource"] = _clean_block(dict(block["resource"]), steps)
+    return block
 
 
 @dataclass(frozen=True, slots=True)

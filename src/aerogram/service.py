@@ -42,6 +42,7 @@ from aerogram.paged import Paged
 from aerogram.reply import Notice, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.shape.blocks import fit_blocks
+from aerogram.sanitize import sanitize_result
 from aerogram.shape.modes import Mode
 from aerogram.spelling import nearest, strays
 from aerogram.telemetry import Observation
@@ -315,6 +316,9 @@ class Service:
             return await opened.contract.run(opened.call, lambda: handler(opened.arguments))
         except asyncio.CancelledError:
             if opened.call.allowance is not None:
+            if opened.contract.sanitizers:  # before anything of it is archived
+                clean = sanitize_result(content.to_wire(), *opened.contract.sanitizers)
+                content = ToolResult.of_wire(clean, opened.contract.forms)
                 self._forgive_soon(opened)
             raise
         finally:
@@ -399,12 +403,22 @@ class Service:
             or result.isError
             or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
         ):
-            return result.to_wire() if own is None or own is result else own
+            self._tell(opened, Reply.failed("INTERNAL_ERROR", "The tool said so") if result.isError else Reply(None))
+            own = None if own is result else own
+            wire = result.to_wire() if own is None or contract.sanitizers else {}
+            clean = sanitize_result(wire, *contract.sanitizers)
+            return clean if own is None or clean != wire else own
         data = structured if result.has_structured_content else _texts(result)
         reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
         if reply.problem is not None:
             return self._sent(opened, Heard(reply), reply)
-        return {**result.to_wire(), "structuredContent": contract.render(reply).structured}
+        self._tell(opened, reply)
+        clean = sanitize_result(result.to_wire(), *contract.sanitizers)
+        return {**clean, "structuredContent": contract.render(reply).structured}
+
+    def _tell(self, opened: Opened, reply: Reply[Any]) -> None:
+        if opened.observation is not None:
+            opened.observation.sent(reply)
 
     # Tools and resources of the service itself
 
