@@ -67,6 +67,7 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 _REQUEST: Final = "aerogram_request"
 _RESPONSE: Final = "aerogram_response"
 _HOOKED: Final = "__aerogram_hook__"
+_IDS: Final = "Only the items with these ids, separated by commas or in several parameters"
 _COOKIES: Final = "cookie"
 
 
@@ -109,13 +110,13 @@ def _add_content(app: FastAPI, address: str) -> None:
     async def retrieve(
         request: Request,
         hash: Annotated[str, Path(description="The hash that the reply names, or the beginning of it")],
-        ids: Annotated[str | None, Query(description="Only the items with these ids, separated by commas")] = None,
+        ids: Annotated[list[str] | None, Query(description=_IDS)] = None,
         path: Annotated[str, Query(description="A JSON Pointer to a part of it")] = "",
         as_text: Annotated[bool, Query(description="As the text that was hashed, in pages")] = False,
     ) -> Reply[Any]:
         """What a reply left out, by its hash."""
         exchange: Exchange = request.scope[EXCHANGE]
-        wanted = [one for one in (ids or "").split(",") if one]
+        wanted = [one for given in ids or () for one in given.split(",") if one]
         return await exchange.layer.clerk.retrieve(exchange, hash, ids=wanted, path=path, as_text=as_text)
 
     app.add_api_route(address, retrieve, name="retrieve", tags=["content"])

@@ -80,6 +80,8 @@ def test_content_is_shown_as_the_caller_wants_it(framework: str) -> None:
         assert page.json()["results"] == [{"id": "row-0"}, {"id": "row-1"}]
         assert connection.get(page.links["next"]["url"]).json()["results"][0] == {"id": "row-2"}
         assert connection.get(address, params={"ids": "row-7,row-9"}).json()["results"] == [ROWS[7], ROWS[9]]
+        repeated = connection.get(address, params={"ids": ["row-7", "row-9,row-11"]}).json()["results"]
+        assert repeated == [ROWS[7], ROWS[9], ROWS[11]]
         assert connection.get(address, params={"path": "/3/id", "envelope": "v1"}).json() == "row-3"
 
 

@@ -178,3 +178,15 @@ def test_a_failure_is_counted_in_whatever_shape_it_is_told(service, caplog):
         ("unknown", "NOT_FOUND"),
         ("unknown", "NOT_FOUND"),
     ]
+
+
+def test_the_older_names_of_the_limits_are_on_plain_legacy_answers_too(serve):
+    """Migrated or not."""
+    for migrated in ("all", ()):
+        app = FastAPI()
+        app.get("/rows")(lambda: ROWS)
+        versions = Versions(rate_limit_headers=True, migrated=migrated)
+        fastapi.install(app, Contract(limits=Limits.in_memory(Plan.of("5/day"))), versions)
+        answer = serve(app).get("/rows")
+        assert answer.headers["x-envelope-version"] == "v1"
+        assert (answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-remaining"]) == ("5", "4")

@@ -3,6 +3,7 @@
 import jsonschema_rs
 import pytest
 from fast_applications import fast
+from fastapi import FastAPI
 from small_api import ROWS, fastapi_app
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -121,3 +122,14 @@ def test_a_document_without_migrated_routes_is_the_framework_s_own():
     app, bare = fast([]), fast([])
     fastapi.install(app, versions=Versions(vendor="acme", migrated=()))
     assert app.openapi() == bare.openapi()
+
+
+def test_a_crash_that_legacy_callers_see_is_in_the_document(serve):
+    """It is text, as the framework has it."""
+    app = FastAPI()
+    app.get("/crash")(lambda: 1 / 0)
+    fastapi.install(app)
+    client = serve(app)
+    described = client.get("/openapi.json").json()["components"]["responses"]["aerogram.500"]["content"]
+    assert client.get("/crash").headers["content-type"].partition(";")[0] in described
+    assert client.get("/crash?envelope=v2").headers["content-type"] in described

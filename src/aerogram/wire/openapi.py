@@ -116,7 +116,10 @@ class _Writer:
             if str(status) in responses:
                 self._fail(responses[str(status)])
             else:
-                failed = self._fail({"description": description, "content": {JSON: {"schema": self._legacy_error}}})
+                content = {JSON: {"schema": self._legacy_error}}
+                if status == _CRASH and self.legacy is None:  # legacy callers see what the framework says of a crash
+                    content["text/plain"] = {"schema": {"type": "string"}}
+                failed = self._fail({"description": description, "content": content})
                 responses[str(status)] = self._shared("responses", str(status), failed)
 
     def _fail(self, response: Document) -> Document:
@@ -203,6 +206,7 @@ class _Writer:
         return schema
 
 
+_CRASH: Final = 500
 _ABOUT_LENGTH: Final = frozenset({"minItems", "contains", "minContains"})
 _STANDARD: Final[Document] = {"$ref": f"{SCHEMAS}standard-v2"}
 _LEGACY_ERROR: Final[Document] = {
