@@ -73,7 +73,7 @@ class Call:
             "Do not send the request again for this",
             {"code": problem.code},
         )
-        plain = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
+        plain: dict[str, Any] = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
         return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
 
     def owned(self, reply: Reply[Any], elapsed: float) -> Reply[Any]:

@@ -332,7 +332,7 @@ class _Reading(Resource):
         if isinstance(found, str):
             return sanitize_text(found, *steps) if steps else found
         if isinstance(value, Resource):
-            return found  # type: ignore[no-any-return]
+            return found
         declared = None if self.mime_type == "text/plain" else self.mime_type
         wire = _read_wire(normalize_resource_payload(self.uri, declared, value), self.meta)
         wire["contents"] = sanitize_contents(wire["contents"], *steps) if steps else wire["contents"]

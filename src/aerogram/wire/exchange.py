@@ -245,8 +245,8 @@ class Exchange(Request):
         """What is left of the caller's limits, unless the answer says it itself."""
         if fields.find(given, b"ratelimit"):
             return []
-        told, older = Reply(rate_limit=self.allowance.rate_limit), self.versions.rate_limit_headers
-        return fields.of_reply(told, "", self.versions.clock, older=older)
+        told: Reply[Any] = Reply(rate_limit=self.allowance.rate_limit)
+        return fields.of_reply(told, "", self.versions.clock, older=self.versions.rate_limit_headers)
 
     async def _begin_failure(self, start: Message) -> None:
         given = start["headers"]
