@@ -142,8 +142,8 @@ def test_no_tool_suggests_what_it_does_not_take(served):
 def test_no_address_suggests_what_it_does_not_take(http):
     paths = http.get("/openapi.json").json()["paths"]
     told = []
-    for path, cases in ROUTES.items():
-        ((method, described),) = paths[path].items()
+    ways = [(path, cases, *way) for path, cases in ROUTES.items() for way in paths[path].items()]
+    for path, cases, method, described in ways:
         taken = {one["name"] for one in described["parameters"] if "name" in one}
         own = taken | ({"source_file", "query"} if method == "post" else set())
         for given in cases:

@@ -49,6 +49,12 @@ def test_the_connection_goes_on_after_a_head(http):
         assert http.get("/v1/health").json()["status"] == "ok"
 
 
+def test_other_methods_are_told_which_there_are(http):
+    for method in ("PUT", "DELETE", "OPTIONS", "BREW"):
+        refused = http.request(method, "/v1/digests")
+        assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, POST")
+
+
 def test_a_digest_has_a_head(http):
     asked = {"source_file": "security/passkeys.md", "query": "What is a passkey?"}
     assert (

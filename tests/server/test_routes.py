@@ -61,6 +61,15 @@ def test_a_search_without_results_says_why_and_what_to_try(http):
     assert body["query_echo"]["applied_filters"] == {"category": ["security"], "after": "2999-01-01"}
 
 
+def test_fields_are_said_with_commas_or_several_times(http):
+    asked = [("q", "token"), ("fields", "chunk_id,rank"), ("fields", "source_file")]
+    rows = http.get("/v1/search", params=asked).json()["results"]
+    assert all(set(row) == {"chunk_id", "rank", "source_file"} for row in rows)
+    record = http.get(f"/v1/chunks/{rows[0]['chunk_id']}", params=[*asked[2:], ("fields", "chunk_text")]).json()
+    assert {"source_file", "chunk_text"} <= set(record)
+    assert "locator" not in record
+
+
 def test_a_client_pages_to_the_end_and_gets_each_result_once(http):
     client = Client(http)
     rows = list(client.items("/v1/search", {"q": "token", "page_size": 7, "envelope": "v2"}))
@@ -120,7 +129,7 @@ def test_a_legacy_record_that_is_shortened_says_so_too(http):
     tight = http.get(f"/v1/chunks/{identity}", params={"max_tokens": less})
     assert "X-Fidelity" in tight.headers
     whole = http.get(tight.links["alternate"]["url"]).json()
-    assert whole == [alone.json()]
+    assert whole == alone.json()
     part = http.get(tight.links["alternate"]["url"], params={"max_tokens": less})
     assert "X-Fidelity" in part.headers
     assert json.loads(http.get(part.links["alternate"]["url"]).json()) == whole
@@ -157,7 +166,7 @@ def test_a_single_record_is_itself_or_one_result(http):
     legacy = http.get(f"/v1/chunks/{identity}").json()
     assert legacy["chunk_id"] == identity
     newer = http.get(f"/v1/chunks/{identity}", headers=V2).json()
-    assert newer["results"] == [legacy]
+    assert (newer["results"], newer["status"]) == ([legacy], "rich")
     assert newer["citations"][0]["verification_status"] == "verified"
     vendor = http.get("/v1/vendors/kestrelgate").json()
     assert vendor["vendor_name"] == "Kestrelgate Inc."

@@ -66,7 +66,7 @@ _SHOWN: Final[Mapping[str, Shown]] = {
         ),
     ),
     "/v1/vendors/{name}": (_VENDOR, Reply.ok(_VENDOR)),
-    "/v1/chunks/{id}": (_PASSAGE, Reply.ok([_PASSAGE], citations=(_CITED,))),
+    "/v1/chunks/{id}": (_PASSAGE, Reply.ok(_PASSAGE, citations=(_CITED,))),
     "/v1/digests": (_DIGEST, Reply.ok(_DIGEST, citations=(_CITED,))),
     "/v1/content/{hash}": ([_PASSAGE], Reply.ok([_PASSAGE])),
     "/v1/health": (_HEALTH, Reply.ok(_HEALTH)),

@@ -17,9 +17,10 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, FastAPI, Path, Query, Request
+from fastapi import APIRouter, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.routing import Route
 
 from aerogram.content import Content
 from aerogram.contract import Call, Contract
@@ -40,7 +41,7 @@ from aerogram.server.naming import addressed, in_parameters
 from aerogram.server.reference import reference_page
 from aerogram.server.table import CSV, search_table
 from aerogram.shape.modes import Mode
-from aerogram.wire.exchange import EXCHANGE, Exchange
+from aerogram.wire.exchange import EXCHANGE, Exchange, Receive, Send
 from aerogram.wire.request import Scope
 
 __all__ = ["build_routes"]
@@ -51,7 +52,8 @@ VERSIONS: Final = Versions(vendor="aerogram")
 MOST_TOKENS: Final = 1_000_000
 
 Detail = Annotated[Mode, Query(description="How much of each record to show")]
-Fields = Annotated[str | None, Query(description="Only these fields, separated by commas", max_length=1_000)]
+Listed = Annotated[str, Field(max_length=4_000)]
+Fields = Annotated[list[Listed] | None, Query(max_length=50, description="Only these fields; commas separate several")]
 Cursor = Annotated[str | None, Query(description="Where to go on, as the last page said")]
 Several = Annotated[list[str] | None, Query(max_length=50, description="Only these; say it several times for several")]
 Day = Annotated[
@@ -91,6 +93,8 @@ def build_routes(
     # over HTTP the rest of a reply is fetched from an address, not by a tool
     held = replace(contract, dialect="standard-v2", channels="text", retrieve=None)
     app.include_router(_Desk(library, held, principal, health or Health(library, held.archive)).router())
+    # a router asks the first route of an address alone which methods there are
+    app.router.routes.append(Route("/v1/digests", _Refused("GET", "POST"), include_in_schema=False))
     if page is not None:
         app.router.routes.extend(page_routes(page))
     app.add_api_route("/docs", reference_page(app), include_in_schema=False, response_class=HTMLResponse)
@@ -98,6 +102,16 @@ def build_routes(
     app.add_middleware(Heads)
     illustrate(app)
     return app
+
+
+class _Refused:
+    """Answers what is asked of an address by another method than those that it has."""
+
+    def __init__(self, *methods: str) -> None:
+        self._allowed = {"Allow": ", ".join(methods)}
+
+    async def __call__(self, _scope: Scope, _receive: Receive, _send: Send) -> None:
+        raise HTTPException(405, headers=self._allowed)
 
 
 class _Desk:
@@ -230,7 +244,6 @@ class _Desk:
     def chunk(self) -> Any:
         """Read a passage."""
 
-        @shapes(legacy=_only_record)
         async def chunk(
             request: Request,
             response: Response,
@@ -241,7 +254,7 @@ class _Desk:
         ) -> Reply[Any]:
             """Read a passage by its id."""
             reply = await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
-            return await self._within(max_tokens, reply, request, response)
+            return await self._within(max_tokens, reply.replace(data=reply.data[0]), request, response)
 
         return chunk
 
@@ -288,7 +301,7 @@ class _Desk:
             response: Response,
             hash: Annotated[str, Path(min_length=12, max_length=100)],
             ids: Annotated[
-                str | None, Query(description="Only these records, separated by commas", max_length=4_000)
+                list[Listed] | None, Query(max_length=50, description="Only these records; commas separate several")
             ] = None,
             path: Annotated[str, Query(description="A JSON Pointer into it", max_length=1_000)] = "",
             response_mode: Detail = "full",
@@ -336,8 +349,9 @@ class _Desk:
 _CSV_TOO: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {CSV: {"schema": {"type": "string"}}}}}
 
 
-def _names(fields: str | None) -> list[str] | None:
-    return [one.strip() for one in fields.split(",") if one.strip()] if fields else None
+def _names(said: list[str] | None) -> list[str] | None:
+    """The names in a parameter that may be said several times, each time with several of them."""
+    return [one.strip() for part in said or () for one in part.split(",") if one.strip()] or None
 
 
 def _wants_csv(request: Request) -> bool:
@@ -361,7 +375,3 @@ def _shortened(whole: Any, fitted: Reply[Any]) -> str:
     """What a shortened reply lacks, for a header field, because its legacy shape has no place for it."""
     level = fitted.fidelity.level if fitted.fidelity else "summary"
     return f"{level}; shown={len(fitted.data)}; of={len(whole)}" if isinstance(whole, list) else level
-
-
-def _only_record(reply: Reply[Any]) -> Any:
-    return reply.data[0] if isinstance(reply.data, list) and len(reply.data) == 1 else reply.data
