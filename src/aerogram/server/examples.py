@@ -19,6 +19,8 @@ __all__ = ["illustrate"]
 JSON: Final = "application/json"
 CURRENT: Final = "application/vnd.aerogram.v2+json"
 PROBLEM: Final = "application/problem+json"
+PLAIN: Final = "text/plain"
+"""How the framework tells a legacy caller of a crash."""
 UNPROCESSABLE: Final = "422"
 _REQUEST_ID: Final = "req_01M7EYEJYJREP2NHRNZKE47WZ9"
 
@@ -106,6 +108,8 @@ def _show_failures(content: dict[str, Any], status: int) -> None:
         if problems and media_type in content:
             shown = {code: {"value": _body(name, Reply.failed(problem))} for code, problem in problems.items()}
             content[media_type]["examples"] = shown
+    if PLAIN in content:
+        content[PLAIN]["examples"] = {"INTERNAL_ERROR": {"value": "Internal Server Error"}}
 
 
 def _show_refused(content: dict[str, Any]) -> None:
