@@ -17,7 +17,7 @@ import logging
 import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
@@ -39,15 +39,15 @@ from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.paged import Paged
+from aerogram.profile import Profile
 from aerogram.reply import Notice, Reply
 from aerogram.retrieval import Retrieval
-from aerogram.shape.blocks import fit_blocks
 from aerogram.sanitize import sanitize_result
+from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
 from aerogram.spelling import nearest, strays
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Payload
 from aerogram.wire.mcp import SchemaForm, meta_of, output_schema, tool_result
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "contract_for"]
@@ -59,35 +59,6 @@ _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
-
-    `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
-    says that it returns a `Reply`, which no framework knows how to convert.
-    """
-
-    name: str
-    controls: Controls = field(default_factory=Controls)
-    own_schema: Mapping[str, Any] | None = None
-    is_boxed: bool = False
-    is_content: bool = False
-    is_reply: bool = False
-
-    @property
-    def payload(self) -> Payload:
-        """How its payload is sent when it is sent alone."""
-        return Payload(self.own_schema is not None, self.is_boxed)
-
-    @property
-    def data_schema(self) -> Mapping[str, Any] | None:
-        """The schema of the payload itself."""
-        if self.own_schema is None or not self.is_boxed:
-            return self.own_schema
-        inner = self.own_schema.get("properties", {}).get("result", {})
-        return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
 
 
 class Opened(NamedTuple):
@@ -215,7 +186,8 @@ class Service:
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply)
+        parameters = given.extend(inputs)["properties"]
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own."""
@@ -242,6 +214,10 @@ class Service:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
+        own_limit = contract.budgets.get(profile.name, contract.budget)
+        most = None if own_limit is None else Budget.of(own_limit)
+        if most is not None or "max_tokens" in asked:
+            asked["levers"] = profile.levers(arguments, most)
         call = Call(
             operation=profile.name,
             arguments=own,
@@ -316,9 +292,6 @@ class Service:
             return await opened.contract.run(opened.call, lambda: handler(opened.arguments))
         except asyncio.CancelledError:
             if opened.call.allowance is not None:
-            if opened.contract.sanitizers:  # before anything of it is archived
-                clean = sanitize_result(content.to_wire(), *opened.contract.sanitizers)
-                content = ToolResult.of_wire(clean, opened.contract.forms)
                 self._forgive_soon(opened)
             raise
         finally:
@@ -343,6 +316,9 @@ class Service:
         heard = await opened.contract.hear(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
+            if opened.contract.sanitizers:  # before anything of it is archived
+                clean = sanitize_result(content.to_wire(), *opened.contract.sanitizers)
+                content = ToolResult.of_wire(clean, opened.contract.forms)
             return await self._passed(opened, None, await self._within(opened, content))
         reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call, heard.resume)
         if heard.media:
