@@ -429,9 +429,10 @@ class _Outermost(Middleware):
 
     async def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         """Past the hooks of the base class, which cost more than all that is done here."""
-        if context.method == "tools/call":
+        # a message that is not what its method asks for is no call, and stays a protocol error
+        if isinstance(context.message, mcp_types.CallToolRequestParams):
             return await self._call(context, call_next)
-        if context.method == "resources/read":
+        if isinstance(context.message, mcp_types.ReadResourceRequestParams):
             return await self._read(context, call_next)
         return await call_next(context)
 

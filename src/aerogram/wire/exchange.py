@@ -461,9 +461,8 @@ class Exchange(Request):
 
     def tell_status(self, status: int | None) -> None:
         """Tell whoever observes of an answer in the framework's own words: a failure is one in any shape."""
-        if status is not None and not self._is_told:
-            failed = status >= _FAILURES
-            self.observation.sent(Reply.failed(Problem.of(TABLE.of_status(status))) if failed else Reply(None))
+        if status is not None and status >= _FAILURES and not self._is_told:
+            self.observation.sent(Reply.failed(Problem.of(TABLE.of_status(status))))
 
     def _observe(self, reply: Reply[Any], body: Body) -> None:
         if self.observation is not None:

@@ -229,7 +229,8 @@ function segmentNode({ text, evidence }) {
 }
 
 /** Whether it holds; the hash of the document is computed here as well. */
-async function verdict({ verified, checked, mismatches = [], not_from_text: free = [], segments = [], text_hash: said }) {
+async function verdict(outcome) {
+  const { verified, checked, mismatches = [], not_from_text: free = [], segments = [], text_hash: said } = outcome;
   if (verified === null || verified === undefined) return el("p", { class: "proof" }, t("digest.unknown"));
   const here = segments.length ? await sha256(segments.map(({ text }) => text).join("")) : null;
   const isGood = verified && (here === null || here === said);
