@@ -29,7 +29,7 @@ async def test_the_page_asks_for_a_key_and_goes_on_with_it(open_page, locked):
     await page.get_by_text("aerogram keys create NAME").wait_for()
     await page.locator("#key").fill("this-is-not-a-key-of-this-server")
     await page.get_by_role("button", name="Use this key").click()
-    await page.locator("#key").wait_for()
+    await page.get_by_role("alert").filter(has_text="did not accept").wait_for()
     await page.locator("#key").fill(key)
     await page.get_by_role("button", name="Use this key").click()
     await page.locator(".record").first.wait_for()

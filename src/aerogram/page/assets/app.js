@@ -5,7 +5,7 @@ import { errorWords } from "./codes.js";
 import { button, codeName, el, fill, refill } from "./element.js";
 import { failure } from "./failure.js";
 import { addressOf, note, routeOf } from "./route.js";
-import { ask, useKey, useOwnerToken, watch } from "./server.js";
+import { ask, hasKey, useKey, useOwnerToken, watch } from "./server.js";
 import { address, language, languages, speak, t } from "./texts.js";
 import { theme, themes, wear } from "./theme.js";
 
@@ -68,6 +68,8 @@ function keyForm(error) {
   const submit = (event) => {
     event.preventDefault();
     useKey(secret.value.trim());
+    // until the server has answered: what is typed meanwhile would be lost with this form
+    for (const control of event.target.elements) control.disabled = true;
     open();
   };
   return el(
@@ -75,6 +77,7 @@ function keyForm(error) {
     { class: "card key-form", on: { submit } },
     el("h1", {}, t("key.title")),
     el("p", {}, t("key.needed")),
+    hasKey() ? el("p", { class: "notice", role: "alert" }, t("key.refused")) : null,
     error.code ? el("p", {}, codeName(error.code), " ", errorWords({ ...error, title: error.message }).title) : null,
     el("p", { class: "small quiet" }, t("key.make"), el("br"), el("code", {}, "aerogram keys create NAME")),
     el("label", { for: "key" }, t("key.label")),

@@ -45,6 +45,9 @@ export function useKey(secret) {
   else sessionStorage.removeItem(KEY);
 }
 
+/** Whether a key goes with every question. */
+export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+
 /** The owner opens the page with a token in the address: it is kept here, and out of sight. */
 export function useOwnerToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("owner");

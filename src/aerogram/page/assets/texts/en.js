@@ -26,6 +26,7 @@ export default {
   "key.title": "This server wants a key",
   "key.needed": "An API key is needed to ask this server anything.",
   "key.make": "Whoever runs the server makes one with this command. The owner's address opens the live view, and needs a key as well.",
+  "key.refused": "The server did not accept that key. Check it, or ask for a new one.",
   "key.label": "API key",
   "key.use": "Use this key",
 
