@@ -5,6 +5,7 @@ python tool_servers.py fastmcp|sdk stdio|http      serves them; over HTTP on a f
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import math
 import socket
@@ -95,6 +96,22 @@ def document(name: str) -> bytes:
     if name == "none":
         raise NotFound("no such document")
     return b"\x89PNG\r\n\x1a\n" + name.encode()
+
+
+def taking_long():
+    """A handler that takes a long time, and what tells that it has begun and that it has ended."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> dict:
+        """Take a long time."""
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return {}
+
+    return slow, begun, ended
 
 
 def build(framework, *, installed=True, **settings):

@@ -93,7 +93,7 @@ class ContractClerk:
             else:
                 outcome = await self._contract.run(call, handler, finished=(self._finished, Unkept))
         except BaseException as error:  # noqa: BLE001 - contained here, because a task of its own may run this
-            outcome = contained(error)
+            outcome = error
         if isinstance(outcome, BaseException):
             raise contained(outcome)
         return outcome.value if isinstance(outcome, Unkept) else outcome

@@ -210,7 +210,11 @@ class _Replies(Transform):
             return Caller(principal=self._principal())
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
-        retrieve, archive = _KEPT.get() or (await self._retrieve_as_listed(request, tool), None)
+        kept = _KEPT.get()
+        if kept is None and self._service.offer.retrieve is not None:
+            retrieve, archive = await self._retrieve_as_listed(request, tool), None
+        else:
+            retrieve, archive = kept or (None, None)
         return Caller(request.meta, self._principal(), extensions, retrieve, archive)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from aerogram.fastmcp import install as install_fastmcp
 from aerogram.mcp import install as install_sdk
+from tool_servers import taking_long
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 
@@ -89,17 +90,7 @@ async def test_inside_of_a_resource_handler_it_is_a_protocol_error(make, uri, er
 @ERAS
 @FRAMEWORKS
 async def test_a_call_that_its_caller_cancels_is_cancelled(make, era):
-    begun, ended = asyncio.Event(), asyncio.Event()
-
-    async def slow() -> dict:
-        """Take a long time."""
-        begun.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.set()
-        return {}
-
+    slow, begun, ended = taking_long()
     server, client_of, options = make(slow)
     async with client_of(server, mode=era) as client:
         call = asyncio.create_task(client.call_tool("slow", {}, **options))

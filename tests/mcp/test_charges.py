@@ -21,6 +21,7 @@ from aerogram.errors import NotFound
 from aerogram.fastmcp import install as install_fastmcp
 from aerogram.limits import Limits, Plan
 from aerogram.mcp import install as install_sdk
+from tool_servers import taking_long
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 WORDS = [TextContent(type="text", text="gone")]
@@ -78,17 +79,7 @@ async def test_what_fails_costs_nothing(make, era):
 @FRAMEWORKS
 async def test_a_call_that_is_given_up_costs_nothing(make, era):
     limits = Limits.in_memory(Plan.of("100/day"))
-    begun, ended = asyncio.Event(), asyncio.Event()
-
-    async def slow() -> dict:
-        """Take a long time."""
-        begun.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.set()
-        return {}
-
+    slow, begun, ended = taking_long()
     server, tool, client_of, options = make(limits)
     tool(slow)
     async with client_of(server, mode=era) as client:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aerogram.errors import NotFound
-from aerogram.jsontext import dumps
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.knowledge import Knowledge
 from aerogram.knowledge.places import absolute, places
+from aerogram.knowledge.roots import Roots
 
 __all__ = ["Forgotten", "forget"]
 
@@ -33,16 +33,15 @@ def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> Forgotten:
     """Take everything out of an index that was read at a path or below it; NotFound when that is nothing."""
     place = absolute(path)
     known = places(knowledge)
-    gone = [name for name, (_, file) in known.items() if file.is_relative_to(place)]
+    gone = {name for name, (_, file) in known.items() if file.is_relative_to(place)}
     roots = knowledge.roots()
     if not gone and place not in roots.values():
         raise _unknown(path, roots.values())
-    left = {label for name, (label, _) in known.items() if name not in set(gone)}
+    left = {label for name, (label, _) in known.items() if name not in gone}
     touched = {known[name][0] for name in gone}
     dropped = {label for label, root in roots.items() if root == place or (label in touched and label not in left)}
     # first the root: whoever watches must not read again what is about to go
-    kept = {label: str(root) for label, root in roots.items() if label not in dropped}
-    knowledge.store.set_meta(roots=dumps(kept).decode())
+    Roots({label: root for label, root in roots.items() if label not in dropped}).keep(knowledge.store)
     documents, chunks = _remove(knowledge, gone)
     still = place.exists() and next((roots[label] for label in touched - dropped), None)
     return Forgotten(documents, chunks, still or None)

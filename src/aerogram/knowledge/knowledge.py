@@ -21,7 +21,6 @@ from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.digest.limits import Limits
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
-from aerogram.jsontext import dumps, loads
 from aerogram.knowledge.advice import instead, names_in
 from aerogram.knowledge.citations import Status, citations_of, verify
 from aerogram.knowledge.cluster import Cluster
@@ -39,6 +38,7 @@ from aerogram.knowledge.prepare import Preparer
 from aerogram.knowledge.register import Register
 from aerogram.knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
 from aerogram.knowledge.ring import StoreRing
+from aerogram.knowledge.roots import Roots
 from aerogram.knowledge.search import SMALL_INDEX, Search, checked_method, checked_query
 from aerogram.knowledge.store import Found, Health, Store
 from aerogram.knowledge.store.address import is_url, open_store
@@ -141,19 +141,14 @@ class Knowledge:
             return Crew(recipe, workers)
         return Preparer(self.embedder, limits=self.limits).batches
 
-    def roots(self) -> dict[str, Path]:
+    def roots(self) -> Roots:
         """The folders that the index has read, by the label that their files' names begin with."""
-        said: str = self.store.meta().get("roots", "{}")
-        return {label: Path(path) for label, path in loads(said).items()}
+        return Roots.of(self.store)
 
     def locate(self, *files: str) -> list[Path | None]:
         """Where files of the index are, or were when they were read."""
-        roots = self._sorted_roots()
-        return [_below(roots, file) for file in files]
-
-    def _sorted_roots(self) -> list[tuple[str, Path]]:
-        """The roots by their labels, so that the one without a label, which has every file, is last."""
-        return sorted(self.roots().items(), reverse=True)
+        roots = self.roots()
+        return [place and place[1] for place in map(roots.place, files)]
 
     # -- the four questions
 
@@ -321,14 +316,11 @@ class Knowledge:
     def _label(self, root: Path) -> str:
         """What the names of a root's files begin with: nothing for the first root, its own name for others."""
         roots = self.roots()
-        for label, known in roots.items():
-            if known == root:
-                return label
-        label = root.name if roots else ""
-        while label in roots:
-            label += "'"
-        roots[label] = root
-        self.store.set_meta(roots=dumps({name: str(path) for name, path in roots.items()}).decode())
+        label = roots.label(root)
+        if label is None:
+            label = roots.free_label(root)
+            roots[label] = root
+            roots.keep(self.store)
         return label
 
     def _find_mentions(self) -> None:
@@ -339,10 +331,10 @@ class Knowledge:
 
     def _verified(self, chunks: Sequence[Found]) -> list[Status]:
         """Whether the sources of some chunks still say so; each file is looked for once."""
-        roots = self._sorted_roots()
-        here = {root for _, root in roots if root.exists()}
-        paths = {file: _below(roots, file) for file in {chunk.file for chunk in chunks}}
-        known = {file for file, path in paths.items() if path and not here.isdisjoint(path.parents)}
+        roots = self.roots()
+        here = {root for root in roots.values() if root.exists()}
+        paths = {file: place[1] for file in {chunk.file for chunk in chunks} if (place := roots.place(file))}
+        known = {file for file, path in paths.items() if not here.isdisjoint(path.parents)}
         return [verify(chunk, paths[chunk.file]) if chunk.file in known else "unverified" for chunk in chunks]
 
     def _first_of(self, source_file: str) -> Found:
@@ -438,13 +430,6 @@ class Knowledge:
         places = found["entities"][0].get("chunk_ids") if found["entities"] else None
         search = Action(tool=SEARCH_TOOL, args={"query": found["vendor_name"]})
         return (Action(tool=CHUNKS_TOOL, args={"chunk_ids": places[:FOLLOWED]}), search) if places else (search,)
-
-
-def _below(roots: Sequence[tuple[str, Path]], file: str) -> Path | None:
-    for label, root in roots:
-        if not label or file.startswith(f"{label}/"):
-            return root / file.removeprefix(f"{label}/" if label else "")
-    return None
 
 
 def _add(total: Ingested, one: Ingested) -> None:

@@ -18,14 +18,8 @@ def absolute(path: str | os.PathLike[str]) -> Path:
 
 def places(knowledge: Knowledge) -> dict[str, tuple[str, Path]]:
     """The files of an index by their names: the label of the root of each, and its place."""
-    roots = knowledge._sorted_roots()  # the root without a label, which takes every name, is last
-    found: dict[str, tuple[str, Path]] = {}
-    for name in knowledge.store.files():
-        for label, root in roots:
-            if not label or name.startswith(f"{label}/"):
-                found[name] = (label, root / name.removeprefix(f"{label}/" if label else ""))
-                break
-    return found
+    roots = knowledge.roots()
+    return {name: place for name in knowledge.store.files() if (place := roots.place(name))}
 
 
 def knows(knowledge: Knowledge, path: str | os.PathLike[str]) -> bool:
