@@ -53,6 +53,7 @@ __all__ = ["install"]
 
 MOST_COPIES: Final = 2_000
 Principal = Callable[[], str | None]
+Calling = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 def install(
@@ -107,17 +108,24 @@ def _token_principal() -> str | None:
 # Tools
 
 
+_set: Final = object.__setattr__
+
+
 class _Sent(ToolResult):
     """A result that is JSON already and goes to the wire as it stands."""
 
     def __init__(self, wire: Mapping[str, Any]) -> None:
-        # past the base class, which would serialise everything once more
-        super(ToolResult, self).__init__(
-            content=sdk_blocks(wire["content"]),
-            structured_content=wire.get("structuredContent"),
-            meta=wire.get("_meta"),
-            is_error=wire.get("isError", False),
-        )
+        # as `model_construct` does it: the base class would serialise, and pydantic check, everything once more
+        facts = {
+            "content": sdk_blocks(wire["content"]),
+            "structured_content": wire.get("structuredContent"),
+            "meta": wire.get("_meta"),
+            "is_error": wire.get("isError", False),
+        }
+        _set(self, "__dict__", facts)
+        _set(self, "__pydantic_fields_set__", set(facts))
+        _set(self, "__pydantic_extra__", None)
+        _set(self, "__pydantic_private__", {"_raw_mcp_result": None})
 
     def to_mcp_result(self) -> mcp_types.CallToolResult:
         return mcp_types.CallToolResult(
@@ -136,6 +144,22 @@ _KEEPER: ContextVar[_Keeper | None] = ContextVar("aerogram_keeper", default=None
 """What the contract that is answering offers to those of the servers that are mounted on its own."""
 _KEPT: ContextVar[_Keeper | None] = ContextVar("aerogram_kept", default=None)
 """What the contract of a mounted server has been offered."""
+
+
+def _keeping(offered: _Keeper | None, call: Calling) -> Calling:
+    """A call of a handler during which the servers that are mounted on its own are offered an archive, or none."""
+    if offered is None and _KEEPER.get() is None and _KEPT.get() is None:
+        return call
+
+    async def run(given: dict[str, Any]) -> Any:
+        tokens = _KEEPER.set(offered), _KEPT.set(None)
+        try:
+            return await call(given)
+        finally:
+            _KEEPER.reset(tokens[0])
+            _KEPT.reset(tokens[1])
+
+    return run
 
 
 def _kept_further_out(tool: Tool) -> Tool:
@@ -282,24 +306,18 @@ class _Replies(Transform):
 
         return run
 
-    async def _serve(
-        self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[Any]]
-    ) -> Any:
+    async def _serve(self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Calling) -> Any:
         finished: list[ToolResult] = []
         half: Parted | None = None
         caller = await self._caller(tool)
-        offered = self._offered(caller)
+        call = _keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:
             nonlocal half
-            tokens = _KEEPER.set(offered), _KEPT.set(None)
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
                 explain(error, tool)
-            finally:
-                _KEEPER.reset(tokens[0])
-                _KEPT.reset(tokens[1])
             value = own_value(outcome)
             if type(value) is tuple:
                 half, value = self._parted(value, tool)

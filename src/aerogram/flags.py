@@ -138,7 +138,9 @@ class Flags:
     def enabled(self, name: str, client: str | None = None) -> bool:
         """Whether a feature is on, for this client."""
         flag = self._flag(name)
-        if flag.state == "removed" or not all(self.enabled(one, client) for one in flag.requires):
+        if flag.state == "removed":
+            return False
+        if flag.requires and not all(self.enabled(one, client) for one in flag.requires):
             return False
         general = self._switches.get((name, None), flag.default)
         return general if client is None else self._switches.get((name, client), general)

@@ -18,6 +18,7 @@ import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, replace
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
@@ -289,7 +290,7 @@ class Service:
     async def _run(self, opened: Opened, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
         token = CURRENT.set(opened)
         try:
-            return await opened.contract.run(opened.call, lambda: handler(opened.arguments))
+            return await opened.contract.run(opened.call, partial(handler, opened.arguments))
         except asyncio.CancelledError:
             if opened.call.allowance is not None:
                 self._forgive_soon(opened)
