@@ -59,7 +59,7 @@ def protect(app: Any, settings: Settings, keys: Keys) -> None:
             allow_origins=settings.allowed_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["X-Fidelity"],
+            expose_headers=["X-Fidelity", "X-Warning"],
         )
 
 

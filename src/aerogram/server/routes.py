@@ -17,7 +17,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, FastAPI, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
@@ -28,6 +28,7 @@ from aerogram.cursor import _decode
 from aerogram.errors import AerogramError
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
+from aerogram.limits import Allowance
 from aerogram.page.host import Host
 from aerogram.page.routes import page_routes
 from aerogram.paged import Paged, Resume
@@ -38,6 +39,7 @@ from aerogram.server.heads import Heads
 from aerogram.server.health import Health
 from aerogram.server.library import Library
 from aerogram.server.naming import addressed, in_parameters
+from aerogram.server.parameters import heed, told, unknown_in
 from aerogram.server.reference import reference_page
 from aerogram.server.table import CSV, search_table
 from aerogram.shape.modes import Mode
@@ -125,7 +127,7 @@ class _Desk:
 
     def router(self) -> APIRouter:
         """The routes; each is named as the tool that does the same."""
-        found = APIRouter(prefix="/v1")
+        found = APIRouter(prefix="/v1", dependencies=[Depends(heed)])
         add = found.add_api_route
         add("/search", self.search(), name="semantic_search", tags=["search"], responses=_CSV_TOO)
         add("/vendors/{name}", self.vendor(), name="find_vendor_info", tags=["vendors"])
@@ -146,6 +148,7 @@ class _Desk:
         resume: Resume | None = None,
     ) -> Reply[Any]:
         """The reply within the size that its caller asks for; that of the server is seen to anyway."""
+        reply = told(reply, request)
         if max_tokens is None:
             return reply
         exchange: Exchange = request.scope[EXCHANGE]
@@ -180,6 +183,7 @@ class _Desk:
             client_tag=exchange.client_tag,
             principal=self._principal(request.scope),
             max_tokens=max_tokens,
+            allowance=Allowance(notices=unknown_in(request)),  # whose notices count in the size of a reply
             writer=exchange.writer,
             started=exchange.started,
         )
@@ -214,11 +218,12 @@ class _Desk:
                     "principal": self._principal(request.scope),
                 }
                 if format == "csv" or _wants_csv(request):
-                    return Response(await search_table(self._library, q, asked), media_type=f"{CSV}; charset=utf-8")
+                    table = await search_table(self._library, q, asked)
+                    return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
                 reply, resume = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
             placed = _placed(addressed(reply, "semantic_search"), cursor, page_size)
             if max_tokens is None:
-                return Paged(placed, resume)
+                return Paged(told(placed, request), resume)
             return await self._within(max_tokens, placed, request, response, resume)
 
         return search
