@@ -17,6 +17,7 @@ from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import sanitize
+from aerogram.shape.advice import Levers
 from aerogram.shape.modes import allowed_mode
 from aerogram.wire.apart import told_apart
 from aerogram.wire.exchange import Exchange
@@ -29,6 +30,7 @@ __all__ = ["ContractClerk", "Principal", "Unkept"]
 Principal: TypeAlias = Callable[[Scope], str | None]
 _SIZES: Final = ("max_tokens", "page_size")
 _NO_ROUTE: Final = "unknown"
+_CONTROLS: Final = frozenset(CONTROLS)
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
 
@@ -124,7 +126,8 @@ class ContractClerk:
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
             return contract.refused(outcome, self._call(exchange)), None
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
-        call = self._call(exchange, _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange))
+        shaping = _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange)
+        call = self._call(exchange, self._advised(contract, exchange, shaping))
         heard = await contract.hear(outcome, call)
         reply = await contract.conclude(heard.reply, call, heard.resume)
         return reply, heard.json_in(reply)
@@ -134,8 +137,9 @@ class ContractClerk:
 
         For handlers that say what it lacks where a payload alone cannot: in headers.
         """
-        call = self._call(exchange, {"max_tokens": max_tokens})
-        exchange.settled = await self._sized[exchange.version].answer(found, call)
+        contract = self._sized[exchange.version]
+        call = self._call(exchange, self._advised(contract, exchange, {"max_tokens": max_tokens}))
+        exchange.settled = await contract.answer(found, call)
         return exchange.settled
 
     async def retrieve(
@@ -159,12 +163,20 @@ class ContractClerk:
             asked.pop("max_tokens", None)
         return asked
 
+    def _advised(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
+        """How a reply is to be shaped, and where that may fail, what its caller can change about it."""
+        terms = exchange.terms
+        most = None if terms is None else contract.own_limit(terms.operation)
+        if terms is None or (most is None and "max_tokens" not in shaping):
+            return shaping
+        return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
+
     def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
         terms = exchange.terms
         known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
         if exchange.writer is not None:
             known = {**known, "writer": exchange.writer}
-        if shaping and exchange.scope["method"] not in SAFE_METHODS:
+        if not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS:
             known = {**known, "is_done": True}
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],

@@ -372,12 +372,13 @@ class Contract:
 
     def limit(self, call: Call) -> Budget | None:
         """The budget of a call: the operation's or the server's, and the caller's if that is smaller."""
-        own = self.budgets.get(call.operation, self.budget)
-        held = None if own is None else Budget.of(own)
-        if call.max_tokens is None:
-            return held
-        asked = Budget.of(call.max_tokens)
-        return asked if held is None else held.within(asked)
+        held = self.own_limit(call.operation)
+        asked = None if call.max_tokens is None else Budget.of(call.max_tokens)
+        return held.within(asked) if held and asked else held or asked
+
+    def own_limit(self, operation: str) -> Budget | None:
+        """The budget of an operation, or else the server's."""
+        return None if (own := self.budgets.get(operation, self.budget)) is None else Budget.of(own)
 
     def _rows(self, reply: Reply[Any], call: Call, kind: RecordType | None) -> Rows | None:
         """The rows to page by, where a page was or could have been asked for and the handler made none itself."""

@@ -144,14 +144,13 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
     methods = context.methods or set()
     given = shapes_of(context.endpoint)
     formats = given.formats if _answers_json(context) else (*given.formats, *_format_of(context))
-    own = frozenset(_query_parameters(context.dependant))
     terms = Terms.of(
         path,
         context.name or path,
         replace(given, formats=formats),
         migrated=versions.migrates(path, methods),
         controls=versions.controls,
-        own=own,
+        own=dict(_query_parameters(context.dependant)),
         reads=_headers_read(context.dependant),
         depends=tuple(one.name for one in context.dependant.dependencies if one.name),
     )
@@ -173,9 +172,9 @@ def _format_of(context: RouteContext) -> tuple[str, ...]:
     return (media_type,) if media_type else ()
 
 
-def _query_parameters(dependant: Dependant) -> Iterator[str]:
-    """The names of the query parameters that a handler and its dependencies declare."""
-    yield from (one.alias for one in dependant.query_params)
+def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The query parameters that a handler and its dependencies declare, with their defaults."""
+    yield from ((one.alias, {"default": one.default}) for one in _get_flat_fields_from_params(dependant.query_params))
     for inner in dependant.dependencies:
         yield from _query_parameters(inner)
 

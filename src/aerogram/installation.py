@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.controls import CONTROLS
 from aerogram.spelling import strays
 from aerogram.wire.negotiation import Versions
@@ -61,4 +61,4 @@ class Installation:
             log.warning(_MAY_BE_UNKEPT, terms.operation, ", ".join(terms.depends))
 
     def _has_budget(self, operation: str) -> bool:
-        return self._contract.limit(Call(operation=operation)) is not None
+        return self._contract.own_limit(operation) is not None

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aerogram.controls import Controls
-from aerogram.shape.advice import Levers
-from aerogram.tokens import Budget
 from aerogram.wire.channels import Payload
 
 __all__ = ["Profile"]
@@ -43,7 +41,3 @@ class Profile:
             return self.own_schema
         inner = self.own_schema.get("properties", {}).get("result", {})
         return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
-
-    def levers(self, arguments: Mapping[str, Any], most: Budget | None) -> Levers:
-        """What the caller of a call can change about it; `most` is the budget that it has at best."""
-        return Levers.of(self.parameters, arguments, None if most is None else most.room)

@@ -44,6 +44,7 @@ from aerogram.profile import Profile
 from aerogram.reply import Notice, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import sanitize_result
+from aerogram.shape.advice import Levers
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
 from aerogram.spelling import nearest, strays
@@ -215,10 +216,9 @@ class Service:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
-        own_limit = contract.budgets.get(profile.name, contract.budget)
-        most = None if own_limit is None else Budget.of(own_limit)
+        most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
-            asked["levers"] = profile.levers(arguments, most)
+            asked["levers"] = Levers.of(profile.parameters, arguments, most)
         call = Call(
             operation=profile.name,
             arguments=own,

@@ -13,7 +13,7 @@ from aerogram.shape.advice import Levers
 from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, Mode, in_mode
 from aerogram.shape.pages import Pager, take
-from aerogram.tokens import Bytes
+from aerogram.tokens import Budget, Bytes
 from aerogram.wire.channels import Sizer
 
 SIZER = Sizer("knowledge-1.0", "mirror")
@@ -125,7 +125,7 @@ def test_the_advice_of_a_warning_fits_the_mode_and_the_parameters(
 def test_the_levers_of_a_call_follow_from_its_inputs() -> None:
     """A mode that nobody asked for is the default of the tool; one that is none at all is shown in full."""
     inputs = {"query": {"type": "string"}, "response_mode": {"default": "metadata"}, "page_size": {}}
-    assert Levers.of(inputs, {}, 900) == Levers(frozenset(inputs), "metadata", 900)
+    assert Levers.of(inputs, {}, Budget.of(900)) == Levers(frozenset(inputs), "metadata", 900)
     assert Levers.of(inputs, {"response_mode": "ids_only"}).leaner_modes == ()
     assert Levers.of({"response_mode": {}}, {"response_mode": "nope"}).mode == "full"
 

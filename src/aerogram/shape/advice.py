@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aerogram.shape.modes import MODES, Mode
+from aerogram.tokens import Budget
 
 __all__ = ["Levers"]
 
@@ -31,10 +32,13 @@ class Levers:
     most: int | None = None
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], arguments: Mapping[str, Any], most: int | None = None) -> Levers:
-        """The levers of a call: of the properties of its input schema, and of what it was called with."""
+    def of(cls, parameters: Mapping[str, Any], arguments: Mapping[str, Any], most: Budget | None = None) -> Levers:
+        """The levers of a call: of the properties of its input schema, and of what it was called with.
+
+        `most` is the budget that the call has at best.
+        """
         mode = arguments.get("response_mode", parameters.get("response_mode", {}).get("default"))
-        return cls(frozenset(parameters), mode if mode in MODES else "full", most)
+        return cls(frozenset(parameters), mode if mode in MODES else "full", None if most is None else most.room)
 
     @property
     def leaner_modes(self) -> tuple[Mode, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from aerogram.errors import InvalidReply
@@ -82,7 +83,8 @@ def chosen(controls: bool | Collection[str] | None) -> frozenset[str]:
 class Terms:
     """What holds for one route.
 
-    `controls` are those of the query parameters that its callers shape replies with, `reads` the headers that its
+    `controls` are those of the query parameters that its callers shape replies with, `parameters` these and the ones
+    that its handler is known to read itself, as the properties of a JSON Schema. `reads` are the headers that its
     handler is known to read, `depends` the names of values that are found out for it and are in no other place.
     """
 
@@ -91,6 +93,7 @@ class Terms:
     migrated: bool
     shapes: Shapes = Shapes()
     controls: frozenset[str] = frozenset()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     reads: frozenset[bytes] = frozenset()
     depends: tuple[str, ...] = ()
     is_manual: bool = False
@@ -105,14 +108,16 @@ class Terms:
         *,
         migrated: bool,
         controls: bool | Collection[str],
-        own: frozenset[str] = frozenset(),
+        own: Mapping[str, Any] = MappingProxyType({}),
         reads: Iterable[str] = (),
         depends: tuple[str, ...] = (),
     ) -> Terms:
-        """The terms of a route; `own` are the parameters that its handler reads itself."""
+        """The terms of a route; `own` are the parameters that its handler reads itself, with their schemas."""
         switched = controls if shapes.controls is None else shapes.controls
         read = frozenset(name.lower().encode("latin-1") for name in (*shapes.reads, *reads))
-        return cls(path, operation, migrated, shapes, chosen(switched) - own, read, depends)
+        offered = chosen(switched) - own.keys()
+        known = {**{name: {} for name in sorted(offered)}, **own}
+        return cls(path, operation, migrated, shapes, offered, known, read, depends)
 
 
 class Entry(NamedTuple):
