@@ -29,6 +29,7 @@ async def test_every_code_is_listed_with_kind_status_and_retry_rule(open_page, s
 async def test_a_code_has_its_own_address_and_shows_its_shape_in_each_dialect(open_page, served):
     page = await opened(open_page, served, "?code=NOT_FOUND")
     row = page.locator(".error[data-code=NOT_FOUND]")
+    await row.locator(".tree").wait_for()  # it opens by itself, a moment after the list is there
     assert TABLE["NOT_FOUND"].remediation in await row.inner_text()
     for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem", "mcp"):
         await row.locator(f".choice button[data-name='{name}']").click()

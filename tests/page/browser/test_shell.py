@@ -104,7 +104,7 @@ async def test_the_first_link_skips_to_the_content(page):
 
 async def test_a_server_that_stops_is_missed_and_found_again(open_page, documents, tmp_path, chromium):
     """The question that was asked meanwhile is answered by itself."""
-    port = str(find_free_port())
+    port = str(find_free_port())  # one that nobody else takes while the server is away
     with serving(tmp_path / "index", "--port", port, documents=documents / "apis") as first:
         page = await open_page(f"{first.address}/#/search?q=pagination")
         await page.locator(".record").first.wait_for()
@@ -124,7 +124,8 @@ async def test_documents_full_of_script_are_shown_as_text(open_page, served):
     assert '<img src=x onerror="window.harmed' in await passage.inner_text()
     for view in ("dialects?q=parlour+trick&mode=full", "digest?file=hostile/tricks.md&q=parlour"):
         await page.goto(f"{served.address}/#/{view}")
-        await page.get_by_text("window.harmed").first.wait_for()
+        shows = {"dialects": ".sheet", "digest": ".document"}[view.partition("?")[0]]
+        await page.locator(shows, has_text="window.harmed").first.wait_for()
     assert await page.evaluate("window.harmed") is None
     assert await page.locator("main img, main iframe, main script, main style, main a[href^=javascript]").count() == 0
     assert await page.locator("body").is_visible()
@@ -147,7 +148,8 @@ async def test_the_policy_stops_script_that_would_get_in(open_page, served):
             attempt(() => { button.setAttribute("onclick", "window.harmed = 2"); });
             button.click();
             await fetch("http://elsewhere.invalid/").catch((error) => tries.push("fetch"));
-            await new Promise((done) => setTimeout(done, 100));
+            const isSeen = () => ["img-src", "connect-src"].every((directive) => violations.includes(directive));
+            for (let wait = 0; wait < 1000 && !isSeen(); wait += 1) await new Promise((done) => setTimeout(done, 20));
             return { violations, tries, harmed: window.harmed ?? null };
         }"""
     )

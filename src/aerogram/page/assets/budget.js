@@ -39,7 +39,7 @@ export class Budget {
   /** Show what a reply costs. */
   show(fitted) {
     this._span(fitted);
-    if (this._slider !== document.activeElement) this._place(); // whoever has hold of it knows where it is
+    if (this._slider !== document.activeElement && !this._isTyping) this._place(); // whoever has hold of it knows it
     this._figures(fitted);
     this._modes(fitted);
     this._dialects(fitted);
@@ -88,7 +88,11 @@ export class Budget {
       id: "budget-exact",
       min: 1,
       "aria-label": t("budget.exact"),
-      on: { change: () => this._typed() },
+      on: {
+        input: () => (this._isTyping = true),
+        change: () => this._typed(),
+        blur: () => (this._isTyping = false),
+      },
     });
     this._marks = el("div", { class: "marks", "aria-hidden": "true" });
     this._sum = el("div", { class: "sum" });
@@ -138,6 +142,7 @@ export class Budget {
   }
 
   _typed() {
+    this._isTyping = false;
     this.choose(Math.max(1, this._exact.valueAsNumber || this.limit));
   }
 

@@ -14,7 +14,7 @@ const CURVE_PAUSE = 350;
 const none = () => () => null;
 
 /**
- * `source()` says which reply is wanted, null for none; `show(fitted)` draws it,
+ * `source()` says which reply is wanted, null for none; `show(fitted, asked)` draws it,
  * `refuse(error)` says why there is none, and `render(value)` draws a piece that came back.
  * `cards(fitted)` gives a function that says how the card of a piece is called; null for what has none.
  */
@@ -58,7 +58,7 @@ export class Fitting {
       const fitted = await ask("shrink", asked, { signal });
       if (fitted.problem) this.rest();
       else this._present(fitted, asked);
-      this._show(fitted);
+      this._show(fitted, asked);
     } catch (error) {
       if (!signal.aborted) this._refuse(error);
     }

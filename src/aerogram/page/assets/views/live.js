@@ -114,14 +114,18 @@ class LiveView {
   }
 
   /** Something to see for whoever is alone with the server. */
-  _try() {
+  async _try() {
     const query = new URLSearchParams({
       q: this._context.suggestion ?? "token",
       response_mode: "full",
       max_tokens: 2000,
       envelope: "v2",
     });
-    return call(`v1/search?${query}`, undefined, { signal: this._signal });
+    try {
+      await call(`v1/search?${query}`, undefined, { signal: this._signal });
+    } catch (error) {
+      if (!this._signal.aborted) fill(this._note, failure(error));
+    }
   }
 }
 
@@ -132,7 +136,7 @@ function rowOf(said) {
   const tool = [el("code", {}, said.operation ?? "–"), " ", el("span", { class: "chip" }, wayOf(said))];
   return el(
     "tr",
-    {},
+    { data: { id: said.request_id } },
     cell(t("live.time"), "number", said.time ? clock(said.time) : "–"),
     cell(t("live.tool"), "", tool),
     cell(t("live.tokens"), "number", tokensOf(said), gauge),

@@ -37,7 +37,7 @@ class SearchView {
       params,
       signal,
       source: () => this._source(),
-      show: (fitted) => this._show(fitted),
+      show: (fitted, { source }) => this._show(fitted, termsOf(source.call.arguments.query)),
       refuse: (error) => this._settle(failure(error, () => this._fitting.update())),
       render: (value) => record(value, termsOf(this._question.text)),
       cards: (fitted) => cardsOf(rowsOf(fitted), this._first(fitted), this._results),
@@ -100,9 +100,9 @@ class SearchView {
     this._results.removeAttribute("aria-busy");
   }
 
-  _show(fitted) {
+  _show(fitted, terms) {
     if (fitted.problem) return this._settle(this._refusal(fitted.problem));
-    this._settle(this._header(fitted), noticeList(fitted.notices), this._body(fitted), this._pager(fitted));
+    this._settle(this._header(fitted), noticeList(fitted.notices), this._body(fitted, terms), this._pager(fitted));
   }
 
   _header({ refused, page, before, ms }) {
@@ -131,14 +131,14 @@ class SearchView {
     return { call: source.call, mode, budget, ...(way === "mcp" && { dialect }) };
   }
 
-  _body(fitted) {
+  _body(fitted, terms) {
     if (fitted.refused) return this._fitting.tooSmall(fitted.refused);
     if (fitted.omitted) return el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) }));
     const rows = rowsOf(fitted);
     if (!rows) return el("div", { class: "card" }, tree(fitted.body));
     if (!rows.length) return el("p", { class: "card quiet" }, t("search.none"));
     return recordList(rows, {
-      terms: termsOf(this._question.text),
+      terms,
       missing: (row) => this._fitting.missing(fitted, row),
       first: this._first(fitted),
     });
