@@ -82,8 +82,8 @@ class ContractClerk:
                 )
 
     async def admit(self, exchange: Exchange) -> None:
-        """Take from the caller's limits; one that is used up raises what the caller must be told."""
-        if self._contract.limits is not None:
+        """Take from the caller's limits, once; one that is used up raises what the caller must be told."""
+        if self._contract.limits is not None and exchange.allowance is None:
             exchange.allowance = (await self._contract.admit(self._call(exchange))).allowance
 
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:

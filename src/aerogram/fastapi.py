@@ -44,7 +44,7 @@ try:
         serialize_response,
     )
     from fastapi.utils import create_model_field, is_body_allowed_for_status_code
-    from starlette.routing import BaseRoute, Host, Mount, Route, compile_path
+    from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, compile_path
 except ImportError:
     raise MissingExtra("fastapi", "fastapi") from None
 
@@ -60,6 +60,7 @@ from aerogram.starlette import (
     principal_of,
     shapes,
     surround,
+    unknown_entry,
 )
 
 __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_page", "install", "shapes"]
@@ -137,6 +138,8 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
             yield entry._replace(terms=replace(entry.terms, is_manual=True)) if is_manual else entry
         elif isinstance(route, (Mount, Host)):
             yield from entries_inside(route, versions, prefix, entries_of)
+        elif not isinstance(route, WebSocketRoute):
+            yield unknown_entry(context.original_route, prefix)
 
 
 def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
@@ -197,11 +200,14 @@ def _headers_read(dependant: Dependant) -> Iterator[str]:
 # handlers
 
 
-def _hook(context: RouteContext, given: Shapes) -> None:
+def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
     handler = dependant.call
     if handler is None or not _answers_json(context) or _is_gen_callable(handler) or _is_async_gen_callable(handler):
+        if has_limits and all(one.call is not _admit for one in dependant.dependencies):
+            # what yields begins to answer before it runs, so the limits are the last thing that it depends on
+            dependant.dependencies.append(Dependant(call=_admit, request_param_name="request", use_cache=False))
         return
     if hasattr(handler, _HOOKED):
         return  # another application has the same route
@@ -245,6 +251,13 @@ def _hook(context: RouteContext, given: Shapes) -> None:
     # what FastAPI says of a fault names the file of its function
     _endpoint_context_cache[id(hooked)] = _extract_endpoint_context(handler)
     dependant.call = hooked
+
+
+async def _admit(request: Request) -> None:
+    """Take from the caller's limits before a handler runs whose answer is no JSON."""
+    exchange: Exchange | None = request.scope.get(EXCHANGE)
+    if exchange is not None:
+        await exchange.layer.clerk.admit(exchange)
 
 
 class _Contained:

@@ -10,6 +10,7 @@ import functools
 import inspect
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -25,6 +26,7 @@ from aerogram.normalize.signals import contained
 from aerogram.reply import Reply
 from aerogram.wire.cleaning import Cleaning
 from aerogram.wire.exchange import EXCHANGE, START, App, Exchange, Layer, Message, Receive, Send
+from aerogram.wire.gate import put_gate
 from aerogram.wire.headers import Fields, announce_json, find
 from aerogram.wire.legacy import from_health, from_offset_page
 from aerogram.wire.negotiation import Versions
@@ -42,7 +44,7 @@ try:
     from starlette.endpoints import HTTPEndpoint
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
-    from starlette.routing import BaseRoute, Host, Mount, Route, Router, compile_path, request_response
+    from starlette.routing import BaseRoute, Host, Mount, Route, Router, WebSocketRoute, compile_path, request_response
 except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
@@ -53,6 +55,7 @@ log = logging.getLogger("aerogram")
 Handler = Callable[[Request], Awaitable[Any]]
 Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
+_NOWHERE: Final = re.compile(r"(?!)")
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options", "query")
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
@@ -129,11 +132,12 @@ def surround(
 
     def build_inside_the_layer() -> App:
         contract.prepare()
+        has_limits = contract.limits is not None
         clerk = ContractClerk(contract, versions, principal, Response)
         directory = Directory(entries(app.routes, versions, ""))
         for entry in directory.entries:
             installed.usage.expect(entry.terms.path)
-            entry.hook()
+            entry.hook(has_limits)
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
@@ -245,6 +249,8 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
             yield entry_of(route, versions, prefix)
         elif isinstance(route, (Mount, Host)):
             yield from entries_inside(route, versions, prefix, entries_of)
+        elif not isinstance(route, WebSocketRoute):
+            yield unknown_entry(route, prefix)
 
 
 def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries: Entries) -> Iterator[Entry]:
@@ -255,7 +261,14 @@ def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries:
         yield from entries(part.routes, versions, path)
     else:
         terms = Terms(path, part.name or path, versions.migrates(path, ()))
-        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), lambda: None)
+        hook = functools.partial(put_gate, part, "app") if inner is None or not _has_layer(inner) else lambda _: None
+        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), hook)
+
+
+def unknown_entry(route: BaseRoute, prefix: str) -> Entry:
+    """A route of a kind that does not show what it serves: nobody finds it by a path, and the limits hold there."""
+    hook = functools.partial(put_gate, route, "handle")
+    return Entry(Terms(prefix, type(route).__name__, migrated=False), _NOWHERE, None, (), hook)
 
 
 def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
@@ -270,11 +283,12 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
 # handlers
 
 
-def _hook(route: Route, *, is_migrated: bool) -> None:
+def _hook(route: Route, has_limits: bool, *, is_migrated: bool) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
     is_class = inspect.isclass(route.endpoint) and issubclass(route.endpoint, HTTPEndpoint)
     if not is_class and not _is_function(route.endpoint):
-        return  # an application, whose answers are its own
+        put_gate(route, "app", has_limits)
+        return
     for there, put in places_inside(route, "app", closed=(Router, Starlette)):
         if _is_hook_of(route.endpoint, there):
             return  # another application has the same route
@@ -282,6 +296,7 @@ def _hook(route: Route, *, is_migrated: bool) -> None:
             hook = _Hook(route, there)
             put(_hooked_class(there, hook) if is_class else hook.serve)
             return
+    put_gate(route, "app", has_limits)
     if is_migrated:
         log.warning("the handler of %s is out of sight, so that its answers have no envelope", route.path)
 

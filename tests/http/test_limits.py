@@ -1,12 +1,13 @@
 """Limits, the cache and telemetry of a contract, over HTTP."""
 
 import pytest
-from fastapi import FastAPI, HTTPException
+from fastapi import APIRouter, FastAPI, HTTPException
 from small_api import ROWS
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from aerogram import fastapi, read, starlette
 from aerogram.cache import Cache
@@ -155,6 +156,98 @@ def test_limits_hold_on_routes_that_are_not_migrated(service):
     assert first.headers["RateLimit"].startswith('"2/day";r=1')
     assert refused.json()["error"] == "QUOTA_EXCEEDED" and int(refused.headers["Retry-After"]) > 0
     assert {one.headers["X-Envelope-Version"] for one in (first, second, refused)} == {"v1"}
+
+
+async def _plain(scope, receive, send):
+    await PlainTextResponse("plain")(scope, receive, send)
+
+
+class _OwnKind(BaseRoute):
+    """A route of a kind that nobody knows."""
+
+    def matches(self, scope):
+        return (Match.FULL if scope["path"].endswith("/own-kind") else Match.NONE), {}
+
+    async def handle(self, scope, receive, send):
+        await _plain(scope, receive, send)
+
+
+def _of_many_kinds(folder):
+    """Routes whose answers are no JSON, or whose handlers cannot be seen."""
+    (folder / "a.txt").write_text("a")
+    app = FastAPI()
+
+    @app.get("/html", response_class=HTMLResponse)
+    def html():
+        return "<p>"
+
+    @app.post("/posted", response_class=PlainTextResponse)
+    async def posted():
+        return "posted"
+
+    @app.get("/file", response_class=FileResponse)
+    def file():
+        return folder / "a.txt"
+
+    @app.get("/lines")
+    async def lines():
+        yield {"a": 1}
+
+    @app.get("/sync-lines")
+    def sync_lines():
+        yield {"a": 1}
+
+    @app.get("/raw-stream", response_class=StreamingResponse)
+    def raw_stream():
+        yield b"a"
+
+    part = APIRouter()
+    part.get("/html", response_class=HTMLResponse)(lambda: "<p>")
+    part.mount("/static", StaticFiles(directory=folder))
+    app.include_router(part, prefix="/part")
+    app.mount("/static", StaticFiles(directory=folder))
+    app.mount("/plain", _plain)
+    app.router.routes.append(_OwnKind())
+    return app
+
+
+def _seen_from_outside(folder):
+    """The same as a part of an application of another framework, with an application as an endpoint."""
+    inner = _of_many_kinds(folder)
+    inner.get("/rows")(lambda: ROWS)
+    return Starlette(routes=[Route("/app", PlainTextResponse("app")), Mount("/in", inner)])
+
+
+KINDS = ("/html", "/file", "/lines", "/sync-lines", "/raw-stream", "/part/html", "/part/static/a.txt", "/static/a.txt")
+KINDS += ("/plain/x", "/own-kind")
+
+
+@pytest.mark.parametrize("migrated", ["all", ()])
+@pytest.mark.parametrize("outside", [False, True])
+def test_limits_hold_on_routes_of_every_kind(serve, tmp_path, outside, migrated):
+    """Files, streams, other formats and mounted parts are as a rule the most expensive ones."""
+    app = _seen_from_outside(tmp_path) if outside else _of_many_kinds(tmp_path)
+    module = starlette if outside else fastapi
+    contract = Contract(limits=Limits.in_memory(Plan.of("2/day")))
+    module.install(app, contract, Versions(migrated=migrated), principal=lambda scope: scope["path"] + scope["method"])
+    client, root = serve(app), "/in" if outside else ""
+    asked = [("GET", root + path) for path in KINDS] + [("POST", f"{root}/posted")]
+    asked += [("GET", "/in/rows"), ("GET", "/app")] if outside else []
+    for method, path in asked:
+        answers = [client.request(method, path) for _ in range(3)]
+        assert [one.status_code for one in answers] == [200, 200, 429], path
+        assert [one.headers["RateLimit"].split(";")[1] for one in answers] == ["r=1", "r=0", "r=0"], path
+
+
+def test_an_application_without_limits_may_share_its_parts_with_one_that_has_them(serve, tmp_path):
+    shared = Mount("/static", StaticFiles(directory=tmp_path))
+    (tmp_path / "a.txt").write_text("a")
+    bare, free, limited = (Starlette(routes=[shared]) for _ in range(3))
+    starlette.install(free)
+    starlette.install(limited, Contract(limits=Limits.in_memory(Plan.of("1/day"))))
+    for app, expected in ((limited, [200, 429]), (free, [200, 200]), (bare, [200, 200])):
+        client = serve(app)
+        assert [client.get("/static/a.txt").status_code for _ in range(2)] == expected
 
 
 def test_the_cache_holds_on_routes_that_are_not_migrated(service):

@@ -214,29 +214,28 @@ class Exchange(Request):
             given = list(given or ())
             start = _headed(start, given)
         if terms is not None and not terms.migrated:
-            return self._pass(start, terms)
+            self.layer.served[terms.path][LEGACY] += 1
+            return self._pass(start, [*given, _LEGACY_MARK])
         if self.ours is not None and self.ours.status == status:
             return self._open(start, self._version_of(self.ours))
         if status >= _FAILURES:
             return self._begin_failure(start)
         if terms is None or given is self.other_format or not fields.announce_json(given) or self.version != LEGACY:
-            self._is_open = True
             # a cache must not give it to those who ask for an envelope, where there is one
-            return self._send(start if terms is None else _headed(start, fields.varying(given)))
+            return self._pass(start, given if terms is None else fields.varying(given))
         if status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given):
             return self._hold(start, Exchange._tag)
         return self._open(start, LEGACY)
 
-    def _pass(self, start: Message, terms: Terms) -> Awaitable[None]:
-        """Let the answer of a route that is not migrated go its way."""
+    def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
+        """Let an answer go its way that has no choice of envelopes."""
         self._is_open = True
-        self.layer.served[terms.path][LEGACY] += 1
-        passing = _headed(start, [*start["headers"], _LEGACY_MARK])
+        passing = _headed(start, given)
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
 
     async def _pass_within_limits(self, start: Message) -> None:
         """The same for a caller who has limits; what failed to do its work costs nothing."""
-        start["headers"] += self._limit_fields(start["headers"])
+        start["headers"] = [*start["headers"], *self._limit_fields(start["headers"])]
         if start["status"] >= _FAILURES:
             await self.layer.clerk.forgive(self)
         await self._send(start)

@@ -123,14 +123,14 @@ class Terms:
 class Entry(NamedTuple):
     """A route as a framework has it: how its path looks, by which objects it is known.
 
-    `hook()` stands in front of its handler, and behind it.
+    `hook(has_limits)` stands in front of its handler, and behind it; where that cannot be, limits hold all the same.
     """
 
     terms: Terms
     pattern: re.Pattern[str]
     methods: Collection[str] | None
     objects: tuple[object, ...]
-    hook: Callable[[], None]
+    hook: Callable[[bool], None]
 
 
 class Directory:
