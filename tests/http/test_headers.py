@@ -1,12 +1,13 @@
 """What the header fields of an answer say."""
 
 import pytest
+from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_api import ROWS, fastapi_app, starlette_app
 from starlette.middleware.cors import CORSMiddleware
 
-from aerogram import fastapi, read, starlette
+from aerogram import Notice, Page, Reply, fastapi, read, starlette
 from aerogram.starlette import Versions
 
 APPS = {"starlette": (starlette, starlette_app), "fastapi": (fastapi, fastapi_app)}
@@ -108,6 +109,23 @@ def test_another_answer_has_another_tag(client):
     assert (
         client.get("/search?envelope=v2&limit=5").headers["ETag"] != client.get("/search?envelope=v2").headers["ETag"]
     )
+
+
+@pytest.mark.parametrize("path", ["/rows?page_size=2", "/rows?fields=id", "/said?", "/said?page_size=1"])
+def test_integers_of_any_size_have_a_tag(serve, path):
+    """In the data that is shaped, and in everything that is said besides."""
+    app = FastAPI()
+    fastapi.install(app, versions=Versions(default="v2", controls=True))
+    large = 2**70
+    app.get("/rows")(lambda: [{"id": large + number, "n": number} for number in range(3)])
+    notice = Notice.of("PARTIAL_FAILURE", "Some", count=large)
+    said = Reply.ok([1], notices=[notice], page=Page(total=large, has_more=False), extra={"count": large})
+    app.get("/said")(lambda: said)
+    client = serve(app)
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (first.status_code, again.status_code) == (200, 304)
+    assert str(large) in first.text
 
 
 def test_what_changes_something_is_never_not_modified(client):

@@ -11,10 +11,9 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
-import orjson
-
+from aerogram.jsontext import dumps
 from aerogram.limits import header_fields
-from aerogram.reply import Page, Reply
+from aerogram.reply import Page, Reply, plain
 
 __all__ = [
     "EXPOSED",
@@ -153,10 +152,9 @@ def _is_json(content_type: bytes) -> bool:
 def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:
     """A weak tag of what a reply says in one representation, whichever request it answers."""
     said = reply.said()
-    text = representation.encode() + (json or orjson.dumps(reply.data, option=orjson.OPT_NON_STR_KEYS))
+    text = representation.encode() + (json or dumps(reply.data))
     if not _SILENT.issuperset(said):
-        lasting = {name: value for name, value in said.items() if name not in _SILENT}
-        text += orjson.dumps(lasting, option=orjson.OPT_NON_STR_KEYS)
+        text += dumps({name: plain(value) for name, value in said.items() if name not in _SILENT})
     return tag_of(text)
 
 
