@@ -26,7 +26,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -40,7 +40,7 @@ from aerogram.dialects import spoken
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.echo import echoing
-from aerogram.errors import ContractError, InvalidCursor, InvalidReply, ReplyError
+from aerogram.errors import ContractError, InvalidCursor, ReplyError
 from aerogram.faults import problem_of
 from aerogram.jsontext import dumps, pointer_of
 from aerogram.limits import Limits
@@ -54,6 +54,7 @@ from aerogram.normalize.values import encode
 from aerogram.reply import Notice, Page, Reply, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
+from aerogram.settings import check
 from aerogram.shape.account import counted, without_archive
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
 from aerogram.shape.fields import select, select_in
@@ -63,7 +64,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, Resume, Rows, has_longer_list, rows_of, take
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
-from aerogram.wire.channels import POLICIES, Channels, Policy, Sizer, channels_of
+from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
 
 __all__ = ["Call", "Contract", "Heard"]
 
@@ -131,19 +132,7 @@ class Contract:
     def __post_init__(self) -> None:
         if self.channels is None:
             object.__setattr__(self, "channels", self.speaker.channels)
-        # refused here, because each reply would fail by it
-        if self.channels not in POLICIES:
-            raise InvalidReply(f"channels is one of {', '.join(POLICIES)}, not {self.channels!r}")
-        if isinstance(self.cached, str):
-            raise InvalidReply(f"cached is a list of operations, such as [{self.cached!r}]")
-        for setting, kind in (("kinds", RecordType), ("deprecations", Deprecations)):
-            for name, given in getattr(self, setting).items():
-                if not isinstance(given, kind):
-                    raise InvalidReply(f"{setting}[{name!r}] is a {kind.__name__}, not {type(given).__name__}")
-        dialect_named(self.dialect)
-        for own in (self.budget, *self.budgets.values()):
-            if own is not None:
-                Budget.of(own)
+        check({one.name: getattr(self, one.name) for one in fields(self)})
 
     @property
     def named(self) -> dict[str, Collection[str]]:
@@ -317,7 +306,7 @@ class Contract:
             kinds = tuple(self.kinds.values())
             await self.cursors.prepared(asked.cursor)
             paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
-            told = paged._replace(reply=self.told(paged.reply, call))
+            told = Paged(self.told(paged.reply, call), paged.resume).beginning(paged.ahead)
             return call.settled(await self._kept(self.fitted(told, call, detail_first=True), call))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
@@ -338,20 +327,22 @@ class Contract:
             return Paged(reply)
         kind = self.kinds.get(call.operation)
         mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
-        every, rows = reply.data, self._rows(reply, call, kind)
+        every, rows, ahead = reply.data, self._rows(reply, call, kind), None
         if rows is not None:
-            reply, resume = self._page(reply, rows, call, mode or "full")
+            paged = self._page(reply, rows, call, mode or "full")
+            (reply, resume), ahead = paged, paged.ahead
         elif call.is_paged:
             reply = _unpaged(reply, call)
         if mode is None and call.fields is None:
-            return Paged(reply, resume)
+            return Paged(reply, resume).beginning(ahead)
         fields, asked = tuple(call.fields or ()), mode or "full"
         if rows is not None and rows.name is not None:
             shown = select_in(reply.data, rows.name, fields, mode=asked, kind=kind, among=every)
         else:
             among = every if isinstance(every, list) else None
             shown = select(reply.data, fields, mode=asked, kind=kind, among=among)
-        return Paged(reply.replace(data=shown), resume)
+        shown_ahead = ahead and (lambda: select(ahead(), fields, mode=asked, kind=kind))
+        return Paged(reply.replace(data=shown), resume).beginning(shown_ahead)
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with the request id of its call, and what its dialect requires."""
@@ -400,7 +391,8 @@ class Contract:
         total = len(rows.items)
         if not call.is_paged:
             whole = reply.replace(page=Page(has_more=False, total=total))
-            return Paged(whole, lambda kept: self._pager(call, mode).seal(kept, size=total))
+            everything = Paged(whole, lambda kept: self._pager(call, mode).seal(kept, size=total))
+            return everything.beginning(lambda: rows.items)
         pager = self._pager(call, mode)
         window = pager.window(call.cursor, call.page_size)
         page, resume = pager.page(take(rows.items, window), window, total=total)
@@ -408,7 +400,8 @@ class Contract:
         if page.status == "empty" and rows.name is None:
             said |= {"status": "empty", "empty_reason": page.empty_reason}
         place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
-        return Paged(moved(reply, place, window.offset, len(page.data)).replace(**said), resume)
+        told = moved(reply, place, window.offset, len(page.data)).replace(**said)
+        return Paged(told, resume).beginning(None if call.cursor is not None else lambda: rows.items)
 
     def fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
         """A page, complete and fitted, with what must be archived before it is sent."""
@@ -430,6 +423,7 @@ class Contract:
             resume=paged.resume,
             detail_first=detail_first,
             levers=call.levers,
+            ahead=paged.ahead,
         )
         if found.before is not None and budget.counter.unit == "tokens":
             tell_size_before(found.before)

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
+from aerogram.defaults import checked_principal, contract_for
 from aerogram.errors import InvalidReply, MissingExtra
 from aerogram.fastmcp_hearing import NOTHING, Own, explain, fault, giving_own_value, is_listened_to, own_value, said
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
@@ -28,7 +29,7 @@ from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.pairing import Parted, joined, parted
 from aerogram.sanitize import Step
-from aerogram.service import CURRENT, Caller, Profile, Service, contract_for
+from aerogram.service import CURRENT, Caller, Profile, Service
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, sdk_blocks
 
 try:
@@ -82,7 +83,8 @@ def install(
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    who = principal or _token_principal
+    service.claim(negotiate, _names_of_tools(server))
+    who = checked_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
     server.middleware.insert(0, _Outermost(replies))
@@ -98,6 +100,12 @@ def install(
 def _tool(handler: Callable[..., Any], name: str) -> Tool:
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return Tool.from_function(handler, name=name, output_schema=None, annotations=hints)
+
+
+def _names_of_tools(server: FastMCP[Any]) -> set[str]:
+    """The names of the tools that were registered with a server itself."""
+    # the public way to them can only be awaited
+    return {one.name for one in server._local_provider._components.values() if isinstance(one, Tool)}
 
 
 def _token_principal() -> str | None:
@@ -278,7 +286,7 @@ class _Replies(Transform):
         )
         listed = service.output_schema(profile, is_legacy)
         changes: dict[str, Any] = {
-            "parameters": profile.controls.extend(tool.parameters),
+            "parameters": service.input_schema(profile, tool.parameters, is_legacy),
             "output_schema": listed and dict(listed),
         }
         if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
@@ -382,8 +390,8 @@ class _Replies(Transform):
         if tool is None:
             raise _unknown(name)
         profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
-        opened = self._service.refused(profile, await self._caller(tool))
-        return _result(await self._service.answer(opened, *outcome_for(tool)), tool)
+        caller = await self._caller(tool)
+        return _result(await self._service.answer_besides(profile, caller, *outcome_for(tool)), tool)
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:
@@ -429,7 +437,7 @@ class _Negotiation(ServerExtension):
         self._service = service
 
     def settings(self) -> dict[str, Any]:
-        return self._service.offer.settings()
+        return self._service.settings()
 
 
 # Middleware

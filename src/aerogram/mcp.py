@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
+from aerogram.defaults import checked_principal, contract_for
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.faults import problem_of
@@ -34,7 +35,7 @@ from aerogram.normalize.stream import settle
 from aerogram.pairing import Parted, joined, parted
 from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize_contents, sanitize_text
-from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service, contract_for
+from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
 from aerogram.shape.pages import Paged
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, read_error, to_sdk
 
@@ -84,7 +85,8 @@ def install(
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    who = principal or _token_principal
+    service.claim(negotiate, server._tool_manager._tools)
+    who = checked_principal(principal) or _token_principal
     # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
     server._resource_manager = _Resources(server._resource_manager, made.sanitizers)
@@ -113,7 +115,7 @@ class _Negotiation(Extension):
         self._service = service
 
     def settings(self) -> dict[str, Any]:
-        return self._service.offer.settings()
+        return self._service.settings()
 
 
 # Tools
@@ -167,7 +169,7 @@ class _Tools(ToolManager):
             returns=returns,
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
-        copy = tool.model_copy(update={"parameters": profile.controls.extend(tool.parameters)})
+        copy = tool.model_copy(update={"parameters": service.input_schema(profile, tool.parameters, is_legacy)})
         parting = None if is_rows_of_any_length(returns) else self._parted
         convert = functools.partial(self._converted, tool, output)
 

@@ -17,21 +17,19 @@ import logging
 import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
 from pydantic import WithJsonSchema
 
-from aerogram.archive import Archive
 from aerogram.caller import Caller
 from aerogram.contract import Call, Contract, Heard
 from aerogram.controls import SHAPE_CHANGING, Choice, Controls, checked, chosen
-from aerogram.cursor import Cursors, KeyRing
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
+from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
@@ -47,12 +45,12 @@ from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
 from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
-from aerogram.spelling import nearest, strays
+from aerogram.spelling import strays
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 from aerogram.wire.mcp import SchemaForm, meta_of, output_schema, tool_result
 
-__all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service", "contract_for"]
+__all__ = ["ARCHIVE_TEMPLATE", "Caller", "Opened", "Profile", "Service"]
 
 log = logging.getLogger("aerogram")
 
@@ -78,51 +76,6 @@ CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
 """The call that a handler of this service is answering."""
 
 
-def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:
-    """The contract that `install` was given, or one that it makes from settings; not both."""
-    unknown = [name for name in settings if name not in _SETTINGS]
-    if unknown:
-        near = nearest(unknown[0], _SETTINGS)
-        hint = f"did you mean {near[0]}?" if near else f"a Contract has {', '.join(_SETTINGS)}"
-        raise InvalidReply(f"there is no setting {unknown[0]!r}; {hint}")
-    if given is not None and settings:
-        raise InvalidReply(f"a contract is given, so {', '.join(settings)} belongs into it")
-    if given is not None and not isinstance(given, Contract):
-        raise InvalidReply(f"contract is a Contract, not {type(given).__name__}")
-    return given or default_contract(settings)
-
-
-_SETTINGS: Final = tuple(one.name for one in fields(Contract))
-
-
-def default_contract(settings: Mapping[str, Any]) -> Contract:
-    """A contract from settings. What must outlive a restart, cursor keys and archive, is kept in files.
-
-    There is an archive when there is a budget. Where no file can be written, memory has to do.
-    """
-    kept: dict[str, Any] = {}
-    try:
-        kept["cursors"] = Cursors(KeyRing.at())
-    except OSError as error:
-        log.warning("cursors will not outlive this process: %s", error)
-    if settings.get("budget") is not None or settings.get("budgets"):
-        kept["archive"] = _default_archive()
-        if kept["archive"] is None:  # then what does not fit is lost, and replies say so
-            kept["retrieve"] = None
-    return Contract(**{**kept, **settings})
-
-
-def _default_archive() -> Archive | None:
-    try:
-        return Archive.at()
-    except MissingExtra as error:
-        log.warning("what does not fit into a budget will be lost: %s", error)
-        return None
-    except OSError as error:
-        log.warning("archived content will not outlive this process: %s", error)
-        return Archive.in_memory()
-
-
 class Service:
     """A contract, and what an MCP server makes of it: schemas, controls, negotiation, retrieval."""
 
@@ -135,6 +88,12 @@ class Service:
         offers: Sequence[str] = (),
         flags: Flags | None = None,
     ) -> None:
+        if contract.speaker.name == "problem":
+            raise InvalidReply("the dialect problem says failures only: choose another one")
+        if isinstance(offers, str):
+            raise InvalidReply(f"offers is a list of dialects, such as [{offers!r}]")
+        if flags is not None and not isinstance(flags, Flags):
+            raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         self.contract = contract
         contract.prepare()
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
@@ -155,6 +114,15 @@ class Service:
         """The tools that the settings name."""
         by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
         return {"controls": by_name, **self.contract.named}
+
+    def claim(self, negotiate: str | None, taken: Collection[str]) -> None:
+        """Refuse to take the place of a tool that a server has already by one of the service's own."""
+        own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
+        if negotiate is not None and negotiate == self.offer.retrieve:
+            raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
+        for setting, name in own.items():
+            if name is not None and name in taken:
+                raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
 
     def check_names(self, known: Collection[str]) -> None:
         """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
@@ -192,10 +160,22 @@ class Service:
         return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
-        """The schema to list: that of what is sent, which for bare payloads is the tool's own."""
-        if is_legacy or self.contract.speaker.name == "bare":
+        """The schema to list: that of what is sent, which for bare payloads is the tool's own.
+
+        There is none that a payload and the envelopes satisfy that are offered besides.
+        """
+        if is_legacy or self.offer.dialects == ("bare",):
             return profile.own_schema
         return None if profile.is_content else self._listed
+
+    def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
+        """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
+        controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
+        return controls.extend(inputs)
+
+    def settings(self) -> dict[str, Any]:
+        """What the extension advertises to everybody."""
+        return (replace(self.offer, dialects=("bare",)) if self.is_legacy(None) else self.offer).settings()
 
     def is_legacy(self, principal: str | None) -> bool:
         """Whether a caller is served the legacy format: the payload alone, as before there was an envelope."""
@@ -207,18 +187,21 @@ class Service:
         """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
         agreed = agree(self.offer, caller.settings)
         notices = agreed.notices
-        if self.is_legacy(caller.principal):
+        is_legacy = self.is_legacy(caller.principal)
+        if is_legacy:
             notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
             agreed = replace(agreed, dialect="bare")
         contract = self._agreed(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
+        if is_legacy and profile.own_schema is not None:
+            notices = (*notices, *(_ignored(name) for name in SHAPE_CHANGING if asked.pop(name, None) is not None))
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
         most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
-            asked["levers"] = Levers.of(profile.parameters, arguments, most)
+            asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
         call = Call(
             operation=profile.name,
             arguments=own,
@@ -231,9 +214,14 @@ class Service:
         )
         return Opened(profile, contract, call, own, notices)
 
-    def refused(self, profile: Profile, caller: Caller) -> Opened:
-        """The call whose arguments were refused, to answer it with the reason."""
-        call = Call(operation=profile.name, request_id=caller.request_id, principal=caller.principal)
+    def _unopened(self, profile: Profile, caller: Caller) -> Opened:
+        """A call that is answered although it was not accepted."""
+        call = Call(
+            operation=profile.name,
+            request_id=caller.request_id,
+            principal=caller.principal,
+            client_tag=caller.client_tag,
+        )
         legacy = Agreed(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
         return Opened(profile, self._agreed(legacy, profile, caller), call, {})
 
@@ -269,7 +257,7 @@ class Service:
         try:
             opened = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
-            return await self.answer(self.refused(profile, caller), error)
+            return await self.answer_besides(profile, caller, error)
         with opened.contract.observed(opened.call, caller.meta) as observation:
             if observation is not None:
                 opened = opened._replace(observation=observation)
@@ -286,6 +274,14 @@ class Service:
             if isinstance(outcome, Exception):
                 raise outcome
             return outcome
+
+    async def answer_besides(
+        self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
+    ) -> Any:
+        """What is sent for a call that came to no handler of ours."""
+        opened = self._unopened(profile, caller)
+        with opened.contract.observed(opened.call, caller.meta) as observation:
+            return await self.answer(opened._replace(observation=observation), outcome, convert)
 
     async def _run(self, opened: Opened, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
         token = CURRENT.set(opened)
@@ -435,6 +431,12 @@ class Service:
 
 
 _MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
+
+
+def _ignored(control: str) -> Notice:
+    return Notice(
+        f"This answer has a schema of its own, so {control} was not used", "CONTROL_IGNORED", "info", "Ask without it"
+    )
 
 
 def _offer(contract: Contract, offers: Sequence[str]) -> Offer:

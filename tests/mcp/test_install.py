@@ -11,8 +11,11 @@ from mcp.server.mcpserver import MCPServer
 import aerogram.fastmcp
 import aerogram.mcp
 from aerogram import Contract
+from aerogram.cache import Cache
 from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
+from aerogram.limits import Plan
+from aerogram.sanitize import Redaction
 from aerogram.shape.modes import RecordType
 from hosts import HOSTS
 
@@ -69,6 +72,21 @@ async def listed(server):
         ({"deprecations": {"search": "old"}}, "deprecations['search'] is a Deprecations, not str"),
         ({"bugdet": 100}, "there is no setting 'bugdet'; did you mean budget?"),
         ({"colour": "red"}, "there is no setting 'colour'; a Contract has dialect, budget"),
+        ({"limits": Plan.of("5/day")}, "limits is a Limits, not Plan: Limits.in_memory(plan)"),
+        ({"observer": True}, "observer is an Observer, not bool"),
+        ({"cache": True}, "cache is a Cache, not bool"),
+        ({"archive": "folder"}, "archive is an Archive, not str"),
+        ({"cursors": b"key"}, "cursors is a Cursors, not bytes"),
+        ({"sanitizers": Redaction()}, "sanitizers is a list of steps, such as [Redaction()], not Redaction"),
+        ({"sanitizers": [Redaction]}, "sanitizers has steps such as Redaction(), not <class"),
+        ({"budgets": [500]}, "budgets has a value for each operation, such as {'search': …}, not list"),
+        ({"dialect": "problem"}, "the dialect problem says failures only"),
+        ({"offers": "standard-v2"}, "offers is a list of dialects, such as ['standard-v2']"),
+        ({"flags": {"response_contract_v2": False}}, "flags is a Flags, not dict"),
+        ({"principal": "ann"}, "principal is a function that says who is calling, not 'ann'"),
+        ({"negotiate": "retrieve", "budget": 500}, "negotiate and retrieve are both 'retrieve'"),
+        ({"negotiate": "search"}, "this server has a tool 'search' already: give ours another name with negotiate="),
+        ({"retrieve": "search", "budget": 500}, "give ours another name with retrieve="),
         ({"contract": Contract(), "budget": 100}, "a contract is given, so budget belongs into it"),
         ({"contract": {"budget": 100}}, "contract is a Contract, not dict"),
     ],
@@ -83,6 +101,11 @@ def test_a_setting_that_cannot_work_is_refused_when_it_is_made(framework, settin
 def test_a_contract_refuses_its_own_settings_in_the_same_words():
     with pytest.raises(InvalidReply, match="channels is one of mirror"):
         Contract(channels="x")
+
+
+def test_operations_to_cache_without_a_cache_are_told_in_the_log(framework, caplog):
+    library(framework, cached=["search"])
+    assert "cached names search, but there is no cache" in caplog.text
 
 
 def test_a_second_install_says_that_it_is_the_second(framework):
@@ -107,7 +130,7 @@ NAMING = [
     {"controls": {"serach": ["max_tokens"]}},
     {"budgets": {"serach": 2_000}},
     {"kinds": {"serach": KIND}},
-    {"cached": ["serach"]},
+    {"cached": ["serach"], "cache": Cache.in_memory()},
     {"deprecations": {"serach": Deprecations()}},
 ]
 
@@ -116,7 +139,7 @@ def warnings_in(caplog):
     return [one.getMessage() for one in caplog.records if one.name == "aerogram" and one.levelno == logging.WARNING]
 
 
-@pytest.mark.parametrize("settings", NAMING, ids=", ".join)
+@pytest.mark.parametrize("settings", NAMING, ids=lambda given: next(iter(given)))
 async def test_a_tool_that_is_not_there_is_told_once_with_the_nearest_name(framework, settings, caplog):
     server = library(framework, **settings)
     assert not warnings_in(caplog)  # it may still come

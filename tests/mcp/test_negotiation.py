@@ -10,6 +10,7 @@ from aerogram import validate
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
+from aerogram.telemetry import Observer
 from aerogram.tokens import best_counter
 from tool_servers import ROWS
 
@@ -119,3 +120,45 @@ async def test_nonsense_in_the_settings_does_not_stop_a_reply(door, asked):
     async with door.open(**options) as server:
         result = await server.call("task", {"task_id": "t1"}, meta)
     assert not result.is_error and result.structured_content["meta"]["warnings"]
+
+
+@pytest.mark.parametrize("offered", ["response-v2", "standard-v2", "knowledge-1.0"])
+async def test_what_a_bare_server_offers_besides_breaks_no_listed_schema(door, offered):
+    options, meta = settings(door, dialect=offered)
+    async with door.open(dialect="bare", offers=[offered], **options) as server:
+        listed = (await server.tools())["task"].output_schema
+        chosen = await server.call("task", {"task_id": "t1"}, meta)
+    assert listed is None and validate(chosen.structured_content).name == offered
+
+
+@pytest.mark.parametrize("asked", [{"fields": ["task_id"]}, {"response_mode": "ids_only"}])
+async def test_the_legacy_format_keeps_its_schema_whatever_is_asked(door, asked):
+    flags = Flags(RESPONSE_CONTRACT_V2)
+    flags.switch("response_contract_v2", on=False)
+    async with door.open(flags=flags, controls=True) as server:
+        tool = (await server.tools())["task"]
+        result = await server.call("task", {"task_id": "t1", **asked})
+    assert not {"fields", "response_mode"} & tool.input_schema["properties"].keys()
+    assert "max_tokens" in tool.input_schema["properties"]
+    assert result.structured_content == {"task_id": "t1", "done": False}
+    assert "CONTROL_IGNORED" in {one["code"] for one in result.meta["dev.aerogram/notices"]}
+
+
+async def test_with_the_flag_off_the_extension_says_what_is_served(door):
+    flags = Flags(RESPONSE_CONTRACT_V2)
+    flags.switch("response_contract_v2", on=False)
+    async with door.open(flags=flags) as server:
+        capabilities = server.client.server_capabilities
+    if door.is_modern:
+        assert capabilities.extensions[EXTENSION]["dialects"] == ["bare"]
+
+
+@pytest.mark.parametrize("wrong", [{"page_size": -1}, {"max_tokens": "x"}, {"response_mode": "nope"}])
+async def test_a_call_whose_controls_are_refused_is_observed_and_keeps_its_tag(door, wrong):
+    heard = []
+    observer = Observer().told_to(lambda _, reply, facts, __: heard.append((reply, facts)))
+    async with door.open(controls=True, observer=observer) as server:
+        result = await server.call("rows", wrong, {"dev.aerogram/client_tag": "mine"})
+    ((reply, facts),) = heard
+    assert result.is_error and facts["error.type"] == reply.problem.code and facts["operation"] == "rows"
+    assert reply.client_tag == "mine"

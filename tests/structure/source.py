@@ -14,14 +14,14 @@ SOURCE = ROOT / "src"
 
 LADDER = (
     ("errors", "identity", "mint", "secrecy", "spelling", "state", "typescript"),
-    ("bucket", "codes", "content", "cursor", "hosts", "jsontext", "ledger", "redis_store", "tokens"),
+    ("bucket", "codes", "content", "cursor", "file_store", "hosts", "jsontext", "ledger", "redis_store", "tokens"),
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "paged", "sanitize", "telemetry"),
     ("dialects", "digest", "normalize", "shape"),
     ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
-    ("call", "negotiation", "profile", "reading", "terminal"),
+    ("call", "negotiation", "profile", "reading", "settings", "terminal"),
     ("caller", "contract"),
-    ("clerk", "fastmcp_hearing", "following", "installation", "pairing", "service"),
+    ("clerk", "defaults", "fastmcp_hearing", "following", "installation", "pairing", "service"),
     ("aerogram", "fastmcp_resources"),
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi",),
