@@ -31,6 +31,7 @@ Principal: TypeAlias = Callable[[Scope], str | None]
 _SIZES: Final = ("max_tokens", "page_size")
 _NO_ROUTE: Final = "unknown"
 _CONTROLS: Final = frozenset(CONTROLS)
+_MOST_PLACES: Final = 100
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
 
@@ -57,6 +58,8 @@ class ContractClerk:
         if not self._legacy_has_size:
             legacy = replace(legacy, budget=None, budgets={})
         self._contracts: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
+        self._elsewhere: dict[tuple[int, str], Contract] = {}
+        """The same contracts for callers to whom the application stands below a prefix."""
         self.is_observed = contract.observer is not None
         self.is_idle = contract.limits is None and contract.cache is None
         """Whether there is nothing to do around a handler."""
@@ -122,7 +125,7 @@ class ContractClerk:
         """The finished reply to an outcome, and the JSON of its data where that is known."""
         if isinstance(outcome, Reply) and outcome is exchange.settled:
             return outcome, None
-        contract = self._contracts[exchange.version]
+        contract = self._reached(self._contracts, exchange)
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
             return contract.refused(outcome, self._call(exchange)), None
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
@@ -137,7 +140,7 @@ class ContractClerk:
 
         For handlers that say what it lacks where a payload alone cannot: in headers.
         """
-        contract = self._sized[exchange.version]
+        contract = self._reached(self._sized, exchange)
         call = self._call(exchange, self._advised(contract, exchange, {"max_tokens": max_tokens}))
         exchange.settled = await contract.answer(found, call)
         return exchange.settled
@@ -150,9 +153,22 @@ class ContractClerk:
         exchange.is_shaped = True
         size = {"max_tokens": asked.pop("max_tokens")} if "max_tokens" in asked else _NO_CONTROLS
         wanted = Retrieval(hash, ids, path, as_text=as_text, **asked)
-        reply = await self._contracts[exchange.version].retrieved(wanted, self._call(exchange, size))
+        contract = self._reached(self._contracts, exchange)
+        reply = await contract.retrieved(wanted, self._call(exchange, size))
         exchange.settled = reply if reply.problem is None else None
         return reply
+
+    def _reached(self, contracts: Mapping[Version, Contract], exchange: Exchange) -> Contract:
+        """The contract of an exchange, which names the address of what was left out as the caller reaches it."""
+        contract = contracts[exchange.version]
+        if not exchange.root or contract.archive is None or not (contract.retrieve or "").startswith("/"):
+            return contract
+        key = id(contract), exchange.prefix
+        if key not in self._elsewhere:
+            if len(self._elsewhere) >= _MOST_PLACES:
+                self._elsewhere.clear()
+            self._elsewhere[key] = replace(contract, retrieve=f"{exchange.prefix}{contract.retrieve}")
+        return self._elsewhere[key]
 
     def _shaping(self, exchange: Exchange) -> Mapping[str, Any]:
         terms = exchange.terms

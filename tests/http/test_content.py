@@ -175,3 +175,70 @@ def test_legacy_answers_are_never_cut(framework: str) -> None:
         page: httpx2.Response = connection.get("/rows", params={**legacy, "page_size": 25, "fields": "id"})
         assert page.json() == [{"id": row["id"]} for row in ROWS[:25]]
         assert connection.get(page.links["next"]["url"]).json()[0] == {"id": "row-25"}
+
+
+class Taken:
+    """What a proxy does that takes a prefix away: nothing else is there, and the server does not hear of it."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            if not scope["path"].startswith("/api/"):
+                return await PlainTextResponse("the proxy knows no such address", 404)(scope, receive, send)
+            scope = {**scope, "path": scope["path"][4:], "raw_path": scope["raw_path"][4:]}
+        return await self.app(scope, receive, send)
+
+
+class Told(Taken):
+    """One whose server was told the prefix, as uvicorn is with `--root-path`: the path has it again."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def told(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http":
+                scope |= {"path": "/api" + scope["path"], "root_path": "/api"}
+            await self.app(scope, receive, send)
+
+        await Taken(told)(scope, receive, send)
+
+
+def _behind_a_prefix(framework: str, *, is_told: bool) -> Any:
+    app = application(framework)
+    if is_told or framework == "starlette":  # which has no setting for it
+        return Told(app)
+    app.root_path = "/api"
+    return Taken(app)
+
+
+def _mounted_in(outer: Any, path: str, framework: str) -> Any:
+    outer.mount(path, application(framework))
+    return outer
+
+
+PLACES = {
+    "in Starlette": ("/sub", lambda framework: _mounted_in(Starlette(), "/sub", framework)),
+    "in FastAPI": ("/sub", lambda framework: _mounted_in(FastAPI(), "/sub", framework)),
+    "two deep": (
+        "/a/b",
+        lambda framework: Starlette(routes=[Mount("/a", _mounted_in(FastAPI(), "/b", framework))]),
+    ),
+    "by a parameter": ("/of/a b", lambda framework: _mounted_in(Starlette(), "/of/{tenant}", framework)),
+    "behind a proxy": ("/api", lambda framework: _behind_a_prefix(framework, is_told=False)),
+    "behind a proxy, as the server knows": ("/api", lambda framework: _behind_a_prefix(framework, is_told=True)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_a_reply_names_is_there_wherever_the_application_stands(serve: Any, framework: str, place: str) -> None:
+    """The address of what was left out, and of the next page."""
+    prefix, make = PLACES[place]
+    client = serve(make(framework))
+    address = client.base_url.join(prefix + "/record")
+    action = client.get(address).json()["suggested_actions"][0]
+    content = address.join(action["endpoint"].replace("{hash}", action["args"]["hash"]))
+    assert client.get(content, params={"path": "/title"}).json()["results"] == ["one"]
+    page = client.get(prefix + "/rows", params={"page_size": 2})
+    following = client.get(address.join(page.links["next"]["url"]))
+    assert [one["id"] for one in following.json()["results"]] == ["row-2", "row-3"]

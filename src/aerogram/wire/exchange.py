@@ -158,6 +158,7 @@ class Exchange(Request):
 
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
         self.scope = scope
+        self.root = scope.get("root_path", "")
         self.versions = layer.versions
         self.started = time.perf_counter()
         self.layer = layer
@@ -171,7 +172,7 @@ class Exchange(Request):
     @lazy
     def terms(self) -> Terms | None:
         """What holds for the route of this request; None when there is no such route."""
-        return self.layer.terms_of(self.scope)
+        return self.layer.terms_of(self.scope, self.root)
 
     @lazy
     def version(self) -> Version:

@@ -14,7 +14,7 @@ from aerogram.reply import accept_request_id
 from aerogram.wire import headers as fields
 from aerogram.wire.accept import parse
 from aerogram.wire.negotiation import PARAMETER, Choice, Refused, Versions
-from aerogram.wire.routes import Terms
+from aerogram.wire.routes import Terms, below
 
 __all__ = ["SAFE_METHODS", "Request", "Scope", "lazy"]
 
@@ -25,6 +25,7 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
 _LONGEST_REMEMBERED: Final = 256
+_IN_PATHS: Final = "/:@!$&'()*+,;=~"
 
 
 Fact = TypeVar("Fact")
@@ -51,9 +52,11 @@ class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
 
 
 class Request:
-    """The facts of one request; whoever makes one sets the first three."""
+    """The facts of one request; whoever makes one sets the first four."""
 
     scope: Scope
+    root: str
+    """Where the application stands: below a mount, or behind a proxy."""
     versions: Versions
     started: float
     body: Any = None
@@ -122,10 +125,15 @@ class Request:
 
     @property
     def target(self) -> str:
-        """Path and query, as they may stand in a link."""
-        path = quote(self.scope["path"], safe="/:@!$&'()*+,;=~")
+        """Path and query as the caller knows them, and as they may stand in a link."""
+        path = self.prefix + quote(below(self.root, self.scope["path"]), safe=_IN_PATHS)
         query = self.scope["query_string"].decode("latin-1")
         return f"{path}?{query}" if query else path
+
+    @property
+    def prefix(self) -> str:
+        """What stands before every path of the application in the addresses that its callers know."""
+        return quote(self.root.rstrip("/"), safe=_IN_PATHS)
 
     def arguments(self, terms: Terms | None) -> dict[str, Any]:
         """What identifies the query: the parameters of path and query, without those that only shape the reply."""

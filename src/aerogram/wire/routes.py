@@ -12,7 +12,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 from aerogram.errors import InvalidReply
 from aerogram.reply import Reply
 
-__all__ = ["CONTENT", "CONTROLS", "Directory", "Entry", "Shapes", "Terms", "Usage", "chosen", "shapes", "shapes_of"]
+__all__ = [
+    "CONTENT",
+    "CONTROLS",
+    "Directory",
+    "Entry",
+    "Shapes",
+    "Terms",
+    "Usage",
+    "below",
+    "chosen",
+    "shapes",
+    "shapes_of",
+]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 _MARK: Final = "__aerogram_shapes__"
@@ -147,10 +159,10 @@ class Directory:
         self.own_terms_of: Callable[[int], Terms | None] = self._by_object.get
         """The terms of an object by its id; None where several routes share it, or none has it."""
 
-    def terms_of(self, scope: Mapping[str, Any]) -> Terms | None:
-        """The terms of the route that a request is for, or None."""
+    def terms_of(self, scope: Mapping[str, Any], root: str) -> Terms | None:
+        """The terms of the route that a request is for, or None; the application stands at a `root`."""
         found = self._by_object.get(id(scope.get("route"))) or self._by_object.get(id(scope.get("endpoint")))
-        return found or self._at(_path(scope), scope["method"])
+        return found or self._at(below(root, scope["path"]), scope["method"])
 
     def _at(self, path: str, method: str) -> Terms | None:
         elsewise = None
@@ -162,10 +174,9 @@ class Directory:
         return elsewise
 
 
-def _path(scope: Mapping[str, Any]) -> str:
-    """The path below the root of the application, also after a mounted part has moved that root."""
-    root, path = scope.get("app_root_path", scope.get("root_path", "")), scope["path"]
-    return str(path[len(root) :] if path == root or path.startswith(f"{root}/") else path)
+def below(root: str, path: str) -> str:
+    """A path below a root; what stands before a server may have taken the root away already."""
+    return path[len(root) :] if path == root or path.startswith(f"{root}/") else path
 
 
 class Usage:
