@@ -19,7 +19,7 @@ from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
-from aerogram.wire.negotiation import Versions
+from aerogram.wire.negotiation import JSON, Versions
 from aerogram.wire.routes import CONTENT, Entry, Shapes, Terms, shapes_of
 
 try:
@@ -146,7 +146,8 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
     pattern, path, _ = compile_path(prefix + (context.path or ""))
     methods = context.methods or set()
     given = shapes_of(context.endpoint)
-    formats = given.formats if _answers_json(context) else (*given.formats, *_format_of(context))
+    own = _response_class(context).media_type
+    formats = given.formats if own in (None, JSON) else (*given.formats, own)
     terms = Terms.of(
         path,
         context.name or path,
@@ -168,11 +169,6 @@ def _response_class(context: RouteContext) -> type[Response]:
 
 def _answers_json(context: RouteContext) -> bool:
     return issubclass(_response_class(context), JSONResponse)
-
-
-def _format_of(context: RouteContext) -> tuple[str, ...]:
-    media_type = _response_class(context).media_type
-    return (media_type,) if media_type else ()
 
 
 def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -314,6 +310,7 @@ class _Answer(Answer):
 
 def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
     """What happens after a handler: legacy callers get what FastAPI makes of its value, the others an answer."""
+    own = [(b"content-type", (_response_class(context).media_type or JSON).encode())]
 
     def leave(exchange: Exchange, response: Response, value: Any) -> Any:
         if isinstance(value, Response):
@@ -321,8 +318,9 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
         status = response.status_code or context.status_code
         if not is_body_allowed_for_status_code(status):
             return value
-        exchange.insist_on_json()
-        if exchange.is_left_alone and not isinstance(value, (Reply, Paged)):
+        is_reply = isinstance(value, (Reply, Paged))
+        exchange.insist_on_json(None if is_reply else own)
+        if exchange.is_left_alone and not is_reply:
             return value
         return _Answer(exchange, value, status=status, given=list(response.headers.raw))
 

@@ -219,7 +219,7 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
         return value
     if exchange.is_passing or not _is_whole_success(value):
         return value
-    exchange.insist_on_json()
+    exchange.insist_on_json(value.raw_headers)
     if exchange.is_left_alone:
         return value
     try:

@@ -87,8 +87,6 @@ class Layer:
             LEGACY: dialect_named(versions.legacy),
             CURRENT: dialect_named(versions.current),
         }
-        self.legacy_is_bare = self.speakers[LEGACY].name == "bare"
-        """Whether legacy callers get what the framework makes of a value or an error."""
         self._follow = self._observe if clerk.is_observed else self._see_through
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -187,7 +185,7 @@ class Exchange(Request):
     @property
     def is_left_to_the_framework(self) -> bool:
         """Whether a success of the framework's own making is what this caller is to get."""
-        return self.version == LEGACY and self.layer.legacy_is_bare
+        return self.version == LEGACY and self.versions.legacy_is_bare
 
     @property
     def is_left_alone(self) -> bool:
@@ -385,10 +383,13 @@ class Exchange(Request):
             if scope["query_string"] and scope["method"] not in SAFE_METHODS:
                 self.layer.clerk.check(self)
 
-    def insist_on_json(self) -> None:
-        """Raise unless the client takes the JSON that there is, in an envelope that there is."""
+    def insist_on_json(self, given: Fields | None = None) -> None:
+        """Raise unless the client takes the JSON that there is, in an envelope that there is, or as it is `given`."""
         choice = self.choice
-        if (choice.refusal is not None or not choice.acceptable) and not self.is_passing:
+        if (choice.refusal is None and choice.acceptable) or self.is_passing:
+            return
+        own = fields.find(given or [], b"content-type").partition(b";")[0].strip().decode("latin-1")
+        if choice.refusal is not None or not (self.is_left_alone and self.takes(own)):
             raise choice.refusal or self.not_acceptable(self.terms)
 
     async def respond(

@@ -24,6 +24,7 @@ __all__ = [
     "client_tag",
     "entity_tag",
     "find",
+    "is_json",
     "joined",
     "link_to",
     "of_reply",
@@ -139,12 +140,13 @@ def announce_json(given: Fields) -> bool:
     """Whether a body of these fields is JSON of some kind."""
     for name, value in given:
         if name == b"content-type":
-            return _is_json(value)
+            return is_json(value)
     return False
 
 
 @lru_cache(maxsize=256)
-def _is_json(content_type: bytes) -> bool:
+def is_json(content_type: bytes) -> bool:
+    """Whether a content type is JSON of some kind."""
     kind = content_type.partition(b";")[0].strip().lower()
     return kind == b"application/json" or kind.endswith(b"+json")
 

@@ -13,8 +13,10 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
+from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import InvalidReply, ReplyError
 from aerogram.wire.accept import Ranges, parse
@@ -94,6 +96,11 @@ class Versions:
     def media_type(self, version: Version) -> str:
         """The media type that names a version."""
         return _vendored(self.vendor, version)
+
+    @cached_property
+    def legacy_is_bare(self) -> bool:
+        """Whether legacy callers get what the framework makes of a value or an error."""
+        return dialect_named(self.legacy).name == "bare"
 
     @property
     def stage(self) -> Stage:

@@ -13,7 +13,7 @@ from aerogram.mint import new_request_id
 from aerogram.reply import accept_request_id
 from aerogram.wire import headers as fields
 from aerogram.wire.accept import parse
-from aerogram.wire.negotiation import PARAMETER, Choice, Refused, Versions
+from aerogram.wire.negotiation import LEGACY, PARAMETER, Choice, Refused, Versions
 from aerogram.wire.routes import Terms, below
 
 __all__ = ["SAFE_METHODS", "Request", "Scope", "lazy"]
@@ -173,18 +173,26 @@ class Request:
             raise choice.refusal
         if self._has_too_many_parameters:
             raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
-        if not choice.acceptable and not is_safe and not self._takes_format(terms):
+        if not choice.acceptable and not is_safe and not self.takes(*self._formats(terms)):
             raise self.not_acceptable(terms)
         if terms is not None and terms.controls:
             self.controls(terms.controls)
 
-    def _takes_format(self, terms: Terms | None) -> bool:
+    def takes(self, *media_types: str) -> bool:
+        """Whether the client takes one of these types."""
         ranges = parse(self.accept)
-        return any(ranges.match(one).quality > 0 for one in (terms.shapes.formats if terms else ()))
+        return any(ranges.match(one).quality > 0 for one in media_types)
+
+    def _formats(self, terms: Terms | None) -> tuple[str, ...]:
+        """What the handler gives besides the envelopes; its JSON of another type becomes an envelope for most."""
+        formats = terms.shapes.formats if terms else ()
+        if self.choice.version == LEGACY and self.versions.legacy_is_bare:
+            return formats
+        return tuple(one for one in formats if not fields.is_json(one.encode()))
 
     def not_acceptable(self, terms: Terms | None) -> Refused:
         """The refusal of those who take nothing that there is, with the list of what there is."""
-        available = [*self.versions.media_types(), *(terms.shapes.formats if terms else ())]
+        available = [*self.versions.media_types(), *self._formats(terms)]
         return Refused(
             406,
             "NOT_ACCEPTABLE",
