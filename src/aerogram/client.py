@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from aerogram.codes import TABLE
 from aerogram.errors import ContractError
@@ -169,11 +169,22 @@ def _over_http(client: Any) -> Send:
     def send(target: str, arguments: Mapping[str, Any]) -> Any:
         path = _address(target)
         method = target.partition(" ")[0] if path != target else "GET"
-        if not arguments:
-            return client.request(method, path)
-        return client.request(method, path, **{"params" if method in _IN_THE_QUERY else "json": dict(arguments)})
+        asked = arguments if method in _IN_THE_QUERY else {}
+        given: dict[str, Any] = {"json": dict(arguments)} if arguments and not asked else {}
+        if asked or getattr(client, "params", None):
+            given["params"] = _joined(path, asked)
+        return client.request(method, path, **given)
 
     return send
+
+
+def _joined(address: str, arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The query of an address and arguments that join it; HTTP clients would put theirs in its place."""
+    query: list[tuple[str, Any]] = list(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+    kept = [pair for pair in query if pair[0] not in arguments]
+    for name, value in arguments.items():
+        kept += [(name, one) for one in (value if isinstance(value, (list, tuple)) else [value])]
+    return kept
 
 
 def _address(target: str) -> str:
