@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -124,6 +125,20 @@ def axe() -> str:
     """The source of axe-core, fetched once."""
     _, modules = node_and_package("axe", *AXE)
     return (modules / AXE[0] / "axe.min.js").read_text(encoding="utf-8")
+
+
+async def held_back(page, where: str, words: str) -> asyncio.Queue:
+    """From now on, answers to requests with these words are held back; gives them as they are asked for."""
+    held = asyncio.Queue()
+
+    async def hold(route) -> None:
+        if words in (route.request.post_data or ""):
+            held.put_nowait(route)
+        else:
+            await route.continue_()
+
+    await page.route(where, hold)
+    return held
 
 
 def _watch(page) -> Watched:

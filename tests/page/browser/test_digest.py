@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from page.browser.conftest import held_back
+
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ADDRESS = "#/digest?file=security/jwt-guide.md&q=How+long+do+access+tokens+live"
@@ -49,6 +51,17 @@ async def test_one_changed_letter_is_found(open_page, served):
     await page.locator("#digest-tamper").click()
     await page.locator("#check-title ~ .outcome .proof.bad").wait_for()
     assert await page.locator(".mismatch code").count() >= 1
+
+
+@pytest.mark.parametrize("button", ["#digest-check", ".controls button"])
+async def test_an_older_question_never_overtakes_a_newer_one(open_page, served, button):
+    page = await opened(open_page, served)
+    held = await held_back(page, "**/page/api/digest", "{")
+    await page.locator(button).click()
+    older = await held.get()
+    async with page.expect_event("requestfailed") as waiting:
+        await page.locator(button).click()
+    assert (await waiting.value).post_data == older.request.post_data
 
 
 async def test_something_that_is_no_digest_is_refused_in_words(open_page, served):

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from page.browser.conftest import held_back
 from serving import PROGRAM, clean_environment
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -50,6 +51,19 @@ async def test_it_goes_on_to_every_dialect(open_page, served):
     await inspect(page, json.dumps(REPLY))
     await page.get_by_role("link", name="In every dialect").click()
     await page.locator(".sheet").nth(5).wait_for()
+
+
+@pytest.mark.parametrize("newer", ["#inspect-now", "#inspect-check"])
+async def test_what_was_asked_last_is_what_is_shown(open_page, served, newer):
+    page = await opened(open_page, served)
+    held = await held_back(page, "**/page/api/replies", "older")
+    await inspect(page, '["older"]')
+    older = (await held.get()).request
+    async with page.expect_event("requestfailed") as waiting:
+        await page.locator("#paste").fill(json.dumps(REPLY))
+        await page.locator(newer).click()
+    assert (await waiting.value).url == older.url
+    await page.locator(".figure-sent .big" if newer == "#inspect-now" else ".outcome .proof.good").wait_for()
 
 
 async def test_what_is_not_json_says_where(open_page, served):
@@ -101,7 +115,7 @@ def alone(tmp_path):
         yield address.rstrip("/")
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stdout.close()
 
 

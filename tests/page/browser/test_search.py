@@ -1,12 +1,12 @@
 """Search: as one types, page by page, within a budget, and everything that was left out brought back."""
 
-import asyncio
 import re
 import time
 
 import pytest
 
 from aerogram.server.library import Library
+from page.browser.conftest import held_back
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -47,23 +47,9 @@ async def test_results_come_while_one_types(open_page, served):
     assert "webhook" in page.url and "q=" in page.url
 
 
-async def held_back(page, words):
-    """From now on, answers to questions with these words are held back; gives them as they are asked for."""
-    held = asyncio.Queue()
-
-    async def hold(route):
-        if words in (route.request.post_data or ""):
-            held.put_nowait(route)
-        else:
-            await route.continue_()
-
-    await page.route("**/page/api/shrink", hold)
-    return held
-
-
 async def test_an_older_question_never_overtakes_a_newer_one(page):
     """The answer to the first question is held back until the second one is there."""
-    held = await held_back(page, "pagination")
+    held = await held_back(page, "**/page/api/shrink", "pagination")
     await page.locator("#question").fill("pagination")
     older = (await held.get()).request
     async with page.expect_event("requestfailed") as waiting:
@@ -74,7 +60,7 @@ async def test_an_older_question_never_overtakes_a_newer_one(page):
 
 async def test_an_answer_changes_nothing_of_what_is_being_typed(page):
     """Neither a budget that is not chosen yet, nor are words marked that nobody has asked for."""
-    held = await held_back(page, "webhook signature")
+    held = await held_back(page, "**/page/api/shrink", "webhook signature")
     await page.locator("#question").fill("webhook signature")
     answer = await held.get()
     await page.locator("#budget-exact").fill("12")

@@ -9,6 +9,7 @@ import { Piece, pieceList } from "./pieces.js";
 import { record } from "./records.js";
 import { ask } from "./server.js";
 import { t } from "./texts.js";
+import { Turn } from "./turn.js";
 
 const CURVE_PAUSE = 350;
 const none = () => () => null;
@@ -22,6 +23,8 @@ export class Fitting {
   constructor({ context, params, signal, source, show, refuse, render = record, cards = none, changed = none }) {
     Object.assign(this, {
       _signal: signal,
+      _turn: new Turn(signal),
+      _curveTurn: new Turn(signal),
       _source: source,
       _show: show,
       _refuse: refuse,
@@ -48,9 +51,7 @@ export class Fitting {
 
   /** Ask for the reply as it is wanted now; an older question that is still open is given up. */
   async update() {
-    this._pending?.abort();
-    this._pending = new AbortController();
-    const signal = AbortSignal.any([this._signal, this._pending.signal]);
+    const signal = this._turn.next();
     const asked = this.asked;
     this._changed();
     if (!asked.source) return this.rest();
@@ -102,9 +103,7 @@ export class Fitting {
     if (this._curve) this._draw();
     if (key === this._curveKey) return;
     this._curveKey = key;
-    this._curveAsked?.abort();
-    this._curveAsked = new AbortController();
-    const signal = AbortSignal.any([this._signal, this._curveAsked.signal]);
+    const signal = this._curveTurn.next();
     clearTimeout(this._curveTimer);
     this._curveTimer = setTimeout(() => this._askForCurve({ source, dialect, way }, signal), CURVE_PAUSE);
   }

@@ -9,6 +9,7 @@ import { ask } from "../server.js";
 import { sourceOf } from "../source.js";
 import { language, t } from "../texts.js";
 import { tree } from "../tree.js";
+import { Turn } from "../turn.js";
 
 const FIRST_ROW = /^\/(?:results|data|data\/results|structuredContent\/results)\/(\d+)$/;
 
@@ -20,7 +21,7 @@ export async function open(stage) {
 
 class DialectsView {
   constructor({ main, params, context, signal, note }, codes) {
-    Object.assign(this, { _params: params, _context: context, _signal: signal, _note: note });
+    Object.assign(this, { _params: params, _context: context, _turn: new Turn(signal), _note: note });
     this._sheets = el("div", { class: "sheets" });
     this._sheets.addEventListener("mouseover", (event) => this._relate(event.target));
     this._sheets.addEventListener("focusin", (event) => this._relate(event.target));
@@ -103,9 +104,7 @@ class DialectsView {
 
   /** Ask for the reply in every dialect. */
   async update() {
-    this._pending?.abort();
-    this._pending = new AbortController();
-    const signal = AbortSignal.any([this._signal, this._pending.signal]);
+    const signal = this._turn.next();
     this._note(this._params);
     try {
       this._show(await ask("dialects", this._asked(), { signal }));

@@ -7,6 +7,7 @@ import { count, score } from "../numbers.js";
 import { ask } from "../server.js";
 import { brief, sha256 } from "../sha256.js";
 import { t } from "../texts.js";
+import { Turn } from "../turn.js";
 
 const FEW_PARTS = 400;
 
@@ -19,7 +20,7 @@ export async function open(stage) {
 
 class DigestView {
   constructor({ main, params, context, signal, note }, files) {
-    Object.assign(this, { _signal: signal, _note: note });
+    Object.assign(this, { _turn: new Turn(signal), _checkTurn: new Turn(signal), _note: note });
     this._file = el(
       "select",
       { id: "digest-file", on: { change: () => this.update() } },
@@ -60,12 +61,15 @@ class DigestView {
     const asked = { source_file: this._file.value, query: this._query.value.trim() };
     this._note({ file: asked.source_file, q: asked.query });
     if (!asked.query || !asked.source_file) return;
+    const signal = this._turn.next();
     try {
-      const digest = await ask("digest", asked, { signal: this._signal });
-      fill(this._outcome, await digestSheet(digest, asked));
+      const digest = await ask("digest", asked, { signal });
+      const sheet = await digestSheet(digest, asked);
+      if (signal.aborted) return;
+      fill(this._outcome, sheet);
       this._pasted.value ||= digest.payload_text;
     } catch (error) {
-      if (!this._signal.aborted)
+      if (!signal.aborted)
         fill(
           this._outcome,
           failure(error, () => this.update()),
@@ -101,11 +105,13 @@ class DigestView {
   }
 
   async _check() {
+    const signal = this._checkTurn.next();
     try {
       const asked = { digest: this._pasted.value, ...(this._text.value && { text: this._text.value }) };
-      fill(this._checked, await verdict(await ask("digest", asked, { signal: this._signal })));
+      const found = await verdict(await ask("digest", asked, { signal }));
+      if (!signal.aborted) fill(this._checked, found);
     } catch (error) {
-      if (!this._signal.aborted) fill(this._checked, failure(error));
+      if (!signal.aborted) fill(this._checked, failure(error));
     }
   }
 

@@ -10,6 +10,7 @@ import { addressOf } from "../route.js";
 import { ask } from "../server.js";
 import { language, t } from "../texts.js";
 import { tree } from "../tree.js";
+import { Turn } from "../turn.js";
 
 const EXAMPLE = {
   success: true,
@@ -34,7 +35,7 @@ export async function open(stage) {
 
 class InspectView {
   constructor({ main, params, context, signal }) {
-    Object.assign(this, { _signal: signal, _context: context, _reply: null });
+    Object.assign(this, { _turn: new Turn(signal), _context: context, _reply: null });
     this._pasted = el("textarea", {
       id: "paste",
       spellcheck: "false",
@@ -127,10 +128,11 @@ class InspectView {
   async _inspect(text) {
     if (!text.trim()) return;
     fill(this._said, el("p", { class: "quiet", role: "status" }, t("shell.loading")));
+    const signal = this._turn.next();
     try {
-      await this.take(await ask("replies", text, { signal: this._signal }));
+      await this.take(await ask("replies", text, { signal }));
     } catch (error) {
-      if (!this._signal.aborted) {
+      if (!signal.aborted) {
         this._fitted.hidden = true;
         fill(this._said, failure(error));
       }
@@ -138,8 +140,9 @@ class InspectView {
   }
 
   async _check() {
+    const signal = this._turn.next();
     try {
-      const found = await ask("check", { text: this._pasted.value }, { signal: this._signal });
+      const found = await ask("check", { text: this._pasted.value }, { signal });
       this._fitted.hidden = true;
       fill(
         this._said,
@@ -151,7 +154,7 @@ class InspectView {
         ),
       );
     } catch (error) {
-      if (!this._signal.aborted) fill(this._said, failure(error));
+      if (!signal.aborted) fill(this._said, failure(error));
     }
   }
 

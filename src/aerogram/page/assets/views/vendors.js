@@ -13,6 +13,7 @@ import { ask } from "../server.js";
 import { table } from "../table.js";
 import { t } from "../texts.js";
 import { tree } from "../tree.js";
+import { Turn } from "../turn.js";
 
 /** Open the view. */
 export async function open(stage) {
@@ -22,7 +23,7 @@ export async function open(stage) {
 
 class VendorsView {
   constructor({ main, params, context, signal, note }, names) {
-    Object.assign(this, { _context: context, _signal: signal, _note: note, _names: names });
+    Object.assign(this, { _context: context, _turn: new Turn(signal), _note: note, _names: names });
     this._name = el("input", {
       type: "search",
       id: "vendor",
@@ -83,9 +84,7 @@ class VendorsView {
   /** Look the vendor up: the whole graph to draw, and the record as the chosen mode shows it. */
   async update() {
     if (!this._name.value.trim()) return;
-    this._pending?.abort();
-    this._pending = new AbortController();
-    const signal = AbortSignal.any([this._signal, this._pending.signal]);
+    const signal = this._turn.next();
     this._note({ name: this._name.value.trim(), mode: this._modes.value });
     try {
       const [whole, shown] = await Promise.all([
