@@ -47,7 +47,7 @@ class Redis:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(10)
+            self.process.wait(60)
             self.process = None
 
     def pause(self) -> None:

@@ -86,7 +86,7 @@ class Member:
             self.wait_until_well()
 
     def wait_until_well(self) -> None:
-        wait_for(lambda: self.is_well() or _is_dead(self.pid), 60)
+        wait_for(lambda: self.is_well() or _is_dead(self.pid))
         assert self.is_running, self.log.read_text()[-2000:]
 
     def is_well(self) -> bool:
@@ -142,7 +142,7 @@ class Nursery:
 
     def close(self) -> None:
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
         self._process.stdout.close()
 
 

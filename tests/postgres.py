@@ -51,7 +51,7 @@ class Postgres:
         command = [program("postgres"), "-D", self.data, "-k", self.folder, "-h", "127.0.0.1", "-p", self.port, *chosen]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, **_somebody())
-        for _ in range(400):
+        for _ in range(2_400):
             if subprocess.run(self._ready(), stdout=subprocess.DEVNULL, check=False).returncode == 0:
                 return
             assert self.process.poll() is None, (self.folder / "log").read_text()
@@ -62,7 +62,7 @@ class Postgres:
         """End it at once: whoever is connected is cut off."""
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(20)
+            self.process.wait(60)
             self.process = None
 
     def pause(self) -> None:

@@ -55,7 +55,7 @@ def listening(command: list[str], port: int, **options: Any) -> Iterator[subproc
         yield server
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 @contextmanager

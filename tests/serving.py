@@ -66,5 +66,5 @@ def serving(
     finally:
         if process.poll() is None:
             process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stdout.close()

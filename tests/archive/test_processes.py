@@ -88,7 +88,7 @@ def test_a_cancelled_write_does_not_keep_the_lock(tmp_path: Path) -> None:
             await asyncio.sleep(delay)
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
-        (stored,) = await asyncio.wait_for(theirs.put(Content.of_text("next")), 10)
+        (stored,) = await asyncio.wait_for(theirs.put(Content.of_text("next")), 60)
         assert (await ours.get(stored.hash)).value() == "next"
 
     asyncio.run(scenario())

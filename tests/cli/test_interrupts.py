@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -49,8 +50,12 @@ def test_in_the_moment_when_it_is_ready(tmp_path, verb, times):
 
 @pytest.mark.parametrize("verb", [["serve", "docs", "--port", "0"], ["search", "x"]], ids=" ".join)
 def test_while_its_modules_are_loaded(tmp_path, verb):
-    """Python tells of each module that it has loaded; with typer, the program has begun."""
+    """Python tells of each module that it has loaded; with typer, the program has begun.
+
+    The pipe is so small that the program waits for its reader, and cannot be done before it is interrupted.
+    """
     with started(tmp_path, *verb, told=("-X", "importtime")) as process:
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
         for line in process.stderr:
             if line.rstrip().endswith("typer"):
                 break

@@ -152,7 +152,7 @@ def test_a_reply_leads_to_no_host_that_the_caller_has_not_named(serve, library):
 async def test_nor_does_it_when_the_client_awaits(serve):
     seen: list = []
     base = serve(misleading(serve(asked_elsewhere(seen))))
-    async with httpx.AsyncClient(base_url=base, headers={"Authorization": "Bearer secret"}) as connection:
+    async with httpx.AsyncClient(base_url=base, headers={"Authorization": "Bearer secret"}, timeout=60) as connection:
         client = AsyncClient(connection)
         with pytest.raises(ContractError, match="leads to another host"):
             _ = [page async for page in client.pages(base + "/paged")]

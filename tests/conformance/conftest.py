@@ -43,11 +43,11 @@ class Suite:
             url = server.stdout.readline().strip()
             options = ["--url", url, "--requirements", revision, "-o", str(folder)]
             subprocess.run(
-                [*self.command, "server", *options], capture_output=True, check=False, timeout=180, cwd=folder
+                [*self.command, "server", *options], capture_output=True, check=False, timeout=600, cwd=folder
             )
         finally:
             server.terminate()
-            server.wait(10)
+            server.wait(60)
             server.stdout.close()
         return dict(_scenario(path) for path in folder.glob("*/checks.json"))
 

@@ -47,11 +47,11 @@ async def test_a_source_that_takes_too_long_fails_alone(ferry):
 
     def slow_on_one(assignment):
         if "stuck" in assignment.text:
-            release.wait(20)
+            release.wait(60)
         return Draft("Done.", ())
 
     digester = Digester(ALWAYS, writer=slow_on_one)
-    batch = await digest_many(digester, {"stuck": "I am stuck. " + ferry, "fine": ferry}, QUERY, seconds=2)
+    batch = await digest_many(digester, {"stuck": "I am stuck. " + ferry, "fine": ferry}, QUERY, seconds=5)
     release.set()
     assert [outcome.name for outcome in batch.failed] == ["stuck"]
     assert (batch.failed[0].problem.code, batch.failed[0].problem.retryable) == ("UNAVAILABLE", True)

@@ -257,7 +257,8 @@ def test_servers_are_killed_fifty_times_and_nothing_acknowledged_is_lost(fleet, 
             for _ in range(50):
                 victim = chance.choice(fleet.members)
                 others = set(fleet.addresses) - {victim.address}
-                wait_for(lambda others=others: balancer.well & others, 60)
+                wait_for(lambda others=others: balancer.well & others)
+                callers.wait_for(200, count=1)
                 time.sleep(chance.uniform(0, 0.05))
                 victim.kill()
                 victim.start(wait=False)
@@ -272,8 +273,8 @@ def test_servers_are_killed_fifty_times_and_nothing_acknowledged_is_lost(fleet, 
 
 
 def test_a_server_that_is_paused_for_longer_than_anybody_waits_is_passed_over(fleet, index, redis):
-    first, second = fleet.add("--index", str(index), "--redis", redis.url, count=2)
-    with balancing(fleet.addresses, patience=3.0) as balancer:
+    first, _ = fleet.add("--index", str(index), "--redis", redis.url, count=2)
+    with balancing(fleet.addresses, patience=6.0) as balancer:
         with Callers(balancer.address) as callers:
             callers.wait_for(200)
             first.send(signal.SIGSTOP)
@@ -281,10 +282,8 @@ def test_a_server_that_is_paused_for_longer_than_anybody_waits_is_passed_over(fl
             callers.wait_for(200)
             first.send(signal.SIGCONT)
             wait_for(lambda: first.address in balancer.well)
-            callers.wait_for(200)
+            wait_for(lambda: {reply.headers.get("x-served-by") for reply in callers.told[-10:]} == set(fleet.addresses))
         assert callers.statuses == {200}
-        served = {reply.headers["x-served-by"] for reply in callers.told[-10:]}
-        assert served == {first.address, second.address}
 
 
 def test_servers_whose_clocks_differ_by_days_agree(tmp_path, index, redis):
@@ -301,12 +300,12 @@ def test_servers_whose_clocks_differ_by_days_agree(tmp_path, index, redis):
             command = [*program_with_faked_time(offset), sys.executable, "-m", "aerogram", "serve", *flags]
             how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
             process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, env=environment, **how)
-            running.callback(process.wait, 20)
+            running.callback(process.wait, 60)
             running.callback(os.killpg, process.pid, signal.SIGKILL)  # the program is a child of the one that fakes
         servers = [f"http://127.0.0.1:{port}" for port in ports]
         client = running.enter_context(httpx.Client(timeout=60))
         for one in servers:
-            wait_for(lambda one=one: _is_well(client, one), 60)
+            wait_for(lambda one=one: _is_well(client, one))
         days = {client.get(f"{one}/v1/health").json()["timestamp_utc"][:10] for one in servers}
         assert len(days) == 2
         rows, cursor, calls = [], None, 0

@@ -19,7 +19,7 @@ SEARCH = {"q": "token", "envelope": "v2"}
 
 def test_servers_are_replaced_one_by_one_and_no_request_fails(fleet, index, redis, balanced):
     """Each is told to end while callers go on asking; its health says so first, and the balancer takes it out."""
-    fleet.add("--index", str(index), "--redis", redis.url, "--drain", "1.5", count=2)
+    fleet.add("--index", str(index), "--redis", redis.url, "--drain", "4", count=2)
     client, balancer = balanced(fleet)
     stop = threading.Event()
     statuses = []
@@ -82,11 +82,16 @@ def test_prometheus_finds_what_was_answered(fleet, index):
     for _ in range(3):
         httpx.get(f"{server.address}/v1/search", params=SEARCH, timeout=60)
     httpx.get(f"{server.address}/v1/chunks/999999", timeout=60)
-    told = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
+
+    def told_of_all():
+        """What it tells, once it has counted the last request, which it does when the answer is out."""
+        told = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
+        return told if re.search(r'aerogram_requests_total\{[^}]*status="404"[^}]*\} 1', told) else None
+
+    told = wait_for(told_of_all)
     assert 'service_name="aerogram"' in told
     searches = re.findall(r'aerogram_replies_total\{[^}]*operation="semantic_search"[^}]*\} (\d+)', told)
     assert sum(map(int, searches)) == 3
-    assert re.search(r'aerogram_requests_total\{[^}]*status="404"[^}]*\} 1', told)
     assert re.search(r'aerogram_replies_total\{[^}]*error_type="NOT_FOUND"', told)
     assert "aerogram_reply_duration_seconds_bucket{" in told
     assert re.search(r"aerogram_server_draining\S* 0", told)

@@ -144,7 +144,7 @@ def test_an_answer_and_all_that_comes_with_it_are_those_of_the_bare_application(
         site.events[name, variant].clear()
         kept.crashes.clear()
         answer = answered(address, (name, variant), method, path, *rest)
-        raised = site.outcomes.get(timeout=20)
+        raised = site.outcomes.get(timeout=60)
         # what nobody handles is told once: by the server, or by the layer where it has answered
         told_once = [*kept.crashes, *([raised] if raised else [])]
         return answer, (list(site.events[name, variant]), told_once)

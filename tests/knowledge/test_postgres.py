@@ -303,7 +303,7 @@ def test_an_ingest_outlives_a_restart_of_the_server(server, write):
     server.stop()
     time.sleep(0.5)
     server.start()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=180)
     with opened(url) as index:
         if process.returncode:  # it may have met the stop before it knew its files; then it says so and is run again
             assert "PostgreSQL" in err
@@ -335,7 +335,7 @@ def test_a_statement_that_waits_too_long_is_ended(postgres, database, write):
 
         holder = threading.Thread(target=hold)
         holder.start()
-        ready.wait(10)
+        assert ready.wait(60)
         try:
             with pytest.raises(Unavailable):
                 index.chunks([1])
@@ -411,7 +411,7 @@ def test_a_reader_learns_from_the_primary_what_its_replica_has_not_seen(server, 
             server.resume()
 
 
-def _until(true, seconds=20):
+def _until(true, seconds=60):
     for _ in range(seconds * 20):
         if true():
             return

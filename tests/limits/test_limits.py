@@ -42,10 +42,10 @@ async def test_calls_go_through_until_the_burst_is_used_up(open_limits, ada):
 
 
 async def test_who_waits_as_long_as_told_is_let_through(open_limits, ada):
-    limits = open_limits(Plan.of("20/second"))
-    with pytest.raises(RateLimited) as refused:
-        await asyncio.gather(*(limits.take(ada, "search") for _ in range(100)))
-    await asyncio.sleep(refused.value.retry_after)
+    limits = open_limits(Plan.of("5/second"))
+    outcomes = await asyncio.gather(*(limits.take(ada, "search") for _ in range(30)), return_exceptions=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, RateLimited)]
+    await asyncio.sleep(refused[-1].retry_after)
     await limits.take(ada, "search")
 
 

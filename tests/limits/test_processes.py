@@ -14,10 +14,12 @@ from aerogram.limits import Limits, Plan
 
 async def main(url, principal, limit, calls):
     limits = Limits.in_redis(url, Plan.of(limit))
+    few = asyncio.Semaphore(4)  # a connection for each call at once would keep some waiting for too long
 
     async def attempt():
         try:
-            await limits.take(principal, "search")
+            async with few:
+                await limits.take(principal, "search")
         except RateLimited:
             return 0
         return 1

@@ -24,7 +24,7 @@ def served(request):
         yield request.param, server.stdout.readline().strip()
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
         server.stdout.close()
 
 

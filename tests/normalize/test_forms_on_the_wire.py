@@ -51,7 +51,7 @@ def client() -> Iterator[RawClient]:
     client = RawClient()
     yield client
     client.process.stdin.close()
-    client.process.wait(10)
+    client.process.wait(60)
     client.process.stdout.close()
 
 

@@ -72,7 +72,7 @@ def inspecting(folder: Path, *arguments: str, given: bytes | None = None) -> Ite
         with httpx.Client(base_url=said[1].split()[2], timeout=60) as client:
             yield client, said
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
     finally:
         if process.poll() is None:

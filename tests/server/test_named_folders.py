@@ -62,7 +62,8 @@ def test_a_server_that_watches_a_file_reads_no_other(home):
     with serving(home / "index", "--watch", documents=file) as served:
 
         def hits(words: str) -> str:
-            return httpx.get(f"{served.address}/v1/search", params={"q": words, "response_mode": "full"}).text
+            asked = {"q": words, "response_mode": "full"}
+            return httpx.get(f"{served.address}/v1/search", params=asked, timeout=60).text
 
         (home / "public" / "draft.md").write_text("# Draft\n\nA pelican is not for you.\n", encoding="utf-8")
         while "heron" not in hits("heron"):
@@ -75,4 +76,4 @@ def test_a_server_that_watches_a_file_reads_no_other(home):
 def test_whoever_names_no_folder_serves_the_whole_index(run, home):
     assert run("ingest", "private", "--index", "index").returncode == 0
     with serving(home / "index", documents=None) as served:
-        assert "pay.md" in httpx.get(f"{served.address}/v1/search", params={"q": "salary"}).text
+        assert "pay.md" in httpx.get(f"{served.address}/v1/search", params={"q": "salary"}, timeout=60).text

@@ -82,7 +82,7 @@ def test_the_typescript_client_does_everything_over_stdio(served, converse):
 def test_the_conformance_suite_finds_no_fault(served, suite: Suite, revision, tmp_path):
     """In everything that does not ask for the tools of the suite's own test server; those are tested elsewhere."""
     options = ["--url", served.mcp, "--requirements", revision, "-o", str(tmp_path)]
-    subprocess.run([*suite.command, "server", *options], capture_output=True, check=False, timeout=180, cwd=tmp_path)
+    subprocess.run([*suite.command, "server", *options], capture_output=True, check=False, timeout=600, cwd=tmp_path)
     found = dict(_scenario(path) for path in tmp_path.glob("*/checks.json"))
     wanted = {name: found.get(name, {"not run": "FAILURE"}) for name in WITHOUT_FIXTURES[revision]}
     faults = {name: [one for one, status in checks.items() if status == "FAILURE"] for name, checks in wanted.items()}

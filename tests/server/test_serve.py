@@ -81,7 +81,7 @@ def dawdling(server):
 
 def refuses_connections(server):
     place = urlsplit(server.address)
-    for _ in range(200):
+    for _ in range(1_200):
         with socket.socket() as probe:
             if probe.connect_ex((place.hostname, place.port)):
                 return True
@@ -96,7 +96,7 @@ def end_in_the_middle(server, signal_number):
         assert refuses_connections(server)
         connection.sendall(rest)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
-    return answer, server.process.wait(20)
+    return answer, server.process.wait(60)
 
 
 def test_from_the_first_run_to_the_end_of_the_second(documents, tmp_path):
@@ -214,7 +214,7 @@ async def test_one_server_follows_changes_speaks_another_dialect_and_survives_ba
 
 def test_who_does_not_say_what_they_want_loses_their_place(documents, tmp_path):
     """Before the first request and before the next one; the answer to a whole one comes first."""
-    with serving(tmp_path / "index", "--timeout", "2", documents=documents) as hasty, ExitStack() as lines:
+    with serving(tmp_path / "index", "--timeout", "5", documents=documents) as hasty, ExitStack() as lines:
         whole = f"GET /v1/health HTTP/1.1\r\nHost: {urlsplit(hasty.address).netloc}\r\n\r\n".encode()
         told = {b"": [], whole[:20]: [b"408"], whole + whole[:20]: [b"200", b"408"]}
         slow = {sent: lines.enter_context(dawdling(hasty)) for sent in told}  # all at once

@@ -91,6 +91,7 @@ def test_a_crowd_that_comes_at_once_is_answered_to_the_last(crowded):
     """Nobody is left without an answer, and as many are let in as there are places."""
     with contextlib.ExitStack() as opened:
         lines = [opened.enter_context(connect(crowded)) for _ in range(60)]
+        wait_for(lambda: ask(lines[0], "/v1/health").status_code == 200)  # those who were here before have left
         for line in lines:
             line.request("GET", f"{SEARCH}&envelope=v2")
         answers = [line.getresponse() for line in lines]
