@@ -36,7 +36,7 @@ from typing import Any, Final, NoReturn
 from aerogram.errors import ContractError, InvalidCursor
 from aerogram.state import locked, private_directory, state_directory
 
-__all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "query_hash"]
+__all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "dearest", "query_hash"]
 
 log = logging.getLogger("aerogram")
 
@@ -46,6 +46,11 @@ SIGNATURE_BYTES: Final = 12
 SHORTEST_SECRET: Final = 16
 START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
 
+FAR_ON: Final = 999_999
+"""As far as a walk is thought to go whose length nobody knows."""
+
+_DEAR: Final = "bU5OZmZjeHdsSTR6Z9"
+"""What needs a few more tokens, length for length, than any cursor; how many one needs is up to chance."""
 _ALWAYS: Final = ("query_hash", "offset", "response_mode", "exp", "kid", "sig")
 _URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
 _TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
@@ -61,6 +66,19 @@ def query_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     Leave out of `arguments` what may change from page to page: the cursor itself and the page size.
     """
     return hashlib.sha256(_canonical([tool, arguments]).encode()).hexdigest()[:12]
+
+
+def dearest(cursor: str, total: int | None = None) -> str:
+    """What takes as much room as any cursor of the same walk may, to judge by; `total` is how many items it has.
+
+    A cursor that was not made here is what it is.
+    """
+    try:
+        body = _decode(cursor)
+    except InvalidCursor:
+        return cursor
+    length = len(_encode({**body, "offset": max(body["offset"], FAR_ON if total is None else total)}))
+    return (_DEAR * (length // len(_DEAR) + 1))[:length]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,21 +24,36 @@ _SHORTER: Final[tuple[Mode, ...]] = ("metadata", "ids_only")
 class Levers:
     """What a caller can change: the parameters of the call, and how much it shows now.
 
-    `most` is the largest budget that `max_tokens` can ask for; None when anything can be asked for.
+    `most` is the largest budget that the server allows, `agreed` the one that the client has set for all of its calls;
+    None when there is none. With `is_walking`, the call has a cursor, which belongs to one mode.
     """
 
     names: frozenset[str] = frozenset()
     mode: Mode = "full"
     most: int | None = None
+    agreed: int | None = None
+    is_walking: bool = False
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], arguments: Mapping[str, Any], most: Budget | None = None) -> Levers:
+    def of(
+        cls,
+        parameters: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+        most: Budget | None = None,
+        agreed: int | None = None,
+    ) -> Levers:
         """The levers of a call: of the properties of its input schema, and of what it was called with.
 
-        `most` is the budget that the call has at best.
+        `most` is the budget that the call has at best, `agreed` the tokens that its client has set.
         """
         mode = arguments.get("response_mode", parameters.get("response_mode", {}).get("default"))
-        return cls(frozenset(parameters), mode if mode in MODES else "full", None if most is None else most.room)
+        return cls(
+            frozenset(parameters),
+            mode if mode in MODES else "full",
+            None if most is None else most.room,
+            agreed,
+            arguments.get("cursor") is not None,
+        )
 
     @property
     def leaner_modes(self) -> tuple[Mode, ...]:
@@ -49,11 +64,11 @@ class Levers:
 
     def before_the_limit(self, rows: int, tokens: int | None) -> str | None:
         """What to do while a reply still fits into so many tokens; None when there is nothing to be done."""
-        ways = [f"use {mode} mode" for mode in self.leaner_modes[:1]]
+        ways = [f"use {mode} mode" for mode in self.leaner_modes[:1] if not self.is_walking]
         if rows > 1 and "page_size" in self.names:
             ways.append("reduce page_size")
-        if not ways and tokens is not None and self._can_ask_for(tokens + 1):
-            ways.append("raise max_tokens")
+        if not ways and tokens is not None and (where := self._place_for(tokens + 1)) is not None:
+            ways.append(f"raise max_tokens{where}")
         return _sentence(ways)
 
     def beyond_the_limit(
@@ -63,15 +78,23 @@ class Levers:
 
         `fits_in` says whether it would in a mode, `fits_on` whether a page of so many rows would.
         """
-        ways = [f"use {mode} mode" for mode in self.leaner_modes if fits_in(mode)][:1]
+        modes = [mode for mode in self.leaner_modes if fits_in(mode)][:1]
+        ways = [f"use {mode} mode" for mode in modes if not self.is_walking]
         if "page_size" in self.names:
             ways += [f"reduce page_size to {size}" for size in SMALLER_PAGES if size < rows and fits_on(size)][:1]
-        if tokens is not None and self._can_ask_for(tokens):
-            ways.append(f"use max_tokens of at least {tokens}")
+        if tokens is not None and (where := self._place_for(tokens)) is not None:
+            ways.append(f"use max_tokens of at least {tokens}{where}")
+        if self.is_walking:  # another mode is another walk
+            ways += [f"start again without the cursor in {mode} mode" for mode in modes]
         return _sentence(ways)
 
-    def _can_ask_for(self, tokens: int) -> bool:
-        return "max_tokens" in self.names and (self.most is None or tokens <= self.most)
+    def _place_for(self, tokens: int) -> str | None:
+        """Where so many tokens can be asked for: with the call, or in settings that it can only go below."""
+        if self.most is not None and tokens > self.most:
+            return None
+        if self.agreed is not None and tokens > self.agreed:
+            return " in the client's settings of the extension"
+        return "" if "max_tokens" in self.names else None
 
 
 def _sentence(ways: Sequence[Any]) -> str | None:

@@ -26,7 +26,8 @@ from aerogram.content import LARGE, Content
 from aerogram.errors import ValidationFailed
 from aerogram.identity import Names
 from aerogram.jsontext import dumps
-from aerogram.reply import Notice, Reply
+from aerogram.paged import Ahead
+from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.account import (
     DATA,
     DROPPED_IDS,
@@ -43,10 +44,11 @@ from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.lighten import lighter, removed_between, without_echo
 from aerogram.shape.loss import Loss, is_map
-from aerogram.shape.modes import MODES, Mode, RecordType, in_mode
+from aerogram.shape.modes import MODES, RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.pages import cut_after, rows_of
+from aerogram.shape.pages import cut_after, hardest_row, rows_of
 from aerogram.shape.reduce import Reducer
+from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.sampling import estimated, price_of, sample
 from aerogram.shape.search import SLACK, Found, Search, emptied
 from aerogram.shape.text import whole_characters
@@ -59,8 +61,8 @@ ROOMY: Final = 4
 RESERVES: Final = 4
 CHANCE: Final = 100
 """What is decided by chance makes no reply larger than this."""
-CURSORS_DIFFER: Final = 20
-"""By so much one page may be larger than another that differs from it in nothing but its cursor."""
+TIGHT: Final = 3
+"""Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
 LOOKED_AT: Final = 1_000
 """Where there is no archive, so many items decide what identifies them all."""
 
@@ -103,6 +105,7 @@ def fit(
     resume: Callable[[int], str] | None = None,
     detail_first: bool = False,
     levers: Levers | None = None,
+    ahead: Ahead | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -110,7 +113,8 @@ def fit(
     that gives archived content back. `resume(count)` gives the cursor that continues after so many items (or
     characters) of the data: with it, what does not fit is the next page instead of a loss. With `detail_first`
     items stay whole and the tail goes; otherwise detail is lowered before anything is dropped. `levers` are what its
-    caller can change about the call, for advice on what is too large.
+    caller can change about the call, for advice on what is too large. `ahead` gives every row of a walk that begins
+    with this reply: it is refused where not all of them could be served, so that no walk breaks off on the way.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -118,7 +122,9 @@ def fit(
     names = Names(kind.ids_only if kind else (), first=None if archive else LOOKED_AT)
     reducer = Reducer(price_of(reply, measure), kind, detail_first, clipper, names)
     fitting = _Fitting(reply, budget, measure, reducer, Mold.of(schema), archive, retrieve, resume, levers)
-    return fitting.whole() or fitting.reduced() or fitting.refusal()
+    fitted = fitting.whole() or fitting.reduced()
+    hardest = fitting.hardest(fitted, ahead) if ahead is not None else None
+    return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refusal(hardest)
 
 
 def _cut(text: str, limit: int) -> str:
@@ -143,6 +149,7 @@ class _Fitting:
     search: Search = field(init=False)
 
     def __post_init__(self) -> None:
+        self.reducer.walked = self._rows if self.resume is not None else None
         self.search = Search(self.reply.data, self.budget, self._bound, self.reducer, self.mold)
 
     @property
@@ -390,72 +397,53 @@ class _Fitting:
             return self._whole_data
         return Content.of_json(rows.replaced(self.reply.data, rows.items[:kept]))
 
-    def refusal(self) -> Fitted:
+    def hardest(self, fitted: Fitted | None, ahead: Ahead) -> _Fitting | None:
+        """The hardest page of a walk that begins here; None where there is room for any, or no walk."""
+        rows, every = rows_of(self.reply.data), ahead() if fitted is None or self._is_tight(fitted.reply) else []
+        if self.resume is None or rows is None or not every:
+            return None
+        row = hardest_row(every, self.reducer.kind, self.reducer.names.shared(every))
+        page = replace(self.reply.page or Page(), cursor=self.resume(1), has_more=True)
+        return replace(self, reply=self.reply.replace(data=rows.replaced(self.reply.data, [row]), page=page))
+
+    def _is_tight(self, reply: Reply[Any]) -> bool:
+        """Whether the next page may not have room for a row."""
+        goes_on = reply.page is not None and reply.page.cursor is not None
+        return (
+            goes_on and self._bound(self.reply.replace(data=emptied(reply.data), page=reply.page)) * TIGHT > self.budget
+        )
+
+    def can_end(self) -> bool:
+        """Whether the walk fits whose hardest page this is."""
+        return self._is_served(self.reply.data, self.budget - SPARE)
+
+    def refusal(self, hardest: _Fitting | None = None) -> Fitted:
         """The reply that says that not even identifiers fit, and what budget would do; a failure stays what it is."""
         if self.reply.problem is not None:
             *_, lightest = lighter(self.reply)
             return Fitted(lightest.replace(data=None))
-        limit, _ = self._spelled(self.budget).split()
-        refused: Reply[Any] = Reply.failed(
-            "TOKEN_LIMIT_EXCEEDED",
-            f"Response would use {self._spelled(self._sizes().before)}, limit is {limit}",
-            remediation=self._remedy(),
+        judged = hardest or self
+        refusal = Refusal(
+            judged.reply,
+            self.budget,
+            self._estimated_size if self.exact_size is None else self._bound(self.reply),
+            getattr(self.measure, "counter", None),
+            judged._is_served,
+            self.levers,
+            self.reducer.kind,
+            self.reducer.names,
+            is_cut=self.resume is not None,
+            is_ahead=hardest is not None,
         )
-        kept = ("request_id", "operation", "timestamp", "telemetry", "client_tag")
-        return Fitted(refused.replace(**{name: getattr(self.reply, name) for name in kept}))
+        return Fitted(refusal.said())
 
-    def _spelled(self, size: int) -> str:
-        """A size in the words of whoever counts."""
-        counter = getattr(self.measure, "counter", None)
-        spell = getattr(counter, "spell", None)
-        return str(spell(size)) if spell is not None else f"{size} {counter.unit if counter is not None else 'units'}"
-
-    def _remedy(self) -> str:
-        """What the caller can do so that the next call is answered."""
-        needed = self._needed()
-        enough = f"a budget of at least {self._spelled(needed)}"
-        if self.levers is None:
-            return f"Use {enough}"
-        tokens = needed if self._sizes_are_tokens else None
-        advice = self.levers.beyond_the_limit(len(self._rows), tokens, self._fits_in, self._fits_on)
-        return advice or f"Nothing in this call makes the reply small enough; its server has to allow {enough}"
-
-    def _fits_in(self, mode: Mode) -> bool:
-        """Whether the reply would fit in a mode."""
-        if not isinstance(self.reply.data, list):
-            return self._is_served(in_mode(self.reply.data, mode, self.reducer.kind))
-        shared = self.reducer.names.shared(self.reply.data)
-        return self._is_served([in_mode(row, mode, self.reducer.kind, shared) for row in self.reply.data])
-
-    def _fits_on(self, size: int) -> bool:
-        """Whether a page of so many rows would fit; one that goes on anywhere is as small already."""
-        rows, page = rows_of(self.reply.data), self.reply.page
-        has_cursor = page is not None and page.cursor is not None
-        if rows is None or self.resume is not None or not has_cursor:
-            return False
-        return self._is_served(rows.replaced(self.reply.data, rows.items[:size]))
-
-    def _is_served(self, data: Any, budget: int | None = None) -> bool:
+    def _is_served(self, data: Any, budget: int) -> bool:
+        """Whether a reply with this data would fit."""
         reducer = replace(self.reducer)  # it knows nothing yet
-        attempt = replace(self, reply=self.reply.replace(data=data), budget=budget or self.budget, reducer=reducer)
+        attempt = replace(self, reply=self.reply.replace(data=data), budget=budget, reducer=reducer)
         if data is self.reply.data and "_whole_data" in self.__dict__:
             attempt.__dict__["_whole_data"] = self._whole_data
         return bool(attempt.whole() or attempt.reduced())
-
-    def _needed(self) -> int:
-        """The smallest budget that works, in tens; with a little to spare where the next call has other cursors."""
-        too_little, enough = self.budget // 10, self.budget // 10 + 1
-        while not self._is_served(self.reply.data, enough * 10):
-            too_little, enough = enough, enough * 5 // 4 + 1
-        while enough - too_little > 1:
-            middle = (too_little + enough) // 2
-            if self._is_served(self.reply.data, middle * 10):
-                enough = middle
-            else:
-                too_little = middle
-        has_cursor = self.resume is not None or self.reply.page is not None
-        is_of_two = hasattr(getattr(self.measure, "counter", None), "spell")  # figures in the reply are then scaled
-        return enough * 10 + (CURSORS_DIFFER if has_cursor else 0) + (enough * 10 // 25 if is_of_two else 0)
 
 
 class _Done(NamedTuple):

@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.cursor import Cursors, Position, query_hash
 from aerogram.errors import ValidationFailed
+from aerogram.jsontext import dumps
 from aerogram.paged import Paged, Resume
 from aerogram.reply import Page, Reply
-from aerogram.shape.modes import Mode
+from aerogram.shape.modes import Mode, RecordType, bare
 
 __all__ = [
     "Paged",
@@ -28,6 +29,7 @@ __all__ = [
     "Rows",
     "Window",
     "cut_after",
+    "hardest_row",
     "has_longer_list",
     "rows_of",
     "take",
@@ -99,19 +101,25 @@ def has_longer_list(data: Any, size: int) -> bool:
 
 
 def cut_after(data: Any, shown: Any) -> int | None:
-    """After how many of its rows, or characters, some data goes on elsewhere; None when it does not.
-
-    An object that has lost all of its rows goes on nowhere: a cursor to the first of them would lead back to it.
-    """
+    """After how many of its rows, or characters, some data goes on elsewhere; None when it does not."""
     if isinstance(data, str):
         return len(shown) if len(shown) < len(data) else None
     rows = rows_of(data)
     if rows is None:
         return None
     kept = shown if rows.name is None else shown.get(rows.name, [])
-    if rows.name is not None and shown and not kept:
-        return None
     return len(kept) if len(kept) < len(rows.items) else None
+
+
+def hardest_row(rows: list[Any], kind: RecordType | None = None, shared: str | None = None) -> Any:
+    """A row than which none is harder to show: as long as the longest, and with the longest name."""
+    longest = max(rows, key=_length)
+    named = max((bare(row, kind, shared) for row in rows), key=_length)
+    return {**longest, **named} if isinstance(longest, dict) and isinstance(named, dict) else longest
+
+
+def _length(row: Any) -> int:
+    return len(dumps(row))
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ class Reducer:
     detail_first: bool = False
     clipper: Callable[[str, int], str] | None = None
     names: Names = field(default_factory=Names)
+    walked: list[Any] | None = None
+    """The rows of a page that goes on: the object that has them never loses them all, or they would be skipped."""
     # by identity, with the value itself so that the identity stays its own
     _known: dict[int, tuple[Any, float, int]] = field(default_factory=dict, init=False)
     _seen: dict[tuple[int, str, str | None], tuple[Any, Any]] = field(default_factory=dict, init=False)
@@ -164,6 +166,30 @@ class Reducer:
         return Part(forms[first], self.cost(forms[first], room)) if first < len(forms) else None
 
     def _reduce_record(self, record: Mapping[str, Any], room: float, mold: Mold, shared: str | None) -> Part | None:
+        """The members that there is room for; rows that are walked through are among them, be it one of them."""
+        part = self._share_out(record, room, mold, shared)
+        name = next((name for name, value in record.items() if value is self.walked), None) if self.walked else None
+        if name is None or (part is not None and name in part.value):
+            return part
+        return self._with_rows(record, name, room, mold, shared)
+
+    def _with_rows(
+        self, record: Mapping[str, Any], name: str, room: float, mold: Mold, shared: str | None
+    ) -> Part | None:
+        """The record with the rows of this name: one of them comes before the other members, the rest after those."""
+        rows, price = record[name], self.price(dumps(name).decode() + ":,")
+        roll = self.roll(rows, mold.member(name))
+        roll.within(0)  # it prices the first one
+        others = {other: value for other, value in record.items() if other != name}
+        least = self.price("[]") + roll.cost(1) + price
+        part = self._share_out(others, room - least, mold, shared) or Part({}, self.price("{}"))
+        shown = self.reduce(rows, room - part.cost - price, mold.member(name))
+        if shown is None or not (mold.required & others.keys() <= part.value.keys()):
+            return None
+        kept = {**part.value, name: shown.value}
+        return Part({one: kept[one] for one in record if one in kept}, part.cost + price + shown.cost)
+
+    def _share_out(self, record: Mapping[str, Any], room: float, mold: Mold, shared: str | None) -> Part | None:
         """Water-filling: go through the members from the cheapest on, each within its share of what is left."""
         left = room - self.price("{}")
         names = [name for _, name in zip(range(int(room) + 1), record, strict=False)]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.codes import Retry
+from aerogram.cursor import dearest as dearest_cursor
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ValidationFailed
@@ -47,6 +48,7 @@ _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary":
 _DEAR_ID: Final = "req_" + "7Q" * 11 + "1234"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
+_DEAR_HASH: Final = "sha256:" + ("e7c3b" * 13)[:64]
 _STAND_INS: Final = {
     "request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9",
     "operation": "an_operation",
@@ -205,9 +207,9 @@ class Sizer:
         return self._size(reply)
 
     def dearest(self, reply: Reply[Any], /) -> int:
-        """The size that the reply would have with an unlucky request id and a long duration.
+        """The size that the reply would have with an unlucky request id, a long duration and the longest cursor.
 
-        What is decided by it does not depend on chance, and holds for the next call as well.
+        What is decided by it does not depend on chance, and holds for the next call as well, and for the next page.
         """
         return self._size(_with_dear_parts(reply))
 
@@ -246,6 +248,11 @@ def _with_dear_parts(reply: Reply[Any]) -> Reply[Any]:
         changes["request_id"] = _DEAR_ID
     if reply.telemetry is not None and reply.telemetry.duration_ms is not None:
         changes["telemetry"] = replace(reply.telemetry, duration_ms=_DEAR_DURATION)
+    if reply.page is not None and reply.page.cursor:
+        changes["page"] = replace(reply.page, cursor=dearest_cursor(reply.page.cursor, reply.page.total))
+        hashes = reply.fidelity.archive_hashes if reply.fidelity is not None else None
+        if reply.fidelity is not None and hashes:  # on each page they are those of other rows
+            changes["fidelity"] = replace(reply.fidelity, archive_hashes=dict.fromkeys(hashes, _DEAR_HASH))
     return reply.replace(**changes) if changes else reply
 
 
