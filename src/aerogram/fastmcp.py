@@ -8,17 +8,17 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
 from aerogram.defaults import checked_principal, contract_for
 from aerogram.errors import InvalidReply, MissingExtra
 from aerogram.fastmcp_hearing import NOTHING, Own, explain, fault, giving_own_value, is_listened_to, own_value, said
+from aerogram.fastmcp_keeping import KEPT, Calling, Keeper, keeping, kept_further_out, outermost
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
@@ -38,7 +38,6 @@ try:
     from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
-    from fastmcp.server.context import Context, _current_context
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
@@ -54,7 +53,6 @@ __all__ = ["install"]
 
 MOST_COPIES: Final = 2_000
 Principal = Callable[[], str | None]
-Calling = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 def install(
@@ -141,57 +139,6 @@ class _Sent(ToolResult):
         )
 
 
-class _Keeper(NamedTuple):
-    """Where a server around this one keeps what replies leave out, and its tool that gives it back."""
-
-    retrieve: str
-    archive: Archive
-
-
-_KEEPER: ContextVar[_Keeper | None] = ContextVar("aerogram_keeper", default=None)
-"""What the contract that is answering offers to those of the servers that are mounted on its own."""
-_KEPT: ContextVar[_Keeper | None] = ContextVar("aerogram_kept", default=None)
-"""What the contract of a mounted server has been offered."""
-
-
-def _keeping(offered: _Keeper | None, call: Calling) -> Calling:
-    """A call of a handler during which the servers that are mounted on its own are offered an archive, or none."""
-    if offered is None and _KEEPER.get() is None and _KEPT.get() is None:
-        return call
-
-    async def run(given: dict[str, Any]) -> Any:
-        tokens = _KEEPER.set(offered), _KEPT.set(None)
-        try:
-            return await call(given)
-        finally:
-            _KEEPER.reset(tokens[0])
-            _KEPT.reset(tokens[1])
-
-    return run
-
-
-def _kept_further_out(tool: Tool) -> Tool:
-    keeper, copy = _KEEPER.get(), tool.model_copy(update={})
-
-    async def run(arguments: dict[str, Any]) -> Any:
-        token = _KEPT.set(keeper)
-        try:
-            return await tool._run(arguments)
-        finally:
-            _KEPT.reset(token)
-
-    vars(copy).update(_run=run, run=run)
-    return copy
-
-
-def _outermost() -> FastMCP[Any] | None:
-    """The server that the client is talking to."""
-    context = _current_context.get()
-    while context is not None and context._tokens and isinstance(context._tokens[0].old_value, Context):
-        context = context._tokens[0].old_value
-    return None if context is None else context.fastmcp
-
-
 class _Replies(Transform):
     """Hands out the tools and resources of a server as ones that answer under its contract."""
 
@@ -222,7 +169,7 @@ class _Replies(Transform):
         if tool is None:
             return None
         copy = self._replying(tool)
-        return _kept_further_out(copy) if is_listened_to(self._server) else copy
+        return kept_further_out(copy) if is_listened_to(self._server) else copy
 
     @property
     def _sanitizers(self) -> Sequence[Step]:
@@ -242,7 +189,7 @@ class _Replies(Transform):
             return Caller(principal=self._principal())
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
-        kept = _KEPT.get()
+        kept = KEPT.get()
         if kept is None and self._service.offer.retrieve is not None:
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
@@ -257,8 +204,8 @@ class _Replies(Transform):
         own, asked = self._service.offer.retrieve, (request._srctx.params or {}).get("name")
         if own is None or asked is None or asked == tool.name or not asked.endswith(tool.name):
             return None
-        outermost, listed = _outermost(), asked.removesuffix(tool.name) + own
-        return listed if outermost is not None and await outermost.get_tool(listed) is not None else None
+        outer, listed = outermost(), asked.removesuffix(tool.name) + own
+        return listed if outer is not None and await outer.get_tool(listed) is not None else None
 
     def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
         """The copy of a tool that answers under the contract; one is enough for as long as the tool lives."""
@@ -318,7 +265,7 @@ class _Replies(Transform):
         finished: list[ToolResult] = []
         half: Parted | None = None
         caller = await self._caller(tool)
-        call = _keeping(self._offered(caller), call)
+        call = keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:
             nonlocal half
@@ -364,10 +311,10 @@ class _Replies(Transform):
             return own
         return documented_result(value, data, self._forms)
 
-    def _offered(self, caller: Caller) -> _Keeper | None:
+    def _offered(self, caller: Caller) -> Keeper | None:
         """The archive of this contract for those of mounted servers, whose own a client may not reach."""
         name, archive = self._service.offer.retrieve, caller.archive or self._service.contract.archive
-        return None if name is None or archive is None else _Keeper(caller.retrieve or name, archive)
+        return None if name is None or archive is None else Keeper(caller.retrieve or name, archive)
 
     def _says_more(self, outcome: Any) -> bool:
         """Whether a result was made further in than here, and not under a contract: then it is what it says."""

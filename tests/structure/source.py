@@ -21,7 +21,7 @@ LADDER = (
     ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
     ("call", "negotiation", "profile", "reading", "settings", "terminal"),
     ("caller", "contract"),
-    ("clerk", "defaults", "fastmcp_hearing", "following", "installation", "pairing", "service"),
+    ("clerk", "defaults", "fastmcp_hearing", "fastmcp_keeping", "following", "installation", "pairing", "service"),
     ("aerogram", "fastmcp_resources"),
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi",),

@@ -1,0 +1,77 @@
+"""Keeping: where contracts of servers that are mounted on each other keep what they leave out.
+
+A client may not reach the retrieval tool of a mounted server. So the contract that is answering offers its own archive,
+and its own tool, to the contracts further in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
+
+from aerogram.archive import Archive
+from aerogram.errors import MissingExtra
+
+try:
+    from fastmcp import FastMCP
+    from fastmcp.server.context import Context, _current_context
+    from fastmcp.tools.base import Tool
+except ImportError as error:
+    raise MissingExtra("fastmcp", "fastmcp") from error
+
+__all__ = ["KEPT", "Calling", "Keeper", "keeping", "kept_further_out", "outermost"]
+
+Calling = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class Keeper(NamedTuple):
+    """Where a server around this one keeps what replies leave out, and its tool that gives it back."""
+
+    retrieve: str
+    archive: Archive
+
+
+_KEEPER: ContextVar[Keeper | None] = ContextVar("aerogram_keeper", default=None)
+"""What the contract that is answering offers to those of the servers that are mounted on its own."""
+KEPT: Final[ContextVar[Keeper | None]] = ContextVar("aerogram_kept", default=None)
+"""What the contract of a mounted server has been offered."""
+
+
+def keeping(offered: Keeper | None, call: Calling) -> Calling:
+    """A call of a handler during which the servers that are mounted on its own are offered an archive, or none."""
+    if offered is None and _KEEPER.get() is None and KEPT.get() is None:
+        return call
+
+    async def run(given: dict[str, Any]) -> Any:
+        tokens = _KEEPER.set(offered), KEPT.set(None)
+        try:
+            return await call(given)
+        finally:
+            _KEEPER.reset(tokens[0])
+            KEPT.reset(tokens[1])
+
+    return run
+
+
+def kept_further_out(tool: Tool) -> Tool:
+    """A copy of a tool of a mounted server whose contract keeps what it leaves out where the one around it does."""
+    keeper, copy = _KEEPER.get(), tool.model_copy(update={})
+
+    async def run(arguments: dict[str, Any]) -> Any:
+        token = KEPT.set(keeper)
+        try:
+            return await tool._run(arguments)
+        finally:
+            KEPT.reset(token)
+
+    vars(copy).update(_run=run, run=run)
+    return copy
+
+
+def outermost() -> FastMCP[Any] | None:
+    """The server that the client is talking to."""
+    context = _current_context.get()
+    while context is not None and context._tokens and isinstance(context._tokens[0].old_value, Context):
+        context = context._tokens[0].old_value
+    return None if context is None else context.fastmcp
