@@ -252,6 +252,8 @@ class Contract:
                 reply = located(reply)
             if self._only_completes and call.is_plain:
                 return self.completed(reply, call)
+            if self.limits is not None and call.allowance is not None:
+                await self.limits.bill(call.allowance, reply)
             if call.cursor is not None and reply.problem is None:
                 await self.cursors.prepared(call.cursor)
             is_fitted = reply is call._settled

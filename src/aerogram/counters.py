@@ -55,14 +55,15 @@ class QuotaCount(NamedTuple):
     key: str
     cap: int
     seconds_left: int
+    policy: str = ""
 
 
 class Counters(ABC):
     """Counts calls and units, exactly, for whoever shares the store."""
 
     @abstractmethod
-    async def burst(self, key: str, rate: BurstRate) -> BurstCount:
-        """One more call under a burst limit; a refused one is not counted."""
+    async def burst(self, key: str, rate: BurstRate, *, costs: bool = True) -> BurstCount:
+        """One more call under a burst limit; one that is refused, or that does not cost, is not counted."""
 
     @abstractmethod
     async def take(self, quotas: Sequence[QuotaCount], units: int) -> tuple[bool, list[int]]:
@@ -141,11 +142,12 @@ class MemoryCounters(Counters):
         self._take = _TakeInMemory(self._store._backend)
         self._limiters: dict[BurstRate, Throttled] = {}
 
-    async def burst(self, key: str, rate: BurstRate) -> BurstCount:
+    async def burst(self, key: str, rate: BurstRate, *, costs: bool = True) -> BurstCount:
         """One more call, counted at once."""
         if rate not in self._limiters:
             self._limiters[rate] = Throttled(using=_GCRA, quota=_quota(rate), store=self._store, key_prefix=_PREFIX)
-        return _counted(self._limiters[rate].limit(key))
+        limiter = self._limiters[rate]
+        return _counted(limiter.limit(key)) if costs else _seen(limiter.peek(key))
 
     async def take(self, quotas: Sequence[QuotaCount], units: int) -> tuple[bool, list[int]]:
         """Units of all quotas or of none, under the store's lock."""
@@ -165,14 +167,15 @@ class RedisCounters(Counters):
         self._take = _TakeInRedis(self._store._backend)
         self._limiters: dict[BurstRate, asyncio.Throttled] = {}
 
-    async def burst(self, key: str, rate: BurstRate) -> BurstCount:
+    async def burst(self, key: str, rate: BurstRate, *, costs: bool = True) -> BurstCount:
         """One more call, counted by a script."""
         if rate not in self._limiters:
             self._limiters[rate] = asyncio.Throttled(
                 using=_GCRA, quota=_quota(rate), store=self._store, key_prefix=_PREFIX
             )
+        limiter = self._limiters[rate]
         with _reaching_the_store():
-            return _counted(await self._limiters[rate].limit(key))
+            return _counted(await limiter.limit(key)) if costs else _seen(await limiter.peek(key))
 
     async def take(self, quotas: Sequence[QuotaCount], units: int) -> tuple[bool, list[int]]:
         """Units of all quotas or of none, by a script."""
@@ -188,6 +191,10 @@ class RedisCounters(Counters):
 def _counted(result: Any) -> BurstCount:
     state = result.state
     return BurstCount(result.limited, state.remaining, state.reset_after, state.retry_after)
+
+
+def _seen(state: Any) -> BurstCount:
+    return BurstCount(state.remaining < 1, state.remaining, state.reset_after, state.retry_after)
 
 
 def _taken(answer: Sequence[Any]) -> tuple[bool, list[int]]:

@@ -20,7 +20,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from aerogram.errors import MissingExtra, QuotaExceeded, RateLimited, Unavailable
-from aerogram.reply import Notice, RateLimit, utc_timestamp
+from aerogram.reply import Notice, RateLimit, Reply, utc_timestamp
 
 if TYPE_CHECKING:
     from aerogram.counters import Counters, QuotaCount
@@ -159,14 +159,21 @@ class Standing:
         return RateLimit(self.limit, self.remaining, reset_at, self.retry_after, extra)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Allowance:
-    """Leave to go on: what the reply says about it, and what it has taken."""
+    """Leave to go on: what the reply says about it, and what it has taken, which `settle` may change."""
 
     rate_limit: RateLimit | None = None
     notices: tuple[Notice, ...] = ()
     units: int = 0
     taken: tuple[QuotaCount, ...] = ()
+
+    def now_used(self, used: Sequence[int]) -> None:
+        """Say what is left of the limit it speaks of, when so much is used of what it has taken from."""
+        policy = (self.rate_limit.extra or {}).get("policy") if self.rate_limit else None
+        for count, spent in zip(self.taken, used, strict=True):
+            if self.rate_limit is not None and count.policy == policy:
+                self.rate_limit = replace(self.rate_limit, remaining=max(count.cap - spent, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,15 +254,24 @@ class Limits:
     async def settle(self, allowance: Allowance, units: int) -> Allowance:
         """Charge what the call really cost: nothing when it failed, more when it was more than expected.
 
-        The call is over by then, so a store that is down is reported in the log and nowhere else.
+        The call is over by then, so a store that is down is reported in the log and nowhere else. It may be settled
+        again: then the difference is charged.
         """
-        if units != allowance.units and allowance.taken:
+        more, allowance.units = units - allowance.units, units
+        if more and allowance.taken:
             uncapped = [one._replace(cap=-1) for one in allowance.taken]
             try:
-                await self._counters.take(uncapped, units - allowance.units)
+                allowance.now_used((await self._counters.take(uncapped, more))[1])
             except Unavailable as error:
-                log.warning("%d units could not be settled: %s", units - allowance.units, error)
-        return Allowance(allowance.rate_limit, allowance.notices, units, allowance.taken)
+                log.warning("%d units could not be settled: %s", more, error)
+        return allowance
+
+    async def bill(self, allowance: Allowance, reply: Reply[Any]) -> None:
+        """Charge what a reply says that it cost, and nothing for a failure; otherwise it is what was expected."""
+        said = None if reply.telemetry is None else reply.telemetry.billable_units
+        units = 0 if reply.problem is not None else said
+        if units is not None:
+            await self.settle(allowance, units)
 
     async def usage(self, principal: str | None, tool: str | None = None) -> tuple[Usage, ...]:
         """What a principal has used of its quotas: those over all tools, or those that hold for one tool."""
@@ -276,28 +292,41 @@ class Limits:
 
     async def _take(self, principal: str | None, tool: str, units: int) -> Allowance:
         rules = self._plan_of(principal).rules(tool)
-        # the shortest first: who is refused for haste has not yet paid into the longer ones
         bursts = [(scope, one) for scope, one in rules if isinstance(one, Burst)]
         bursts.sort(key=lambda rule: rule[1].seconds)
-        standings = [await self._burst(principal, scope, burst) for scope, burst in bursts]
         quotas = [(scope, one) for scope, one in rules if isinstance(one, Quota)]
+        if len(rules) > 1:  # whom one limit refuses has paid into no other one
+            for scope, burst in bursts:
+                await self._burst(principal, scope, burst, costs=False)
         now = self._clock()
-        counts = _counts(principal, quotas, now)
-        if counts:
-            refused, used = await self._counters.take(counts, units)
-            for (scope, quota), spent in zip(quotas, used, strict=True):
-                if quota.units is not None:
-                    standings.append(_under_quota(scope, quota, spent, units if refused else 0, now))
-        if not standings:
-            return Allowance(units=units, taken=tuple(counts))
-        tightest = min(standings, key=lambda one: one.share_left)
-        return Allowance(tightest.rate_limit(), self._warning(tightest), units, tuple(counts))
+        allowance = Allowance(units=units, taken=tuple(_counts(principal, quotas, now)))
+        standings = await self._under_quotas(allowance, quotas, now) if quotas else []
+        try:
+            standings += [await self._burst(principal, scope, burst) for scope, burst in bursts]
+        except TooFast:  # another call was faster since
+            await self.settle(allowance, 0)
+            raise
+        if standings:
+            tightest = min(standings, key=lambda one: one.share_left)
+            allowance.rate_limit, allowance.notices = tightest.rate_limit(), self._warning(tightest)
+        return allowance
 
-    async def _burst(self, principal: str | None, scope: str, burst: Burst) -> Standing:
+    async def _under_quotas(
+        self, allowance: Allowance, quotas: Sequence[tuple[str, Quota]], now: float
+    ) -> list[Standing]:
+        """Where a caller stands once all quotas are taken from; `UsedUp`, and nothing taken, when one is too small."""
+        refused, used = await self._counters.take(allowance.taken, allowance.units)
+        return [
+            _under_quota(scope, quota, spent, allowance.units if refused else 0, now)
+            for (scope, quota), spent in zip(quotas, used, strict=True)
+            if quota.units is not None
+        ]
+
+    async def _burst(self, principal: str | None, scope: str, burst: Burst, *, costs: bool = True) -> Standing:
         from aerogram.counters import BurstRate
 
         rate = BurstRate(burst.calls, burst.seconds, burst.at_once or burst.calls)
-        count = await self._counters.burst(_key(principal, scope, burst), rate)
+        count = await self._counters.burst(_key(principal, scope, burst), rate, costs=costs)
         # to the next millisecond: who waits exactly that long must be let through
         wait = math.ceil(count.retry_after * 1000) / 1000 if count.refused else None
         resets_at = self._clock() + count.reset_after
@@ -334,7 +363,7 @@ def _counts(principal: str | None, quotas: Sequence[tuple[str, Quota]], now: flo
         key = f"{_key(principal, scope, quota)}:{begin.date().isoformat()}"
         # kept for a day longer, for bills that are written after midnight
         seconds_left = math.ceil(end.timestamp() - now) + DAY
-        counts.append(QuotaCount(key, -1 if quota.units is None else quota.units, seconds_left))
+        counts.append(QuotaCount(key, -1 if quota.units is None else quota.units, seconds_left, _policy(scope, quota)))
     return counts
 
 
