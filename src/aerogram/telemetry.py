@@ -89,14 +89,21 @@ class Observation:
 
     def sent(self, reply: Reply[Any], *, dialect: str | None = None, size: int | None = None) -> None:
         """Report the finished reply: what it says, and how many bytes it takes on the wire."""
+        self._tell(reply, self._listener, dialect, size)
+
+    def passed(self, *, size: int | None = None) -> None:
+        """Report a success in a framework's own words; there is no reply of which a listener could hear."""
+        self._tell(Reply(), None, None, size)
+
+    def _tell(self, reply: Reply[Any], listener: Listener | None, dialect: str | None, size: int | None) -> None:
         facts = _facts(self.operation, reply, dialect)
         readings = {"duration": time.perf_counter() - self._started, **_readings(reply, size)}
         if self.size_before is not None:
             readings["tokens.before"] = max(self.size_before, readings.get("tokens.before", 0))
         if self._record is not None:
             self._record(facts, readings)
-        if self._listener is not None:
-            self._listener(self, reply, facts, readings)
+        if listener is not None:
+            listener(self, reply, facts, readings)
         is_ours = reply.problem is not None and reply.problem.kind in _SERVER_FAULTS
         level = logging.WARNING if is_ours else logging.INFO
         if log.isEnabledFor(level):

@@ -5,6 +5,7 @@ from fastapi import APIRouter, FastAPI, HTTPException
 from small_api import ROWS
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.middleware import Middleware
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -257,18 +258,71 @@ def test_the_cache_holds_on_routes_that_are_not_migrated(service):
     assert client.get("/export").text == "a,b"
 
 
+def told_of(caplog):
+    """What was logged of replies, without how long they took."""
+    told = [dict(one.reply) for one in caplog.records if hasattr(one, "reply")]
+    assert all(one.pop("duration") >= 0 for one in told)
+    return told
+
+
 def test_a_failure_is_counted_in_whatever_shape_it_is_told(service, caplog):
-    """A legacy answer too, and unknown paths under one name; what merely passes is not told of."""
+    """A legacy answer too, and unknown paths under one name."""
     client, _ = service(observer=Observer())
     with caplog.at_level("INFO", "aerogram.reply"):
-        for path in ("/fails", "/declined", "/export", "/nowhere/1", "/nowhere/2?envelope=v2"):
+        for path in ("/fails", "/declined", "/nowhere/1", "/nowhere/2?envelope=v2"):
             client.get(path)
-    told = [(one.reply["operation"], one.reply.get("error.type")) for one in caplog.records if hasattr(one, "reply")]
-    assert told == [
+    assert [(one["operation"], one.get("error.type")) for one in told_of(caplog)] == [
         ("fails", "INTERNAL_ERROR"),
         ("declined", "FORBIDDEN"),
         ("unknown", "NOT_FOUND"),
         ("unknown", "NOT_FOUND"),
+    ]
+
+
+@pytest.mark.parametrize("migrated", ["all", ()])
+def test_every_success_is_one_record_in_whatever_shape_it_is_told(service, caplog, migrated):
+    """Its size is that of what was sent; the words of a framework are no dialect, and no listener hears of them."""
+    heard = []
+    observer = Observer().told_to(lambda observation, *_: heard.append(observation.operation))
+    client, _ = service(migrated=migrated, observer=observer)
+    with caplog.at_level("INFO", "aerogram.reply"):
+        answers = [client.get(path) for path in ("/rows", "/export", "/rows?envelope=v2")]
+    told = told_of(caplog)
+    assert [one["size"] for one in told] == [len(one.content) for one in answers]
+    assert [(one["operation"], one["status"]) for one in told] == [("rows", "ok"), ("export", "ok"), ("rows", "ok")]
+    assert "dialect" not in told[1]
+    assert (told[2].get("dialect") == "standard-v2") == (migrated == "all")
+    assert heard == [one["operation"] for one in told if "dialect" in one]
+
+
+def test_what_streams_is_told_of_when_it_is_sent(serve, caplog):
+    """A redirect and the answer of middleware are replies too."""
+
+    async def pieces():
+        yield b"a"
+        yield b"b"
+
+    class Healthy:
+        def __init__(self, app):
+            self.app = app
+
+        async def __call__(self, scope, receive, send):
+            own = PlainTextResponse("well") if scope["path"] == "/healthy" else self.app
+            await own(scope, receive, send)
+
+    async def stream(_):
+        return StreamingResponse(pieces(), media_type="text/plain")
+
+    app = Starlette(routes=[Route("/stream", stream), Route("/slash/", stream)], middleware=[Middleware(Healthy)])
+    starlette.install(app, Contract(observer=Observer()))
+    client = serve(app)
+    with caplog.at_level("INFO", "aerogram.reply"):
+        for path in ("/stream", "/healthy", "/slash"):
+            client.get(path)
+    assert [(one["operation"], one["status"], one.get("size")) for one in told_of(caplog)] == [
+        ("stream", "ok", 2),
+        ("unknown", "ok", 4),
+        ("unknown", "ok", None),
     ]
 
 

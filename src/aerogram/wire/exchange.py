@@ -16,14 +16,13 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
-from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ReplyError
 from aerogram.faults import problem_of
 from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
-from aerogram.reply import Problem, Reply
+from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.clerk import Clerk
 from aerogram.wire.headers import Fields
@@ -31,6 +30,7 @@ from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
 from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, VERSIONS, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Request, Scope, lazy
 from aerogram.wire.routes import Directory, Terms, Usage
+from aerogram.wire.witness import Witness
 
 __all__ = ["EXCHANGE", "Exchange", "Layer"]
 
@@ -101,13 +101,13 @@ class Layer:
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
         with self.clerk.observed(exchange) as exchange.observation:
-            exchange.note_status()
+            witness = exchange.witnessed()
             try:
                 await self._see_through(exchange, receive)
             except Exception:
-                exchange.tell_status(_CRASH)
+                exchange.tell(witness, _CRASH)
                 raise
-            exchange.tell_status(exchange.status)
+            exchange.tell(witness)
 
     async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
         scope = exchange.scope
@@ -147,8 +147,6 @@ class Exchange(Request):
     """The head of an answer that waits here."""
     ours: Body | None = None
     """What `respond` sends."""
-    status: int | None = None
-    """What was sent, where somebody observes."""
     _is_told = False
     _is_open = False
     _content: bytearray
@@ -449,21 +447,15 @@ class Exchange(Request):
         """Problem details are no envelope."""
         return None if body.media_type == self.layer.problem.media_type else self.version
 
-    def note_status(self) -> None:
-        """Note what is sent, whoever made it."""
-        send = self._send
+    def witnessed(self) -> Witness:
+        """What sees from now on what is sent."""
+        self._send = witness = Witness(self._send)
+        return witness
 
-        def noting(message: Message) -> Awaitable[None]:
-            if message["type"] == START:
-                self.status = message["status"]
-            return send(message)
-
-        self._send = noting
-
-    def tell_status(self, status: int | None) -> None:
-        """Tell whoever observes of an answer in the framework's own words: a failure is one in any shape."""
-        if status is not None and status >= _FAILURES and not self._is_told:
-            self.observation.sent(Reply.failed(Problem.of(TABLE.of_status(status))))
+    def tell(self, witness: Witness, status: int | None = None) -> None:
+        """Let a witness tell of an answer that nobody has told of."""
+        if not self._is_told:
+            witness.tell(self.observation, status)
 
     def _observe(self, reply: Reply[Any], body: Body) -> None:
         if self.observation is not None:
