@@ -58,7 +58,9 @@ def serving(app):
             time.sleep(0.005)
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         try:
-            with httpx.Client(base_url=address, timeout=20) as client:
+            # a connection for each request: uvicorn closes one over which it has answered a crash
+            single = httpx.Limits(max_keepalive_connections=0)
+            with httpx.Client(base_url=address, timeout=20, limits=single) as client:
                 yield client
         finally:
             server.should_exit = True
