@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, Final
 
 from aerogram.archive import Archive
@@ -20,10 +22,23 @@ log = logging.getLogger("aerogram")
 
 
 def checked_principal(given: Principal | None) -> Principal | None:
-    """The function that `install` was given to say who is calling, if it is one."""
-    if given is not None and not callable(given):
+    """The function that `install` was given to say who is calling, if it is one; what it says is checked."""
+    if given is None:
+        return None
+    if not callable(given):
         raise InvalidReply(f"principal is a function that says who is calling, not {given!r}")
-    return given
+    if inspect.iscoroutinefunction(given):
+        raise InvalidReply("principal is called and not awaited: give a function that is not async")
+    return partial(_checked, given)
+
+
+def _checked(principal: Principal) -> str | None:
+    found: Any = principal()
+    if found is None or isinstance(found, str):
+        return found
+    if inspect.iscoroutine(found):
+        found.close()
+    raise TypeError(f"principal gave a {type(found).__name__}, and not a text or None")
 
 
 def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:

@@ -30,7 +30,7 @@ from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.pairing import Parted, joined, parted
 from aerogram.sanitize import Step
 from aerogram.service import CURRENT, Caller, Profile, Service
-from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, sdk_blocks
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
 
 try:
     import mcp_types
@@ -154,8 +154,17 @@ class _Replies(Transform):
         # without a request it is the server who asks, and perhaps for those that run as tasks only
         if not self._service.has_checked_names and fastmcp_request_ctx.get() is not None:
             await self._check_names({tool.name for tool in tools})
-        is_legacy = self._service.is_legacy(self._principal())
+        is_legacy = self._service.is_legacy(self._listener())
         return [self._replying(tool, is_legacy) for tool in tools]
+
+    def _listener(self) -> str | None:
+        """Who wants to know the tools: nobody when the server starts; what `principal` raises is a protocol error."""
+        if fastmcp_request_ctx.get() is None:
+            return None
+        try:
+            return self._principal()
+        except Exception as error:
+            raise MCPError(**protocol_error(problem_of(error))) from error
 
     async def _check_names(self, known: set[str]) -> None:
         """Compare the names in the settings with the tools that are listed, and those that can be called unlisted."""
@@ -183,10 +192,10 @@ class _Replies(Transform):
         template = await call_next(uri, version=version)
         return None if template is None else reading(template, lambda *given: str(given[0]), self._sanitizers)
 
-    async def _caller(self, tool: Tool) -> Caller:
+    async def _caller(self, tool: Tool, principal: str | None) -> Caller:
         request = fastmcp_request_ctx.get()
         if request is None:
-            return Caller(principal=self._principal())
+            return Caller(principal=principal)
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
@@ -194,7 +203,7 @@ class _Replies(Transform):
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = kept or (None, None)
-        return Caller(request.meta, self._principal(), extensions, retrieve, archive)
+        return Caller(request.meta, principal, extensions, retrieve, archive)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
         """The name that a client has for the retrieval tool, where this server is mounted on another one.
@@ -264,7 +273,11 @@ class _Replies(Transform):
     async def _serve(self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Calling) -> Any:
         finished: list[ToolResult] = []
         half: Parted | None = None
-        caller = await self._caller(tool)
+        try:
+            principal = self._principal()
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return await self._answered_besides(profile, tool, None, error)
+        caller = await self._caller(tool, principal)
         call = keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:
@@ -337,8 +350,17 @@ class _Replies(Transform):
         if tool is None:
             raise _unknown(name)
         profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
-        caller = await self._caller(tool)
-        return _result(await self._service.answer_besides(profile, caller, *outcome_for(tool)), tool)
+        try:
+            principal = self._principal()
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return await self._answered_besides(profile, tool, None, error)
+        return await self._answered_besides(profile, tool, principal, *outcome_for(tool))
+
+    async def _answered_besides(
+        self, profile: Profile, tool: Tool, principal: str | None, outcome: Any, convert: Any = None
+    ) -> ToolResult:
+        caller = await self._caller(tool, principal)
+        return _result(await self._service.answer_besides(profile, caller, outcome, convert), tool)
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:

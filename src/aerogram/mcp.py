@@ -37,7 +37,7 @@ from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize_contents, sanitize_text
 from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
 from aerogram.shape.pages import Paged
-from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, read_error, to_sdk
+from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, read_error, to_sdk
 
 try:
     import anyio.to_thread
@@ -140,7 +140,10 @@ class _Tools(ToolManager):
     def list_tools(self) -> list[Tool]:
         if not self._service.has_checked_names:
             self._service.check_names(self._tools)
-        is_legacy = self._service.is_legacy(self._principal())
+        try:
+            is_legacy = self._service.is_legacy(self._principal())
+        except Exception as error:
+            raise MCPError(**protocol_error(problem_of(error))) from error
         return [self._replying(tool, is_legacy) for tool in super().list_tools()]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
@@ -205,7 +208,10 @@ class _Tools(ToolManager):
                 half, value = parting(value)
             return value
 
-        caller = self._caller(context)
+        try:
+            caller = self._caller(context, self._principal())
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return to_sdk(await self._service.answer_besides(profile, self._caller(context, None), error))
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         if not isinstance(sent, dict):
             return sent
@@ -229,14 +235,14 @@ class _Tools(ToolManager):
             return own
         return documented_result(value, data, self._forms)
 
-    def _caller(self, context: Any) -> Caller:
+    def _caller(self, context: Any, principal: str | None) -> Caller:
         request = context._request_context
         if request is None:
-            return Caller(principal=self._principal())
+            return Caller(principal=principal)
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
-        return Caller(meta if isinstance(meta, Mapping) else None, self._principal(), extensions)
+        return Caller(meta if isinstance(meta, Mapping) else None, principal, extensions)
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:

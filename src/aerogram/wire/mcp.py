@@ -80,8 +80,13 @@ def _facts(problem: Problem) -> dict[str, Any]:
 
 def read_error(problem: Problem, uri: str) -> dict[str, Any]:
     """The protocol error for a resource that cannot be read: reading has no result for failures."""
+    return protocol_error(problem, uri=uri)
+
+
+def protocol_error(problem: Problem, **besides: str) -> dict[str, Any]:
+    """The protocol error for a problem, where a method has no result for failures."""
     is_callers = problem.kind in ("validation", "not_found")
-    data = {"uri": uri, **_facts(problem)}
+    data = {**besides, **_facts(problem)}
     return {"code": INVALID_PARAMS if is_callers else INTERNAL_ERROR, "message": problem.message, "data": data}
 
 
