@@ -75,21 +75,28 @@ async def retrieve(
     """A page of archived content, for `fit` with `detail_first`.
 
     `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
-    first whose foremost identifier it has.
+    first whose foremost identifier it has. Modes show it as its type does.
     """
     pager = asked.pager(cursors, tool, principal)
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
         rows, missing = await _find(archive, asked, principal, names)
-        paged = _rows_page(rows, asked, pager, kind)
-        return paged if not missing else Paged(_with_missing(paged.reply, missing), paged.resume)
+        paged = _rows_page(rows, asked, pager, kind or _kind_of(rows, kinds))
+        told = paged.reply if not missing else _with_missing(paged.reply, missing)
+        return Paged(told, paged.resume).beginning(paged.ahead)
     content = await archive.get(asked.hash or "", principal=principal)
     value = content.text if asked.as_text else _at(_value_of(content), asked.path)
     if isinstance(value, str):
         return _text_page(value, asked, pager)
     if isinstance(value, list):
-        return _rows_page(value, asked, pager, kind)
-    return Paged(Reply.ok(_shown(value, asked, kind)))
+        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds))
+    return Paged(Reply.ok(_shown(value, asked, kind or _kind_of([value], kinds))))
+
+
+def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:
+    """The first type whose foremost identifier a record has; the records of a list are of one type."""
+    record = next((row for row in rows if isinstance(row, dict)), {})
+    return next((one for one in kinds if one.ids_only and one.ids_only[0] in record), None)
 
 
 def _value_of(content: Content) -> Any:
@@ -113,15 +120,16 @@ def _at(value: Any, path: str) -> Any:
 
 def _shown(value: Any, asked: Retrieval, kind: RecordType | None, among: list[Any] | None = None) -> Any:
     mode = allowed_mode(asked.response_mode)
-    if not asked.fields and mode == "full":
-        return value
+    if mode == "full":  # all that was kept, which may be less than its type shows, or more
+        return select(value, asked.fields, among=among) if asked.fields else value
     return select(value, asked.fields, mode=mode, kind=kind, among=among)
 
 
 def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> Paged:
     window = pager.window(asked.cursor, asked.page_size)
     found = _shown(take(rows, window), asked, kind, among=rows)
-    return pager.page(found, window, total=len(rows))
+    paged = pager.page(found, window, total=len(rows))
+    return paged.beginning(None if asked.cursor is not None else lambda: _shown(rows, asked, kind))
 
 
 def _text_page(text: str, asked: Retrieval, pager: Pager) -> Paged:

@@ -225,10 +225,10 @@ class Knowledge:
         shown = [one for one in found if not self.gate.holds_back(one)]
         if not shown:
             raise self.gate.refusal(len(found))
-        statuses = self._verified(shown)
+        cited = citations_of(shown, self._verified(shown)) if _cites(None, mode) else ()
         rows = select([chunk_record(one) for one in shown], tuple(fields or ()), mode=mode, kind=CHUNK)
         notices = (*_missing(missing), *self.gate.notices(len(found) - len(shown)))
-        said: dict[str, Any] = {"operation": CHUNKS_TOOL, "citations": citations_of(shown, statuses)}
+        said: dict[str, Any] = {"operation": CHUNKS_TOOL, "citations": cited}
         return Reply.partial(rows, notices, **said) if notices else Reply.ok(rows, **said)
 
     def vendor(

@@ -1,7 +1,7 @@
 """Results: the rows of a page, as records of the knowledge contract.
 
 `SEARCH` declares what each mode shows; `SEARCH_ABOUT` also has what a result says about itself, `CHUNK` is a chunk that
-was asked for by its id and has no score.
+was asked for by its id: it has the same fields but those that only a query gives.
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from aerogram.knowledge.about import NAMES, confidence, deduplication, ranking
 from aerogram.knowledge.citations import Status
 from aerogram.knowledge.fusion import Ranked
 from aerogram.knowledge.store import Found
-from aerogram.shape.modes import Mode, RecordType, snippet
+from aerogram.shape.modes import Mode, RecordType
 from aerogram.shape.records import SEARCH_RESULT as SEARCH
 from aerogram.shape.records import VENDOR_INFO as VENDOR
 
 __all__ = ["CHUNK", "KINDS", "SEARCH", "SEARCH_ABOUT", "VENDOR", "chunk_record", "search_records"]
 
-_PLACE: Final = ("chunk_id", "source_file", "source_category", "chunk_index", "total_chunks")
+_OF_A_QUERY: Final = frozenset({"similarity_score", "bm25_score", "hybrid_score", "rank", "score_type"})
+
+
+def _besides_query(names: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(name for name in names or () if name not in _OF_A_QUERY)
+
 
 SEARCH_ABOUT: Final = replace(
     SEARCH,
@@ -29,12 +34,12 @@ SEARCH_ABOUT: Final = replace(
     preview=(*SEARCH.preview, *NAMES),
     full=(*(SEARCH.full or ()), *NAMES),
 )
-CHUNK: Final = RecordType(
-    ids_only=("chunk_id",),
-    metadata=(*_PLACE, "context_header", "chunk_token_count"),
-    preview=(*_PLACE, "context_header", "chunk_snippet"),
-    full=(*_PLACE, "context_header", "chunk_text", "chunk_token_count", "locator", "language"),
-    made={"chunk_snippet": snippet("chunk_text")},
+CHUNK: Final = replace(
+    SEARCH,
+    ids_only=_besides_query(SEARCH.ids_only),
+    metadata=_besides_query(SEARCH.metadata),
+    preview=_besides_query(SEARCH.preview),
+    full=_besides_query(SEARCH.full),
 )
 
 KINDS: Final = {
@@ -76,10 +81,7 @@ def search_records(
 
 def _search_record(chunk: Found, ranked: Ranked, place: int) -> dict[str, Any]:
     return {
-        **_placed(chunk),
-        "chunk_text": chunk.text,
-        "context_header": chunk.header,
-        "chunk_token_count": chunk.tokens,
+        **chunk_record(chunk),
         "similarity_score": round(float(ranked.meaning[place]), 4),
         "bm25_score": round(float(ranked.words[place]), 4),
         "hybrid_score": round(float(ranked.hybrid[place]), 4),
@@ -91,20 +93,12 @@ def _search_record(chunk: Found, ranked: Ranked, place: int) -> dict[str, Any]:
 def chunk_record(chunk: Found) -> dict[str, Any]:
     """A chunk by itself."""
     return {
-        **_placed(chunk),
-        "context_header": chunk.header,
-        "chunk_text": chunk.text,
-        "chunk_token_count": chunk.tokens,
-        "locator": f"char:{chunk.start}-{chunk.end}",
-        "language": chunk.language,
-    }
-
-
-def _placed(chunk: Found) -> dict[str, Any]:
-    return {
         "chunk_id": chunk.id,
         "source_file": chunk.path,
         "source_category": chunk.category,
         "chunk_index": chunk.index,
         "total_chunks": chunk.total,
+        "chunk_text": chunk.text,
+        "context_header": chunk.header,
+        "chunk_token_count": chunk.tokens,
     }

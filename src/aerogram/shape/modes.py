@@ -8,6 +8,7 @@ previews of 200 characters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -37,8 +38,8 @@ _STRING_LENGTHS: Final[Mapping[Mode, int]] = MappingProxyType(
 class RecordType:
     """The fields of one kind of record in each mode; `full` is every field unless it is given.
 
-    `made` has the fields that are computed from a record, `caps` the longest lists per mode:
-    `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`.
+    `made` has the fields that are computed from a record (or raise a `KeyError` where it lacks what they need), `caps`
+    the longest lists per mode: `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`.
     """
 
     ids_only: Sequence[str]
@@ -63,7 +64,8 @@ class RecordType:
         shown = {name: record[name] for name in (record if names is None else names) if name in record}
         for name, make in self.made.items():
             if names is not None and name in names and name not in record:
-                shown[name] = make(record)
+                with suppress(KeyError):  # the record was shown with less before
+                    shown[name] = make(record)
         for name, longest in self.caps.get(mode, {}).items():
             if len(shown.get(name) or ()) > longest:
                 shown[name] = shown[name][:longest]
@@ -74,7 +76,7 @@ def snippet(name: str) -> Callable[[Record], str]:
     """A field for `made`: the first 200 characters of another field, whole characters and no mark."""
 
     def beginning(record: Record) -> str:
-        text = str(record.get(name, ""))
+        text = str(record[name])
         return text[: whole_characters(text, PREVIEW_CHARACTERS)]
 
     return beginning

@@ -14,11 +14,11 @@ TOP_ENTITIES: Final = 5
 
 
 def _ids_of(name: str) -> Callable[[Record], list[str]]:
-    return lambda record: [found for item in record.get(name) or () if (found := identify(item)) is not None]
+    return lambda record: [found for item in record[name] or () if (found := identify(item)) is not None]
 
 
 def _top_entities(record: Record) -> list[Any]:
-    return list(record.get("entities") or ())[:TOP_ENTITIES]
+    return list(record["entities"] or ())[:TOP_ENTITIES]
 
 
 _PLACE: Final = ("chunk_id", "source_file", "source_category", "hybrid_score", "rank", "chunk_index", "total_chunks")
