@@ -175,11 +175,11 @@ class Archive:
     def at(cls, directory: str | Path | None = None, **options: Any) -> Archive:
         """An archive in files: in this directory, or in the user's state directory."""
         try:
-            from key_value.aio.stores.filetree import FileTreeStore
+            from aerogram.file_store import FileStore
         except ImportError:
             raise MissingExtra("archive", "py-key-value-aio[filetree]") from None
         path = private_directory(Path(directory) if directory else state_directory() / "archive")
-        return cls(FileTreeStore(data_directory=path), directory=path, **options)
+        return cls(FileStore(data_directory=path), directory=path, **options)
 
     @classmethod
     def in_redis(cls, url: str, **options: Any) -> Archive:

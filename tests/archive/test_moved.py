@@ -1,0 +1,49 @@
+"""A directory of an archive that is copied or moved: each place is an archive of its own."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from aerogram.archive import Archive
+from aerogram.cache import Cache
+from aerogram.content import Content
+from aerogram.errors import NotFound
+from aerogram.reply import Reply
+
+OLD, NEW = Content.of_json(["kept before"]), Content.of_json(["kept after"])
+
+
+async def test_a_copy_has_what_was_kept_and_keeps_more_in_its_own_place(tmp_path):
+    await Archive.at(tmp_path / "one").put(OLD)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    copy = Archive.at(tmp_path / "two")
+    await copy.put(NEW)
+    assert [await copy.get(one.hash) for one in (OLD, NEW)] == [OLD, NEW]
+    original = Archive.at(tmp_path / "one")
+    assert await original.get(OLD.hash) == OLD
+    with pytest.raises(NotFound):
+        await original.get(NEW.hash)
+
+
+async def test_a_directory_that_was_moved_goes_on_and_does_not_come_back_in_its_old_place(tmp_path):
+    await Archive.at(tmp_path / "one").put(OLD)
+    (tmp_path / "one").rename(tmp_path / "two")
+    moved = Archive.at(tmp_path / "two")
+    await moved.put(NEW)
+    assert await moved.get(OLD.hash) == OLD
+    assert await moved.delete(OLD.hash)
+    assert not (tmp_path / "one").exists()
+
+
+async def test_a_cache_in_files_may_be_moved_too(tmp_path):
+    async def answer():
+        return Reply.ok("fresh")
+
+    async def never():
+        raise AssertionError("it is in the cache")
+
+    await Cache.at(tmp_path / "one").fetch("key", answer, request_id="req_1")
+    (tmp_path / "one").rename(tmp_path / "two")
+    assert (await Cache.at(tmp_path / "two").fetch("key", never, request_id="req_2")).data == "fresh"

@@ -1,0 +1,50 @@
+"""An index that was copied or moved: it is served from where it stands, and what replies leave out is kept there."""
+
+from __future__ import annotations
+
+import shutil
+
+import httpx
+import pytest
+
+from serving import SAMPLES, serving
+
+TIGHT = {"q": "token", "response_mode": "full", "max_tokens": 900}
+
+
+def left_out(address, **asked):
+    """A shortened answer: where the whole is."""
+    answer = httpx.get(f"{address}/v1/search", params={**TIGHT, **asked}, timeout=30)
+    return answer.links["alternate"]["url"]
+
+
+def fetched(address, link):
+    return httpx.get(f"{address}{link}", timeout=30)
+
+
+@pytest.fixture
+def used(tmp_path):
+    """An index that has been served and has archived, and the link to what was archived."""
+    with serving(tmp_path / "index", documents=SAMPLES / "security") as first:
+        return first.index, left_out(first.address)
+
+
+def test_a_copy_and_its_original_are_served_at_the_same_time(used, tmp_path):
+    index, before = used
+    copy = shutil.copytree(index, tmp_path / "copy")
+    with serving(index, documents=None) as one, serving(copy, documents=None) as two:
+        assert fetched(one.address, before).json() == fetched(two.address, before).json()
+        after = left_out(two.address, q="key")
+        assert after != before
+        assert fetched(two.address, after).status_code == 200
+        assert fetched(one.address, after).status_code == 404
+        assert [httpx.get(f"{each.address}/v1/health/deep").json()["status"] for each in (one, two)] == ["ok", "ok"]
+
+
+def test_an_index_that_was_moved_leaves_nothing_behind(used, tmp_path):
+    index, before = used
+    moved = index.rename(tmp_path / "elsewhere")
+    with serving(moved, documents=None) as served:
+        assert fetched(served.address, before).status_code == 200
+        assert fetched(served.address, left_out(served.address, q="key")).status_code == 200
+    assert not index.exists()
