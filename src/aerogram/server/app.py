@@ -47,7 +47,7 @@ def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Flee
         kinds=KINDS,
         limits=_limits(settings, keys, fleet),
         cache=fleet.cache,
-        cached=CACHED,
+        cached=CACHED if fleet.cache is not None else (),
         observer=Observer(meter_provider=fleet.metrics.provider),
     )
 
