@@ -27,9 +27,10 @@ from aerogram.wire import headers as fields
 from aerogram.wire.clerk import Clerk
 from aerogram.wire.headers import Fields
 from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
-from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, VERSIONS, Version, Versions
-from aerogram.wire.request import SAFE_METHODS, Request, Scope, lazy
+from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Version, Versions
+from aerogram.wire.request import SAFE_METHODS, Scope, lazy
 from aerogram.wire.routes import Directory, Terms, Usage
+from aerogram.wire.stamps import MARKS, Stamped
 from aerogram.wire.witness import Witness
 
 __all__ = ["EXCHANGE", "Exchange", "Layer"]
@@ -49,13 +50,8 @@ BODY: Final = "http.response.body"
 _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _FAILURES: Final = 400
-_GONE: Final = 410
 _CRASH: Final = 500
-_MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
-_LEGACY_MARK: Final = _MARKS[LEGACY]
-_STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
-_SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
-"""Parts of a reply that no field but the body speaks of; most replies have no others."""
+_LEGACY_MARK: Final = MARKS[LEGACY]
 
 
 class Layer:
@@ -131,12 +127,9 @@ class Layer:
                 scope[EXCHANGE] = exchange.outer
 
 
-class Exchange(Request):
+class Exchange(Stamped):
     """A request, and what becomes of the messages that answer it."""
 
-    allowance: Any = None
-    """What the caller's limits have let through."""
-    observation: Any = None
     settled: Reply[Any] | None = None
     """A reply that is finished before its handler returns it."""
     other_format: Fields | None = None
@@ -145,8 +138,6 @@ class Exchange(Request):
     """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None
     """The head of an answer that waits here."""
-    ours: Body | None = None
-    """What `respond` sends."""
     _is_told = False
     _is_open = False
     _content: bytearray
@@ -232,17 +223,10 @@ class Exchange(Request):
 
     async def _pass_within_limits(self, start: Message) -> None:
         """The same for a caller who has limits; what failed to do its work costs nothing."""
-        start["headers"] = [*start["headers"], *self._limit_fields(start["headers"])]
+        start["headers"] = [*start["headers"], *self.limit_fields(start["headers"])]
         if start["status"] >= _FAILURES:
             await self.layer.clerk.forgive(self)
         await self._send(start)
-
-    def _limit_fields(self, given: Fields) -> Fields:
-        """What is left of the caller's limits, unless the answer says it itself."""
-        if fields.find(given, b"ratelimit"):
-            return []
-        told: Reply[Any] = Reply(rate_limit=self.allowance.rate_limit)
-        return fields.of_reply(told, "", self.versions.clock, older=self.versions.rate_limit_headers)
 
     async def _begin_failure(self, start: Message) -> None:
         given = start["headers"]
@@ -332,7 +316,7 @@ class Exchange(Request):
         body = self._rendered(reply, status)
         self._observe(reply, body)
         found = fields.besides_body(given)
-        await self._emit(body.status, found + self._fields_of(reply, body), body.content, self._version_of(body))
+        await self._emit(body.status, found + self.fields_of(reply, body), body.content, self._version_of(body))
 
     async def _emit(self, status: int, given: Fields, content: bytes, version: Version | None) -> None:
         await self._open({"type": START, "status": status, "headers": given}, version)
@@ -342,32 +326,7 @@ class Exchange(Request):
         """Send the head of an answer with what every answer on a migrated route says."""
         self._is_open = True
         self.layer.served[self.terms.path if self.terms else ""][version or "problem"] += 1
-        return self._send(_headed(start, self._stamped(start["headers"], version)))
-
-    def _stamped(self, given: Fields, version: Version | None) -> Fields:
-        names = dict(given)
-        found = fields.varying(
-            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
-        )
-        found.append((b"x-request-id", self.request_id.encode()))
-        if version is not None:
-            found.append(_MARKS[version])
-        if self.client_tag is not None:
-            found.append((b"x-client-tag", self.client_tag.encode()))
-        if self.allowance is not None and self.ours is None:
-            found += self._limit_fields(given)
-        if self.observation is not None and self.observation.traceparent:
-            found.append((b"traceparent", self.observation.traceparent.encode()))
-        if self.ours is not None and self.ours.status == _GONE and self.choice.refusal is not None:
-            found.append(
-                (b"link", f'<{fields.link_to(self.target, envelope=CURRENT)}>; rel="successor-version"'.encode())
-            )
-        if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
-            found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
-        if b"access-control-allow-origin" in names:
-            exposed = fields.joined(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
-            found.append((b"access-control-expose-headers", exposed))
-        return found
+        return self._send(_headed(start, self.stamped(start["headers"], version)))
 
     # what a handler answers
 
@@ -407,7 +366,7 @@ class Exchange(Request):
         self.ours = body
         if self.observation is not None:
             self._observe(reply, body)
-        await send({"type": START, "status": body.status, "headers": found + self._fields_of(reply, body)})
+        await send({"type": START, "status": body.status, "headers": found + self.fields_of(reply, body)})
         await send({"type": BODY, "body": body.content})
 
     def _read(self, outcome: Any) -> Any:
@@ -461,17 +420,6 @@ class Exchange(Request):
         if self.observation is not None:
             self._is_told = True
             self.observation.sent(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
-
-    def _fields_of(self, reply: Reply[Any], body: Body) -> Fields:
-        found = (
-            []
-            if _SILENT.issuperset(reply.said())
-            else fields.of_reply(reply, self.target, self.versions.clock, older=self.versions.rate_limit_headers)
-        )
-        if body.status != _NOT_MODIFIED:
-            found.append((b"content-type", body.media_type.encode()))
-            found.append((b"content-length", b"%d" % len(body.content)))
-        return found
 
     def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
         if not self.layer.speakers[self.version].needs:
