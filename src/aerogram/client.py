@@ -23,6 +23,7 @@ import inspect
 import logging
 import random
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from aerogram.errors import ContractError
 from aerogram.following import Call, Calls, mended, next_page, recovery, way_back
 from aerogram.reading import items_of, raise_for_problem, read
 from aerogram.reply import Notice, Problem, Reply
+from aerogram.wire.links import address_of, resolved
 from aerogram.wire.routes import CONTENT
 
 __all__ = ["AsyncClient", "Client", "Retries", "items_of", "raise_for_problem", "read", "wait_advised"]
@@ -43,6 +45,8 @@ log = logging.getLogger("aerogram.client")
 Send: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
 """What carries a call: a target and arguments to whatever came back."""
 OnNotice: TypeAlias = Callable[[Notice, Reply[Any]], None]
+Host: TypeAlias = tuple[str, str, int | None]
+"""The scheme, the name and the port of an address."""
 ARCHIVE: Final = "aerogram://archive/{hash}"
 _ARCHIVES: Final = ARCHIVE.removesuffix("{hash}")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
@@ -193,8 +197,13 @@ def _address(target: str) -> str:
     return path if method in _METHODS else target
 
 
-def _origin(address: str) -> tuple[str, str, int | None] | None:
-    """The host of an address: its scheme, its name and its port; None for an address that is relative."""
+def _before_upgrade(host: Host) -> Host:
+    """What a host was called before it led its callers from http to https."""
+    return ("http", host[1], _PORTS["http"]) if host == ("https", host[1], _PORTS["https"]) else host
+
+
+def _origin(address: str) -> Host | None:
+    """The host of an address; None for an address that is relative."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -203,6 +212,21 @@ def _origin(address: str) -> tuple[str, str, int | None] | None:
     if not parts.netloc:
         return None
     return parts.scheme.lower(), (parts.hostname or ""), port or _PORTS.get(parts.scheme.lower())
+
+
+class _Origins:
+    """The addresses at which replies were given, as long as somebody has the replies."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Reply[Any]], str]] = {}
+
+    def note(self, reply: Reply[Any], address: str) -> None:
+        key, known = id(reply), self._known
+        known[key] = (weakref.ref(reply, lambda _: known.pop(key, None)), address)
+
+    def of(self, reply: Reply[Any]) -> str | None:
+        found = self._known.get(id(reply))
+        return found[1] if found is not None and found[0]() is reply else None
 
 
 class _Caller:
@@ -220,20 +244,27 @@ class _Caller:
         self._send, default = _carrier(server)
         self._retrieve = retrieve or default
         self._stays = default == ARCHIVE  # over MCP all goes to the one server, whatever its addresses are
-        self._hosts = {_origin(str(getattr(server, "base_url", ""))), _origin(retrieve or "")}
+        self._base = str(getattr(server, "base_url", ""))
+        self._hosts = {_origin(self._base), _origin(retrieve or "")}
+        self._origins = _Origins()
         self._retries = retries or Retries()
         self._on_notice = on_notice
         self._dialect = dialect
 
     def _heard(self, result: Any) -> Reply[Any]:
         reply = read(result, dialect=self._dialect)
+        if not self._stays:
+            self._origins.note(reply, address_of(result))
         for notice in reply.notices:
             self._on_notice(notice, reply)
         return reply
 
     def _steps(self, reply: Reply[Any]) -> Calls:
         hashes = reply.fidelity.archive_hashes if reply.fidelity else None
-        return recovery(reply, way_back(reply, self._retrieve) if hashes else Call)
+        address = self._origins.of(reply) or self._base
+        is_elsewhere = self._retrieve == CONTENT and not address.startswith(self._base)
+        default = resolved(address, CONTENT) if is_elsewhere else self._retrieve
+        return recovery(reply, way_back(reply, default, address) if hashes else Call)
 
     def _named(self, target: str, arguments: Mapping[str, Any] | None) -> Call:
         """A call that the user makes; the host of its target is one that replies may lead to."""
@@ -243,7 +274,7 @@ class _Caller:
     def _led(self, call: Call) -> Call:
         """A call that a reply leads to."""
         host = _origin(_address(call.target))
-        if host is not None and host not in self._hosts and not self._stays:
+        if host is not None and not self._hosts & {host, _before_upgrade(host)} and not self._stays:
             raise ContractError(
                 f"the reply leads to another host, {host[1]!r}, which would get your credentials; "
                 "call it yourself if you trust it"

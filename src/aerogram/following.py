@@ -19,6 +19,7 @@ from aerogram.dialects.extension import restore
 from aerogram.errors import ContractError, IntegrityError, NotFound
 from aerogram.reading import NEXT, raise_for_problem
 from aerogram.reply import Fidelity, Reply
+from aerogram.wire.links import resolved
 
 __all__ = ["Call", "Calls", "mended", "next_page", "recovery", "way_back"]
 
@@ -140,12 +141,15 @@ def mended(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
     return whole.replace(fidelity=Fidelity("full"))
 
 
-def way_back(reply: Reply[Any], default: str | None) -> Callable[[str], Call]:
-    """How a reply's archived content is asked for: as its actions say, or as the protocol has it."""
+def way_back(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], Call]:
+    """How a reply's archived content is asked for: as its actions say, or as the protocol has it.
+
+    The endpoints of actions are relative to the `address` at which the reply was given.
+    """
     for action in reply.actions:
         if "hash" in (action.args or {}):
-            args = action.args or {}
-            return _by_tool(action.tool, args) if action.tool else _by_address(action.endpoint or "", args)
+            args, endpoint = action.args or {}, action.endpoint or ""
+            return _by_tool(action.tool, args) if action.tool else _by_address(resolved(address, endpoint), args)
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
     return _by_address(default, {}) if HASH in default else _by_tool(default, {})

@@ -28,6 +28,7 @@ from aerogram.jsontext import loads
 from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
 from aerogram.wire.encodings import read_text
 from aerogram.wire.http import read_problem
+from aerogram.wire.links import address_of, leading_to, resolved
 from aerogram.wire.mcp import BOX, PREFIX
 
 __all__ = ["items_of", "raise_for_problem", "read"]
@@ -257,9 +258,9 @@ def _with_headers(reply: Reply[Any], headers: Mapping[str, str], response: Any) 
         said["rate_limit"] = _rate_limit(headers)
     if reply.problem is not None and reply.problem.retry_after is None and "retry-after" in headers:
         said["problem"] = replace(reply.problem, retry_after=_seconds(headers["retry-after"]))
-    address = (getattr(response, "links", None) or {}).get(NEXT, {}).get("url")
-    if reply.page is None and address:
-        said["page"] = Page(has_more=True, extra={NEXT: address})
+    link = leading_to(NEXT, headers.get("link", ""))
+    if reply.page is None and link is not None:
+        said["page"] = Page(has_more=True, extra={NEXT: resolved(address_of(response), link)})
     return reply.replace(**said) if said else reply
 
 

@@ -7,13 +7,16 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
+from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client
+from aerogram.contract import Contract
 from aerogram.reply import Page, Reply
 from aerogram.starlette import Versions, install, shapes
 
 LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
+BOOKS = [{"id": f"book-{number}", "text": f"the text of book {number} " * 8} for number in range(60)]
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -94,3 +97,99 @@ def test_parameters_that_a_connection_adds_to_every_request_leave_the_query_alon
         assert sorted(client.call("/asked?a=1").data["query"]) == [["a", "1"], ["key", "k"]]
         assert sorted(client.call("POST /asked?a=1", {"b": 2}).data["query"]) == [["a", "1"], ["key", "k"]]
         assert [one["id"] for one in client.items("/own?tenant=acme")] == [f"acme-{number}" for number in range(15)]
+
+
+# where an answer leads to
+
+
+def links(form: str) -> Starlette:
+    """Three pages at an address that is not the root, each with a Link to the next in one of its lawful forms."""
+
+    async def rows(request):
+        number = int(request.query_params.get("page", "1"))
+        address = str(request.url.replace(query=f"page={number + 1}"))
+        relative = f"{request.url.path}?page={number + 1}"
+        last = f'<{request.url.path}?page=3>; rel="last"'
+        more = form.format(number=number + 1, address=address, relative=relative, last=last)
+        return JSONResponse([number], headers={"link": more if number < 3 else last})
+
+    return Starlette(routes=[Mount("/sub", routes=[Route("/rows", rows), Route("/{name:path}", rows)])])
+
+
+FORMS = [
+    '<{address}>; rel="next", {last}',
+    '{last}, <{relative}>; rel="next"',
+    "<?page={number}>; rel=next",
+    "<?page={number}>;REL=Next",
+    '<?page={number}> ; title="a, b; c <x>; rel=last" ; rel="prefetch next"',
+    '<{relative}>; rel="next"; rel="last"',
+    '<?page=9>; rel="next"; anchor="#elsewhere", <?page={number}>; rel="next"',
+    '<?page=9>; title="say \\"rel=next\\""; rel=up, <?page={number}>; rel=next',
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_link_in_any_lawful_form_is_relative_to_the_answer(serve, library, form):
+    base = serve(links(form))
+    for below, target in [("", "/sub/rows"), ("/sub", "/rows"), ("/sub/", "rows"), ("/sub", "/a;b/c,d")]:
+        with library.Client(base_url=base + below, timeout=60) as connection:
+            assert list(Client(connection).items(target)) == [1, 2, 3]
+
+
+async def test_links_are_followed_so_by_who_awaits(serve, library):
+    async with library.AsyncClient(base_url=serve(links(FORMS[2])) + "/sub", timeout=60) as connection:
+        assert [item async for item in AsyncClient(connection).items("/rows")] == [1, 2, 3]
+
+
+def library_of_books() -> Starlette:
+    """Books that do not fit, in an application with the layer around the part in which they stand."""
+
+    async def books(request):
+        return BOOKS
+
+    app = Starlette(routes=[Mount("/sub", routes=[Route("/books", books)])])
+    install(app, Contract(budget=1_500, archive=Archive.in_memory()), Versions(default="v2", controls=True))
+    return app
+
+
+def test_what_was_left_out_is_asked_for_where_the_answer_says(serve, library):
+    base = serve(library_of_books())
+    for below, target in [("", "/sub/books"), ("/sub", "/books"), ("/sub/", "books")]:
+        with library.Client(base_url=base + below, timeout=60) as connection:
+            client = Client(connection)
+            reply = client.call(target)
+            assert reply.data != BOOKS and reply.actions[0].endpoint == "/v1/content/{hash}"
+            assert client.whole(reply).data == BOOKS
+
+
+def test_and_on_the_host_that_answered(serve, library):
+    """One connection may be used for several hosts, by whole addresses."""
+    elsewhere = serve(library_of_books())
+    with library.Client(base_url=serve(tenants()), timeout=60) as connection:
+        client = Client(connection)
+        assert client.whole(client.call(elsewhere + "/sub/books")).data == BOOKS
+        assert list(client.items(elsewhere + "/sub/books", {"page_size": 30}, whole=True)) == BOOKS
+
+
+async def test_the_same_holds_while_awaiting(serve, library):
+    async with library.AsyncClient(base_url=serve(library_of_books()) + "/sub", timeout=60) as connection:
+        client = AsyncClient(connection)
+        assert (await client.whole(await client.call("/books"))).data == BOOKS
+
+
+def test_who_follows_a_host_to_https_may_be_led_there():
+    """A server that sends its callers from http to https is the same one; any other change of host is not."""
+    asked = []
+
+    def answer(request):
+        asked.append(str(request.url))
+        if request.url.scheme == "http":
+            return httpx.Response(307, headers={"location": str(request.url.copy_with(scheme="https"))})
+        more = {} if request.url.query else {"link": "<?page=2>; rel=next"}
+        return httpx.Response(200, json=[len(asked)], headers=more)
+
+    with httpx.Client(
+        base_url="http://books.example", transport=httpx.MockTransport(answer), follow_redirects=True
+    ) as connection:
+        assert len(list(Client(connection).pages("/rows"))) == 2
+    assert asked[-1] == "https://books.example/rows?page=2"
