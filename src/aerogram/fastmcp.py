@@ -27,7 +27,7 @@ from aerogram.jsontext import dumps
 from aerogram.negotiation import EXTENSION
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
-from aerogram.pairing import Parted, joined, parted
+from aerogram.pairing import parted
 from aerogram.sanitize import Step
 from aerogram.service import CURRENT, Caller, Profile, Service
 from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
@@ -272,7 +272,6 @@ class _Replies(Transform):
 
     async def _serve(self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Calling) -> Any:
         finished: list[ToolResult] = []
-        half: Parted | None = None
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
@@ -281,14 +280,13 @@ class _Replies(Transform):
         call = keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:
-            nonlocal half
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
                 explain(error, tool)
             value = own_value(outcome)
             if type(value) is tuple:
-                half, value = self._parted(value, tool)
+                value = self._parted(value, tool)
             if value is not NOTHING or not self._says_more(outcome):
                 return outcome if value is NOTHING else value
             finished.append(outcome)
@@ -298,8 +296,6 @@ class _Replies(Transform):
             return _unchanged(finished[0], data) if finished else self._converted(tool, value, data)
 
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
-        if half is not None and isinstance(sent, dict):
-            sent = await joined(half, sent)
         if isinstance(sent, _UNTOUCHED):
             return sent
         result = _result(sent, tool)
@@ -307,13 +303,13 @@ class _Replies(Transform):
             _ANSWERS.get([]).append(result)
         return result
 
-    def _parted(self, value: Any, tool: Tool) -> tuple[Parted | None, Any]:
-        """A pair in its halves, unless FastMCP or an annotation has the say about it."""
+    def _parted(self, value: Any, tool: Tool) -> Any:
+        """A pair as a reply that has both halves, unless FastMCP or an annotation has the say about it."""
         opened = CURRENT.get()
         is_theirs = opened.contract.speaker.name == "bare" and not self._normalizes
         if is_theirs or is_rows_of_any_length(tool.return_type):
-            return None, value
-        return parted(value, opened.contract, opened.call)
+            return value
+        return parted(value, opened.contract)
 
     def _converted(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: FastMCP's own, and the documented one for what FastMCP does not know."""

@@ -32,7 +32,7 @@ from aerogram.normalize.resource import ResourceResult, normalize_resource_paylo
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
-from aerogram.pairing import Parted, joined, parted
+from aerogram.pairing import parted
 from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize_contents, sanitize_text
 from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
@@ -194,10 +194,7 @@ class _Tools(ToolManager):
     async def _run(
         self, profile: Profile, tool: Tool, arguments: dict[str, Any], context: Any, convert: Any, parting: Any
     ) -> Any:
-        half: Parted | None = None
-
         async def handler(given: dict[str, Any]) -> Any:
-            nonlocal half
             try:
                 value = await tool.run(given, context)
             except Exception as error:  # noqa: BLE001 - told apart below
@@ -205,7 +202,7 @@ class _Tools(ToolManager):
                 # exceptions that cause each other send whoever prints their trace in circles
                 raise meant from (None if meant in (error, error.__cause__) else error)
             if type(value) is tuple and parting is not None:
-                half, value = parting(value)
+                return parting(value)
             return value
 
         try:
@@ -213,16 +210,14 @@ class _Tools(ToolManager):
         except Exception as error:  # noqa: BLE001 - every call gets an answer
             return to_sdk(await self._service.answer_besides(profile, self._caller(context, None), error))
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
-        if not isinstance(sent, dict):
-            return sent
-        return to_sdk(sent if half is None else await joined(half, sent))
+        return to_sdk(sent) if isinstance(sent, dict) else sent
 
-    def _parted(self, value: Any) -> tuple[Parted | None, Any]:
-        """A pair in its halves, unless the SDK has the say about it."""
+    def _parted(self, value: Any) -> Any:
+        """A pair as a reply that has both halves, unless the SDK has the say about it."""
         opened = CURRENT.get()
         if opened.contract.speaker.name == "bare" and not self._normalizes:
-            return None, value
-        return parted(value, opened.contract, opened.call)
+            return value
+        return parted(value, opened.contract)
 
     def _converted(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: the SDK's own, and the documented one for what the SDK does not know."""

@@ -1,62 +1,86 @@
-"""Pairing: content and data that a handler returned together, parted for its contract and joined again in the result.
+"""Pairing: content and data that are sent together, parted for the contract and joined again in the result.
 
-    (payload, structured) ──parted──▶ structured ──contract──▶ result ──joined──▶ result whose content is the payload
+    (payload, structured) ──parted──▶ Reply(structured) with the payload besides ──cache──▶
+                          ──taken───▶ blocks without secrets, and a Reply ──contract──▶ result ──joined──▶ result
+                                                                                        whose content is the payload
 
-The budget of the call holds for both: the data is fitted as ever, and the content gets what that leaves.
+The budget of the call holds for both: the data is fitted as ever, and the content gets what that leaves. What is cut
+from content is archived before it is sent, and content says so where nothing could be kept.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
 
 from aerogram.contract import Call, Contract
+from aerogram.dialects import spoken
+from aerogram.errors import ReplyError
 from aerogram.jsontext import dumps
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_pair, normalize_tool_result
 from aerogram.reply import Reply
-from aerogram.shape.blocks import fit_blocks
-from aerogram.tokens import Budget
+from aerogram.sanitize import sanitize_blocks
+from aerogram.shape.blocks import Keeping, Scale, fit_blocks
 
-__all__ = ["Parted", "joined", "parted"]
+__all__ = ["fitted", "joined", "parted", "taken"]
 
+log = logging.getLogger("aerogram")
 
-class Parted(NamedTuple):
-    """The content of a pair, and under which contract and for which call it will be joined to the data."""
-
-    content: ToolResult
-    contract: Contract
-    call: Call
+Blocks = list[dict[str, Any]]
+BESIDES: Final = "dev.aerogram/content"
+"""Under which name a reply holds the content of a pair until it is sent."""
 
 
-def parted(value: Any, contract: Contract, call: Call) -> tuple[Parted | None, Any]:
-    """The two halves of a pair; any other value is data as it is."""
+def parted(value: Any, contract: Contract) -> Any:
+    """A pair as a reply over its data that holds its content; any other value is data as it is."""
     if not is_pair(value):
-        return None, value
+        return value
     content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
-    data = Reply(value[1], notices=content.notices) if content.notices else value[1]
-    return Parted(content, contract, call), data
+    data = spoken(value[1]) or Reply(value[1])
+    extra = {**(data.extra or {}), BESIDES: content.content}
+    return data.replace(notices=(*data.notices, *content.notices), extra=extra)
 
 
-async def joined(half: Parted, result: dict[str, Any]) -> dict[str, Any]:
+def taken(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, Reply[Any]]:
+    """The content of a pair, without what may not be said, and the reply that is left; None where there is no pair."""
+    if reply.extra is None or BESIDES not in reply.extra:
+        return None, reply
+    rest = {name: value for name, value in reply.extra.items() if name != BESIDES}
+    blocks, notices = sanitize_blocks(reply.extra[BESIDES], *contract.sanitizers)
+    return blocks, reply.replace(extra=rest or None, notices=(*reply.notices, *notices))
+
+
+async def joined(content: Blocks, result: dict[str, Any], contract: Contract, call: Call) -> dict[str, Any]:
     """The result of the data with the content of the pair; a failure is told as ever.
 
     What travels beside the data stays, and where the data itself is told in the content, the content goes before it.
     """
     if result.get("isError"):
         return result
-    content = await _within(half, result)
-    rest = result["content"][1:] if "structuredContent" in result else result["content"]
-    return {**result, "content": [*content, *rest]}
+    structured = result.get("structuredContent")
+    rest = result["content"] if structured is None else result["content"][1:]
+    shown = await fitted(content, contract, call, structured, rest)
+    return {**result, "content": [*shown, *rest]}
 
 
-async def _within(half: Parted, result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The content in the room that the data leaves, once what was cut from it is archived."""
-    contract, budget, blocks = half.contract, half.contract.limit(half.call), half.content.content
-    if budget is None or contract.archive is None:
-        return blocks
-    taken = budget.counter.count(dumps(result.get("structuredContent")).decode())
-    left = Budget(max(1, budget.limit - taken), budget.counter)
-    shown, leftovers = fit_blocks(blocks, left, contract.retrieve)
-    if leftovers:
-        await contract.archive.put(*(one.content for one in leftovers), principal=half.call.principal)
+async def fitted(
+    content: Blocks, contract: Contract, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
+) -> Blocks:
+    """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
+    budget, archive = contract.limit(call), contract.archive
+    if budget is None:
+        return content
+    scale = Scale(budget.counter)
+    gone = scale.weigh(rest) + (0 if structured is None else budget.counter.count(dumps(structured).decode()))
+    room, keeping = budget.room - gone, Keeping(archive is not None, contract.retrieve)
+    shown, leftovers = fit_blocks(content, room, scale, keeping)
+    if not leftovers or archive is None:
+        return shown
+    try:
+        await archive.put(*(one.content for one in leftovers), principal=call.principal)
+    except (ReplyError, OSError) as error:
+        log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
+        return fit_blocks(content, room, scale, Keeping(is_kept=False))[0]
     return shown

@@ -28,6 +28,7 @@ __all__ = [
     "Redaction",
     "SecretKind",
     "sanitize",
+    "sanitize_blocks",
     "sanitize_contents",
     "sanitize_result",
     "sanitize_text",
@@ -40,6 +41,7 @@ SPEAKING: Final = frozenset(
     {"data", "problem", "notices", "citations", "actions", "query_echo", "retry_with", "message", "extra"}
 )
 """The fields of a reply that may hold somebody's text; cursors, hashes and stamps are Aerogram's own."""
+_PLACE: Final = re.compile(r"^/data/(\d+)")
 _PEM_BEGIN: Final = "-----BEGIN "
 _PEM_END: Final = "-----END "
 _DASHES: Final = "-----"
@@ -72,20 +74,26 @@ def sanitize(reply: Reply[Any], *steps: Step) -> Reply[Any]:
 
 def sanitize_text(text: str, *steps: Step) -> str:
     """A text after each of the steps; one that is JSON is read as such. There is no place for a notice."""
-    if text[:1] in ("{", "["):
-        try:
-            data = loads(text.encode())
-        except (ContractError, UnicodeEncodeError):
-            pass
-        else:
-            clean = sanitize(Reply(data), *steps).data
-            return text if clean is data else dumps(clean).decode()
-    return str(sanitize(Reply(text), *steps).data)
+    return sanitize_contents([{"text": text}], *steps)[0]["text"]  # type: ignore[no-any-return]
 
 
 def sanitize_contents(contents: Sequence[Mapping[str, Any]], *steps: Step) -> list[dict[str, Any]]:
     """Content blocks or contents of a resource, as the protocol writes them, with their texts clean."""
-    return [_clean_block(dict(one), steps) for one in contents]
+    return sanitize_blocks(contents, *steps)[0]
+
+
+def sanitize_blocks(
+    blocks: Sequence[Mapping[str, Any]], *steps: Step
+) -> tuple[list[dict[str, Any]], tuple[Notice, ...]]:
+    """Content blocks with their texts clean, and what there is to say about it, for whoever has a place for it."""
+    shown = [dict(block) for block in blocks]
+    texts = {at: text for at, block in enumerate(shown) if isinstance(text := _inner(block).get("text"), str)}
+    read = [_read(text) for text in texts.values()]
+    clean = sanitize(Reply(read), *steps)
+    for at, old, new in zip(texts, read, clean.data, strict=True):
+        if new is not old:
+            shown[at] = _with_text(shown[at], new if isinstance(new, str) else dumps(new).decode())
+    return shown, tuple(_in_blocks(notice, list(texts)) for notice in clean.notices)
 
 
 def sanitize_result(wire: dict[str, Any], *steps: Step) -> dict[str, Any]:
@@ -98,12 +106,34 @@ def sanitize_result(wire: dict[str, Any], *steps: Step) -> dict[str, Any]:
     return clean
 
 
-def _clean_block(block: dict[str, Any], steps: tuple[Step, ...]) -> dict[str, Any]:
-    if isinstance(block.get("text"), str):
-        block["text"] = sanitize_text(block["text"], *steps)
-    if isinstance(block.get("resource"), Mapping):
-        block["resource"] = _clean_block(dict(block["resource"]), steps)
-    return block
+def _inner(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Where a block has its text: in itself, or in the resource that it holds."""
+    held = block.get("resource")
+    return held if isinstance(held, Mapping) else block
+
+
+def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
+    inner = _inner(block)
+    return {**block, "text": text} if inner is block else {**block, "resource": {**inner, "text": text}}
+
+
+def _read(text: str) -> Any:
+    """What a text says: the data of one that is JSON, or the text itself."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        return loads(text.encode())
+    except (ContractError, UnicodeEncodeError):
+        return text
+
+
+def _in_blocks(notice: Notice, numbers: list[int]) -> Notice:
+    """A notice about the texts of blocks, with the blocks for its places."""
+    places = (notice.context or {}).get("places")
+    if places is None:
+        return notice
+    told = [_PLACE.sub(lambda match: f"/content/{numbers[int(match[1])]}/text", place) for place in places]
+    return replace(notice, context={**(notice.context or {}), "places": told})
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,12 @@ from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.paged import Paged
+from aerogram.pairing import fitted, joined, taken
 from aerogram.profile import Profile
 from aerogram.reply import Notice, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
-from aerogram.shape.blocks import fit_blocks
 from aerogram.shape.modes import Mode
 from aerogram.spelling import strays
 from aerogram.telemetry import Observation
@@ -313,30 +313,18 @@ class Service:
         heard = await opened.contract.hear(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
-            if opened.contract.sanitizers:  # before anything of it is archived
-                clean = sanitize_result(content.to_wire(), *opened.contract.sanitizers)
-                content = ToolResult.of_wire(clean, opened.contract.forms)
-            return await self._passed(opened, None, await self._within(opened, content))
-        reply = await opened.contract.conclude(_told(heard.reply, opened.notices), opened.call, heard.resume)
-        if heard.media:
-            heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
+            return await self._passed(opened, None, content, is_fitted=True)
         try:
-            return self._sent(opened, heard, reply, outcome, convert)
+            blocks, said = taken(heard.reply, opened.contract)
+            reply = await opened.contract.conclude(_told(said, opened.notices), opened.call, heard.resume)
+            if heard.media:
+                heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
+            sent = self._sent(opened, heard, reply, outcome, convert)
+            return sent if blocks is None else await joined(blocks, sent, opened.contract, opened.call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             problem = problem_of(error, request_id=opened.call.request_id)
             failed = await opened.contract.conclude(Reply.failed(problem), opened.call)
             return self._sent(opened, Heard(failed), failed)
-
-    async def _within(self, opened: Opened, content: ToolResult) -> ToolResult:
-        """Content within the budget of its call, once what was cut from it is archived."""
-        budget = opened.contract.limit(opened.call)
-        if budget is None or opened.contract.archive is None:
-            return content
-        blocks, leftovers = fit_blocks(content.content, budget, opened.contract.retrieve)
-        if not leftovers:
-            return content
-        await opened.contract.archive.put(*(one.content for one in leftovers), principal=opened.call.principal)
-        return ToolResult(blocks, is_error=content.isError)
 
     def _sent(
         self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any = None, convert: Conversion | None = None
@@ -362,8 +350,11 @@ class Service:
         channels, boxed = opened.profile.payload.channels(reply), opened.profile.is_boxed
         return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
 
-    async def _passed(self, opened: Opened, own: Any, result: ToolResult) -> Any:
-        """Content and finished results as they are; a listed schema is satisfied beside them, never instead."""
+    async def _passed(self, opened: Opened, own: Any, result: ToolResult, *, is_fitted: bool = False) -> Any:
+        """Finished results as they are, and content, which is to be fitted, within its budget.
+
+        A listed schema is satisfied beside them, never instead.
+        """
         contract, structured = opened.contract, result.data()
         if result.isError:
             await contract.forgive(opened.call)
@@ -380,14 +371,18 @@ class Service:
             own = None if own is result else own
             wire = result.to_wire() if own is None or contract.sanitizers else {}
             clean = sanitize_result(wire, *contract.sanitizers)
+            if is_fitted:
+                return {**clean, "content": await fitted(clean["content"], contract, opened.call)}
             return clean if own is None or clean != wire else own
-        data = structured if result.has_structured_content else _texts(result)
+        clean = sanitize_result(result.to_wire(), *contract.sanitizers)
+        data = structured if result.has_structured_content else _texts(clean["content"])
         reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
         if reply.problem is not None:
             return self._sent(opened, Heard(reply), reply)
         self._tell(opened, reply)
-        clean = sanitize_result(result.to_wire(), *contract.sanitizers)
-        return {**clean, "structuredContent": contract.render(reply).structured}
+        said = contract.render(reply).structured
+        content = await fitted(clean["content"], contract, opened.call, said) if is_fitted else clean["content"]
+        return {**clean, "content": content, "structuredContent": said}
 
     def _tell(self, opened: Opened, reply: Reply[Any]) -> None:
         if opened.observation is not None:
@@ -453,9 +448,9 @@ def _told(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
     return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
 
 
-def _texts(result: ToolResult) -> Any:
+def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
     """The words of some content, for those who see nothing else of it."""
-    texts = [block["text"] for block in result.content if block["type"] == "text"]
+    texts = [block["text"] for block in content if block["type"] == "text"]
     return texts[0] if len(texts) == 1 else texts or None
 
 

@@ -1,60 +1,139 @@
 """Blocks: the content of a result made small enough for a budget.
 
-Texts are cut where they are longest, and say where the rest is; pictures and sounds become links where the wire
-itself is limited. What was cut or replaced is left over, whole, for the archive.
+    texts          are cut, the longest first, and say where the rest is
+    media          become links where the wire itself is limited
+    many blocks    end in a word about those that follow, where cutting their texts is not enough
+
+What was cut, replaced or left out is left over, whole, for the archive. Where nothing is kept, the same places say so.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from aerogram.content import Content
+from aerogram.jsontext import dumps
+from aerogram.shape.account import SHORT_HASH
 from aerogram.shape.fit import Leftover
-from aerogram.shape.media import media_size, refer_media
+from aerogram.shape.media import refer_media
 from aerogram.shape.text import whole_characters
-from aerogram.tokens import Budget
+from aerogram.tokens import Counter
 
-__all__ = ["FittedBlocks", "fit_blocks"]
+__all__ = ["FittedBlocks", "Keeping", "Scale", "fit_blocks"]
 
 Block = dict[str, Any]
 FittedBlocks = tuple[list[Block], tuple[Leftover, ...]]
 
 
-def fit_blocks(blocks: Sequence[Block], budget: Budget, retrieve: str | None) -> FittedBlocks:
-    """The blocks within a budget; `retrieve` names the tool that gives archived content back."""
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Whether what does not fit is kept, and which tool gives it back."""
+
+    is_kept: bool
+    retrieve: str | None = None
+
+    def marks(self, what: str, content: Content, option: str = "") -> tuple[str, ...]:
+        """Lines that say what is not shown and where it is, the fullest first; the last one takes hardly any room."""
+        if not self.is_kept:
+            return (f"… [{what}; the rest was not kept]", "… [not kept]", "…")
+        call = f'{self.retrieve}(hash="{content.hash}"{option})' if self.retrieve else content.hash
+        return (f"… [{what}: {call}]", f"… [{content.hash[:SHORT_HASH]}]", "…")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large blocks are in the terms of a budget; media count only where bytes do."""
+
+    counter: Counter
+
+    @property
+    def counts_media(self) -> bool:
+        """Whether the wire itself is limited."""
+        return self.counter.unit == "bytes"
+
+    def of_text(self, text: str) -> int:
+        """The size of a text; where bytes count, as JSON writes it."""
+        return self.counter.count(dumps(text).decode() if self.counts_media else text)
+
+    def of(self, block: Block) -> int:
+        """The size of a block."""
+        return self.counter.count(dumps(block).decode()) + 1 if self.counts_media else self.of_text(_text(block))
+
+    def weigh(self, blocks: Sequence[Block]) -> int:
+        """The size of them all."""
+        return sum(map(self.of, blocks))
+
+
+def fit_blocks(blocks: Sequence[Block], room: int, scale: Scale, keeping: Keeping) -> FittedBlocks:
+    """The blocks within some room, and what has to be archived before they are sent."""
     shown = list(blocks)
-    leftovers: tuple[Leftover, ...] = ()
-    if budget.counter.unit == "bytes":
-        texts = sum(len(str(block.get("text", "")).encode()) for block in blocks)
-        shown, leftovers = refer_media(shown, max(budget.room - texts, 0))
-    cut: list[Leftover] = []
-    for at in sorted(range(len(shown)), key=lambda one: -len(str(shown[one].get("text", "")))):
-        over = _taken(shown, budget) - budget.room
-        if over <= 0 or shown[at].get("type") != "text":
+    referred: tuple[Leftover, ...] = ()
+    if scale.weigh(shown) <= room:
+        return shown, ()
+    if scale.counts_media:
+        texts = sum(scale.of_text(_text(block)) for block in blocks)
+        shown, referred = refer_media(shown, max(room - texts, 0), is_kept=keeping.is_kept)
+    shown, cut = _cut_texts(shown, room, scale, keeping)
+    if scale.weigh(shown) <= room:
+        return shown, (*referred, *cut)
+    everything = Content.of_json(list(blocks))
+    return _beginning(shown, room, scale, keeping, everything), (*referred, *cut, Leftover("content", everything))
+
+
+def _text(block: Block) -> str:
+    return str(block.get("resource", block).get("text") or "")
+
+
+def _with_text(block: Block, text: str) -> Block:
+    held = block.get("resource")
+    return {**block, "text": text} if held is None else {**block, "resource": {**held, "text": text}}
+
+
+def _cut_texts(blocks: list[Block], room: int, scale: Scale, keeping: Keeping) -> FittedBlocks:
+    """The blocks with their texts cut, the longest first, as far as that makes them smaller."""
+    shown, cut = list(blocks), []
+    over = scale.weigh(blocks) - room
+    for at in sorted(range(len(blocks)), key=lambda one: -len(_text(blocks[one]))):
+        text = _text(blocks[at])
+        if over <= 0 or not text:
             break
-        content = Content.of_text(shown[at]["text"])
-        room = budget.counter.count(shown[at]["text"]) - over
-        shown[at] = {**shown[at], "text": _shortened(shown[at]["text"], room, budget, content.hash, retrieve)}
+        content, size = Content.of_text(text), scale.of_text(text)
+        mark = keeping.marks(f"{len(text)} characters in all", content, ", as_text=true")[0]
+        short = _shortened(text, mark, size - over, scale)
+        saved = size - scale.of_text(short)
+        if saved <= 0:
+            break
+        over -= saved
+        shown[at] = _with_text(shown[at], short)
         cut.append(Leftover(f"text-{at}", content))
-    return shown, (*leftovers, *cut)
+    return shown, tuple(cut)
 
 
-def _taken(blocks: Sequence[Block], budget: Budget) -> int:
-    """How much of the budget the blocks take; media count only where bytes do."""
-    media = sum(map(media_size, blocks)) if budget.counter.unit == "bytes" else 0
-    return media + sum(budget.counter.count(block["text"]) for block in blocks if block.get("type") == "text")
-
-
-def _shortened(text: str, room: int, budget: Budget, digest: str, retrieve: str | None) -> str:
-    """The longest beginning that fits with a line that says where the rest is."""
-    call = f'{retrieve}(hash="{digest}", as_text=true)' if retrieve else digest
-    mark = f"\n… [{len(text)} characters in all: {call}]"
+def _shortened(text: str, mark: str, room: int, scale: Scale) -> str:
+    """The longest beginning that fits with the mark after it; the mark alone if none does."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if budget.counter.count(text[:middle] + mark) <= room:
+        if scale.of_text(f"{text[:middle]}\n{mark}") <= room:
             low = middle
         else:
             high = middle - 1
-    return text[: whole_characters(text, low)] + mark
+    return f"{text[: whole_characters(text, low)]}\n{mark}"
+
+
+def _beginning(blocks: list[Block], room: int, scale: Scale, keeping: Keeping, everything: Content) -> list[Block]:
+    """The first blocks that fit, and a word about the others; the fullest word that fits by itself."""
+
+    def words(left: int) -> list[Block]:
+        what = f"{left} of {len(blocks)} blocks left out"
+        return [{"type": "text", "text": mark} for mark in keeping.marks(what, everything)]
+
+    most = words(len(blocks))
+    fullest = next((level for level, word in enumerate(most) if scale.of(word) <= room), len(most) - 1)
+    ends = list(accumulate(map(scale.of, blocks)))
+    kept = bisect_right(ends, room - scale.of(most[fullest]))
+    return [*blocks[:kept], words(len(blocks) - kept)[fullest]]

@@ -29,8 +29,11 @@ def media_size(block: Block) -> int:
     return len(_encoded(block))
 
 
-def refer_media(blocks: list[Block], room: int) -> tuple[list[Block], tuple[Leftover, ...]]:
-    """The blocks with so many of the largest media replaced by links that the rest fits, and what was replaced."""
+def refer_media(blocks: list[Block], room: int, *, is_kept: bool = True) -> tuple[list[Block], tuple[Leftover, ...]]:
+    """The blocks with so many of the largest media replaced by links that the rest fits, and what was replaced.
+
+    Where it will not be kept there is nothing to link to, and a word takes its place.
+    """
     total = sum(map(media_size, blocks))
     leftovers: list[Leftover] = []
     shown = list(blocks)
@@ -39,9 +42,17 @@ def refer_media(blocks: list[Block], room: int) -> tuple[list[Block], tuple[Left
             break
         total -= media_size(blocks[index])
         content = Content.of_bytes(base64.b64decode(_encoded(blocks[index])))
-        shown[index] = _link(blocks[index], content)
+        shown[index] = _link(blocks[index], content) if is_kept else _word(blocks[index], content)
         leftovers.append(Leftover(f"media-{index}", content))
     return shown, tuple(leftovers)
+
+
+def _name(block: Block, content: Content) -> str:
+    return block.get("resource", block).get("uri") or f"{block['type']} of {content.size} bytes"
+
+
+def _word(block: Block, content: Content) -> Block:
+    return {"type": "text", "text": f"[{_name(block, content)} left out; it was not kept]"}
 
 
 def _link(block: Block, content: Content) -> Block:
@@ -49,7 +60,7 @@ def _link(block: Block, content: Content) -> Block:
     link: Block = {
         "type": "resource_link",
         "uri": ARCHIVE_URI + content.hash,
-        "name": inner.get("uri") or f"{block['type']} of {content.size} bytes",
+        "name": _name(block, content),
         "size": content.size,
     }
     if inner.get("mimeType"):
