@@ -57,6 +57,12 @@ Mend: TypeAlias = Callable[[Any, str | None, Place], Any]
 _NOT_SECRET: Final = ("", f"[redacted:{NAMED}]")
 
 
+FENCED: Final = re.compile(
+    r"(?P<opening><(?P<mark>untrusted-[0-9a-f]{12})>\n)(?P<inside>.*)(?P<closing>\n</(?P=mark)>)", re.DOTALL
+)
+"""A text between the marks of a `Fence`."""
+
+
 class Step(Protocol):
     """One way of sanitising a reply."""
 

@@ -12,13 +12,15 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from aerogram.jsontext import dumps
-from aerogram.reply import QueryEcho, Reply
+from aerogram.reply import Notice, QueryEcho, Reply
 from aerogram.shape.text import clip
 
 __all__ = ["lighter", "removed_between", "without_echo"]
 
 LONG_WORDS: Final = 160
 MOST_NOTICES: Final = 3
+LASTING: Final = frozenset({"UNTRUSTED_CONTENT", "CONTENT_REDACTED"})
+"""What has been done to the data is said as long as there are data."""
 LONG_ECHO: Final = 300
 
 Step = Callable[[Reply[Any]], Reply[Any]]
@@ -88,7 +90,7 @@ def _few_words(reply: Reply[Any]) -> Reply[Any]:
         )
     return reply.replace(
         problem=problem,
-        notices=reply.notices[:MOST_NOTICES],
+        notices=_notices(reply, MOST_NOTICES),
         message=reply.message and clip(reply.message, LONG_WORDS),
         rate_limit=None,
         client_tag=None,
@@ -96,8 +98,13 @@ def _few_words(reply: Reply[Any]) -> Reply[Any]:
 
 
 def _bare(reply: Reply[Any]) -> Reply[Any]:
-    keeps_notices = reply.status in ("partial", "blocked")
-    return reply.replace(notices=reply.notices[:1] if keeps_notices else (), message=None)
+    keeps_one = reply.status in ("partial", "blocked")
+    return reply.replace(notices=_notices(reply, 1 if keeps_one else 0), message=None)
+
+
+def _notices(reply: Reply[Any], most: int) -> tuple[Notice, ...]:
+    """The first notices, and those without which the data would be misread."""
+    return tuple(one for place, one in enumerate(reply.notices) if place < most or one.code in LASTING)
 
 
 _STEPS: Final[tuple[Step, ...]] = (

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import Final
 
+from aerogram.sanitize import FENCED
+
 __all__ = ["clip", "whole_characters"]
 
 ELLIPSIS: Final = "…"
@@ -85,9 +87,23 @@ def _sensible_cut(text: str, at: int) -> int:
 
 
 def clip(text: str, limit: int) -> str:
-    """The text, or its beginning with a mark that says how much is missing; at most `limit` characters."""
+    """The text, or its beginning with a mark that says how much is missing; at most `limit` characters.
+
+    What is between the marks of a fence stays between them.
+    """
     if len(text) <= limit:
         return text
+    fenced = FENCED.fullmatch(text)
+    if fenced is None:
+        return _clip(text, limit)
+    opening, inside, closing = fenced["opening"], fenced["inside"], fenced["closing"]
+    room = limit - len(opening) - len(closing)
+    if room < 1:
+        return ELLIPSIS if limit > 0 else ""
+    return f"{opening}{_clip(inside, room)}{closing}"
+
+
+def _clip(text: str, limit: int) -> str:
     room = limit - len(f"{ELLIPSIS} [+{len(text)} chars]")
     if room < 1:
         return text[: whole_characters(text, max(limit - 1, 0))] + ELLIPSIS if limit > 0 else ""
