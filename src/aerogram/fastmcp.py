@@ -11,13 +11,23 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
 from aerogram.defaults import checked_principal, contract_for
 from aerogram.errors import InvalidReply, MissingExtra
-from aerogram.fastmcp_hearing import NOTHING, Own, explain, fault, giving_own_value, is_listened_to, own_value, said
+from aerogram.fastmcp_hearing import (
+    NOTHING,
+    Own,
+    asked_inside,
+    explain,
+    fault,
+    giving_own_value,
+    is_listened_to,
+    own_value,
+    said,
+)
 from aerogram.fastmcp_keeping import KEPT, Calling, Keeper, keeping, kept_further_out, outermost
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
 from aerogram.faults import problem_of
@@ -42,6 +52,7 @@ try:
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
     from fastmcp.server.transforms import Transform
+    from fastmcp.server.transforms.search.base import BaseSearchTransform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from fastmcp.tools.function_tool import FunctionTool
     from mcp.server.auth.provider import principal_components
@@ -177,8 +188,27 @@ class _Replies(Transform):
         tool = await call_next(name, version=version)
         if tool is None:
             return None
+        if self.is_asked_inside() and getattr(tool, "fn", None) not in (
+            self._service.retrieve,
+            self._service.negotiate,
+        ):
+            return asked_inside(self._server, tool)
         copy = self._replying(tool)
         return kept_further_out(copy) if is_listened_to(self._server) else copy
+
+    def is_asked_inside(self) -> bool:
+        """Whether a handler that answers under a contract is asking: that is a program, and not the client."""
+        opened = CURRENT.get(None)
+        if opened is None or is_listened_to(self._server):
+            return False
+        turn, name = _TURN.get(None), opened.profile.name
+        if (None if turn is None else turn.request) is not fastmcp_request_ctx.get():
+            return False  # a client in the same process
+        searches = [one for one in self._server.transforms if isinstance(one, BaseSearchTransform)]
+        return all(name != one._call_tool_name for one in searches)  # which gives the client's call on
+
+    def _is_own(self, tool: Tool) -> bool:
+        return getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
 
     @property
     def _sanitizers(self) -> Sequence[Step]:
@@ -299,8 +329,9 @@ class _Replies(Transform):
         if isinstance(sent, _UNTOUCHED):
             return sent
         result = _result(sent, tool)
-        if not isinstance(result, _Sent):
-            _ANSWERS.get([]).append(result)
+        turn = _TURN.get(None)
+        if turn is not None and not isinstance(result, _Sent):
+            turn.finished.append(result)
         return result
 
     def _parted(self, value: Any, tool: Tool) -> Any:
@@ -407,8 +438,15 @@ class _Negotiation(ServerExtension):
 
 # Middleware
 
-_ANSWERS: ContextVar[list[ToolResult]] = ContextVar("aerogram_answers")
-"""The results of handlers that are to be sent as they are."""
+
+class _Turn(NamedTuple):
+    """A call of a client: its request, and the results of handlers that are to be sent as they are."""
+
+    request: Any
+    finished: list[ToolResult]
+
+
+_TURN: ContextVar[_Turn] = ContextVar("aerogram_turn")
 
 
 class _Outermost(Middleware):
@@ -432,8 +470,10 @@ class _Outermost(Middleware):
         return await call_next(context)
 
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
-        answers: list[ToolResult] = []
-        token = _ANSWERS.set(answers)
+        if self._replies.is_asked_inside():
+            return await call_next(context)
+        turn = _Turn(fastmcp_request_ctx.get(), [])
+        token = _TURN.set(turn)
         try:
             result = await call_next(context)
         except MCPError:
@@ -443,8 +483,8 @@ class _Outermost(Middleware):
         except Exception as error:  # noqa: BLE001 - every call gets an answer
             return await self._replies.refuse(context.message.name, error)
         finally:
-            _ANSWERS.reset(token)
-        if isinstance(result, _Sent) or any(result is one for one in answers):
+            _TURN.reset(token)
+        if isinstance(result, _Sent) or any(result is one for one in turn.finished):
             return result
         return await self._replies.restate(context.message.name, result)
 

@@ -19,6 +19,8 @@ from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, cast, get_
 
 from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
 from aerogram.faults import problem_of
+from aerogram.paged import Paged
+from aerogram.reply import Reply
 from aerogram.spelling import hint, names_at
 
 try:
@@ -56,6 +58,7 @@ __all__ = [
     "NOTHING",
     "Meant",
     "Own",
+    "asked_inside",
     "explain",
     "fault",
     "giving_own_contents",
@@ -80,7 +83,9 @@ class Own:
 def own_value(outcome: Any) -> Any:
     """The value that a handler returned, or `NOTHING` where only the framework's result is left of it."""
     if isinstance(outcome, Own):
-        return outcome.value
+        value = outcome.value
+        # what another tool told the handler, which gives it on
+        return value if not isinstance(value, _Told) or value.own is NOTHING else value.own
     return outcome.own if isinstance(outcome, (_Told, _ToldRead)) else NOTHING
 
 
@@ -119,11 +124,20 @@ class _Told(ToolResult):
 
 
 def _made_of(tool: Tool, value: Any) -> dict[str, Any]:
+    said = value.reply if isinstance(value, Paged) else value
     try:
-        made = tool.convert_result(value)
+        made = _data_alone(said) if isinstance(said, Reply) else tool.convert_result(value)
     except Exception:  # noqa: BLE001 - FastMCP cannot write every value that we can
         return {"content": []}
     return {name: getattr(made, name) for name in ("content", "structured_content", "meta", "is_error")}
+
+
+def _data_alone(said: Reply[Any]) -> ToolResult:
+    """What there is to tell of a reply where only values are told: its data, or why there is none."""
+    if said.problem is not None:
+        return ToolResult(said.problem.message, is_error=True)
+    data = said.data
+    return ToolResult(data, data if isinstance(data, dict) else {"result": data})
 
 
 class _ToldRead(Read):
@@ -178,6 +192,12 @@ def _telling(tool: Tool) -> Tool:
 
     vars(copy).update(_run=run, run=run)
     return copy
+
+
+def asked_inside(server: FastMCP[Any], tool: Tool) -> Tool:
+    """A tool as FastMCP has it, for a handler that calls it: what it gives and raises can be given on as it was."""
+    # that of a mounted server is told there
+    return tool if isinstance(tool, FastMCPProviderTool) else _meaning_all(server, _telling(tool), tool)
 
 
 def giving_own_contents(component: Any) -> Any:
@@ -263,10 +283,7 @@ class _Hearing(Transform):
         tool: Tool | None = await call_next(name, version=version)
         if tool is None or not self._is_heard:
             return tool
-        told = _telling(tool)
-        run = self._meaning(told._run, f"Error calling tool {name!r}", tool, _is_protocol_error)
-        vars(told).update(_run=run, run=run)
-        return told
+        return _meaning_all(self._server, _telling(tool), tool)
 
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
         resource: Resource | None = await call_next(uri, version=version)
@@ -287,22 +304,29 @@ class _Hearing(Transform):
             outcome = await own._read(*given)
             return _ToldRead(component, outcome.value) if isinstance(outcome, Own) else outcome
 
-        vars(copy)["_read"] = self._meaning(read, f"Error reading resource {uri!r}", component, _is_sent)
+        vars(copy)["_read"] = _meaning(self._server, read, f"Error reading resource {uri!r}", component, _is_sent)
         return copy
 
-    def _meaning(self, call: Run, words: str, component: Any, passes: Callable[[Exception], bool]) -> Run:
-        """A call whose exceptions keep their meaning on the way past the server, which has only words for them."""
 
-        async def run(*given: Any) -> Any:
-            try:
-                return await _listened(None, call)(*given)
-            except Exception as error:
-                if isinstance(error, FastMCPError) or passes(error):
-                    raise
-                is_masked = self._server._mask_error_details
-                raise Meant(words if is_masked else f"{words}: {error}", fault(error, component)) from error
+def _meaning_all(server: FastMCP[Any], told: Tool, tool: Tool) -> Tool:
+    run = _meaning(server, told._run, f"Error calling tool {tool.name!r}", tool, _is_protocol_error)
+    vars(told).update(_run=run, run=run)
+    return told
 
-        return run
+
+def _meaning(server: FastMCP[Any], call: Run, words: str, component: Any, passes: Callable[[Exception], bool]) -> Run:
+    """A call whose exceptions keep their meaning on the way past the server, which has only words for them."""
+
+    async def run(*given: Any) -> Any:
+        try:
+            return await _listened(None, call)(*given)
+        except Exception as error:
+            if isinstance(error, FastMCPError) or passes(error):
+                raise
+            is_masked = server._mask_error_details
+            raise Meant(words if is_masked else f"{words}: {error}", fault(error, component)) from error
+
+    return run
 
 
 class Meant(ToolError, ResourceError):
