@@ -118,12 +118,15 @@ class Cache:
 
     @staticmethod
     def key(
-        operation: str, arguments: Mapping[str, Any], principal: str | None = None, *, apart: str = ""
+        operation: str, arguments: Mapping[str, Any], principal: str | None = None, *, apart: str | None = ""
     ) -> str | None:
         """What stands for a call; None when its arguments are not JSON, and the call cannot be cached.
 
-        `apart` is whatever else tells calls apart, such as a digest of the caller's credentials.
+        `apart` is whatever else tells calls apart, such as a digest of the caller's credentials; None where there is
+        such a thing and it cannot be told, so that the call cannot be cached either.
         """
+        if apart is None:
+            return None
         told = [operation, arguments, principal, apart] if apart else [operation, arguments, principal]
         try:
             return sha256(canonical_json(told)).hexdigest()

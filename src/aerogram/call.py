@@ -23,8 +23,9 @@ class Call:
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
     data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
-    what they show. With `pages`, whoever asks could ask for a page, and is told that a whole answer is whole. With
-    `is_done`, the call has changed something: no control turns its success into a failure.
+    what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
+    that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
+    failure.
     """
 
     operation: str = "unknown"
@@ -32,7 +33,7 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     request_id: str = field(default_factory=new_request_id)
     principal: str | None = None
-    apart: str = ""
+    apart: str | None = ""
     client_tag: str | None = None
     response_mode: str | None = None
     fields: Sequence[str] | None = None

@@ -22,7 +22,8 @@ class Caller(NamedTuple):
     """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say.
 
     `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
-    are not those of the contract: as where a server stands inside of another one.
+    are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
+    answers to what a handler has asked for, which are this caller's own.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -30,6 +31,7 @@ class Caller(NamedTuple):
     extensions: Mapping[str, Any] | None = None
     retrieve: str | None = None
     archive: Archive | None = None
+    has_answered: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any] | None:

@@ -48,6 +48,7 @@ try:
     from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
+    from fastmcp.server.context import _current_context
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
@@ -225,7 +226,7 @@ class _Replies(Transform):
     async def _caller(self, tool: Tool, principal: str | None) -> Caller:
         request = fastmcp_request_ctx.get()
         if request is None:
-            return Caller(principal=principal)
+            return Caller(principal=principal, has_answered=_has_answered())
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
@@ -233,7 +234,7 @@ class _Replies(Transform):
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = kept or (None, None)
-        return Caller(request.meta, principal, extensions, retrieve, archive)
+        return Caller(request.meta, principal, extensions, retrieve, archive, _has_answered())
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
         """The name that a client has for the retrieval tool, where this server is mounted on another one.
@@ -388,6 +389,12 @@ class _Replies(Transform):
     ) -> ToolResult:
         caller = await self._caller(tool, principal)
         return _result(await self._service.answer_besides(profile, caller, outcome, convert), tool)
+
+
+def _has_answered() -> bool:
+    """Whether the client has answered what a handler asked it for, in this call or on the way to it."""
+    context = _current_context.get()
+    return context is not None and not (context.input_responses is None and context.request_state is None)
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:

@@ -237,7 +237,8 @@ class _Tools(ToolManager):
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
-        return Caller(meta if isinstance(meta, Mapping) else None, principal, extensions)
+        has_answered = not (context.input_responses is None and context.request_state is None)
+        return Caller(meta if isinstance(meta, Mapping) else None, principal, extensions, has_answered=has_answered)
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:

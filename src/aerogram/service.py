@@ -199,6 +199,8 @@ class Service:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
+        if caller.has_answered:  # what it told this server is for its own answer
+            asked["apart"] = None
         most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
             asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
