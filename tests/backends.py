@@ -21,6 +21,20 @@ from servers import find_free_port, listening, wait_until_listening
 CACHE = Path(__file__).parents[1] / ".cache"
 S3_SERVER = ("moto[s3]==5.2.5", "flask>=3", "flask-cors>=6")
 """In an environment of its own: what it needs does not go together with what the project needs."""
+S3_PROGRAM = """
+import sys, threading
+from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import run_simple
+
+application, one_at_a_time = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+def answer(environ, start_response):
+    with one_at_a_time:
+        return application(environ, start_response)
+
+run_simple("127.0.0.1", int(sys.argv[1]), answer, threaded=True, request_handler=MotoRequestHandler)
+"""
+"""Requests one after the other: in S3 a condition and the write that depends on it are one step."""
 
 
 class Redis:
@@ -71,26 +85,26 @@ def running_redis(folder: Path) -> Iterator[Redis]:
         redis.stop(signal.SIGKILL)
 
 
-def _s3_program() -> Path:
-    """A server that speaks S3, installed once."""
+def _s3_python() -> Path:
+    """A Python that has a server which speaks S3, installed once."""
     home = CACHE / "s3"
-    program = home / "bin" / "moto_server"
+    python, program = home / "bin" / "python", home / "bin" / "moto_server"
     CACHE.mkdir(exist_ok=True)
     with locked(CACHE / ".s3.lock"):
         if not program.exists():
             venv.create(home, with_pip=True, clear=True)
-            fetch = [home / "bin" / "python", "-m", "pip", "install", "--quiet", *S3_SERVER]
+            fetch = [python, "-m", "pip", "install", "--quiet", *S3_SERVER]
             if subprocess.run(fetch, capture_output=True, check=False).returncode:
                 shutil.rmtree(home, ignore_errors=True)
                 pytest.skip("a server that speaks S3 cannot be installed")
-    return program
+    return python
 
 
 @contextmanager
 def running_s3(bucket: str = "archive") -> Iterator[str]:
     """The address of a bucket in a server that speaks S3; its keys are in the environment."""
     port = find_free_port()
-    command = [str(_s3_program()), "-H", "127.0.0.1", "-p", str(port)]
+    command = [str(_s3_python()), "-c", S3_PROGRAM, str(port)]
     with listening(command, port, stderr=subprocess.DEVNULL):
         connection = http.client.HTTPConnection("127.0.0.1", port)
         connection.request("PUT", f"/{bucket}")

@@ -48,7 +48,7 @@ def application(dialect: str, **settings) -> Starlette:
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_replies_problems_and_pages_are_read_while_waiting(serve, dialect, library):
-    with LIBRARIES[library].Client(base_url=serve(application(dialect))) as connection:
+    with LIBRARIES[library].Client(base_url=serve(application(dialect)), timeout=60) as connection:
         client = Client(connection)
         reply = client.call("/rows")
         assert (reply.data, bool(reply.request_id)) == (ROWS, True)
@@ -61,7 +61,7 @@ def test_replies_problems_and_pages_are_read_while_waiting(serve, dialect, libra
 
 @pytest.mark.parametrize("library", LIBRARIES)
 async def test_replies_problems_and_pages_are_read_while_awaiting(serve, library):
-    async with LIBRARIES[library].AsyncClient(base_url=serve(application("standard-v2"))) as connection:
+    async with LIBRARIES[library].AsyncClient(base_url=serve(application("standard-v2")), timeout=60) as connection:
         client = AsyncClient(connection)
         assert (await client.call("/rows")).data == ROWS
         assert [item async for item in client.items("/rows", {"page_size": 25})] == ROWS
@@ -138,7 +138,7 @@ def test_a_reply_leads_to_no_host_that_the_caller_has_not_named(serve, library):
     seen: list = []
     elsewhere = serve(asked_elsewhere(seen))
     base = serve(misleading(elsewhere))
-    with LIBRARIES[library].Client(base_url=base, headers={"Authorization": "Bearer secret"}) as connection:
+    with LIBRARIES[library].Client(base_url=base, headers={"Authorization": "Bearer secret"}, timeout=60) as connection:
         client = Client(connection)
         with pytest.raises(ContractError, match="leads to another host"):
             list(client.pages("/paged"))

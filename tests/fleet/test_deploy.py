@@ -162,7 +162,7 @@ def test_the_page_can_be_followed_from_nothing(haproxy):
         environment = clean_environment(folder / "index")
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         script = f"set -e\ntrap '{END_WHAT_RUNS}' EXIT\n" + commands_of_the_page(ports)
-        command = ["timeout", "240", "bash", "-c", script]
+        command = ["timeout", "900", "bash", "-c", script]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         assert '"status":"rich"' in done.stdout

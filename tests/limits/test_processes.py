@@ -9,7 +9,7 @@ import pytest
 
 WORKER = """
 import asyncio, sys
-from aerogram.errors import RateLimited
+from aerogram.errors import RateLimited, Unavailable
 from aerogram.limits import Limits, Plan
 
 async def main(url, principal, limit, calls):
@@ -21,12 +21,14 @@ async def main(url, principal, limit, calls):
             async with few:
                 await limits.take(principal, "search")
         except RateLimited:
-            return 0
-        return 1
+            return "refused"
+        except Unavailable:
+            return "unsure"
+        return "passed"
 
     print("ready", flush=True)
     sys.stdin.readline()
-    print(sum(await asyncio.gather(*(attempt() for _ in range(int(calls))))))
+    print(*await asyncio.gather(*(attempt() for _ in range(int(calls)))))
     await limits.close()
 
 asyncio.run(main(*sys.argv[1:]))
@@ -35,6 +37,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 @pytest.mark.parametrize("limit", ["37/hour", "37/day"])
 def test_four_processes_together_get_exactly_what_one_would_get(redis_url, ada, limit):
+    """Where Redis was too slow to answer a call, nobody knows whether it has counted that one."""
     command = [sys.executable, "-c", WORKER, redis_url, ada, limit, "30"]
     workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     for worker in workers:
@@ -42,5 +45,6 @@ def test_four_processes_together_get_exactly_what_one_would_get(redis_url, ada, 
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    passed = [int(worker.communicate(timeout=60)[0]) for worker in workers]
-    assert sum(passed) == 37
+    told = [word for worker in workers for word in worker.communicate(timeout=300)[0].split()]
+    assert len(told) == 120
+    assert 37 - told.count("unsure") <= told.count("passed") <= 37

@@ -101,7 +101,7 @@ async def open_page(browser) -> AsyncIterator:
         page = await context.new_page()
         watched = _watch(page)
         opened.append((context, watched if is_innocent else Watched()))
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(180_000)
         await page.goto(address)
         return page
 
