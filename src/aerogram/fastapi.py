@@ -7,8 +7,10 @@ and cookies keep working. Legacy callers get what FastAPI itself makes of the va
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
+from types import CellType
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from aerogram.clerk import Principal, Unkept
@@ -20,10 +22,10 @@ from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire.exchange import EXCHANGE, Exchange
 from aerogram.wire.negotiation import JSON, Versions
+from aerogram.wire.places import places_inside
 from aerogram.wire.routes import CONTENT, Entry, Shapes, Terms, shapes_of
 
 try:
-    from anyio import from_thread
     from fastapi import FastAPI, Path, Query, Request, Response
     from fastapi.concurrency import run_in_threadpool
     from fastapi.datastructures import DefaultPlaceholder
@@ -40,6 +42,7 @@ try:
         RouteContext,
         _endpoint_context_cache,
         _extract_endpoint_context,
+        get_request_handler,
         iter_route_contexts,
         serialize_response,
     )
@@ -64,6 +67,8 @@ from aerogram.starlette import (
 )
 
 __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_page", "install", "shapes"]
+
+log = logging.getLogger("aerogram")
 
 _REQUEST: Final = "aerogram_request"
 _RESPONSE: Final = "aerogram_response"
@@ -196,57 +201,76 @@ def _headers_read(dependant: Dependant) -> Iterator[str]:
 # handlers
 
 
+def _is_reply(model: Any) -> bool:
+    return model is Reply or get_origin(model) is Reply
+
+
 def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
     handler = dependant.call
     if handler is None or not _answers_json(context) or _is_gen_callable(handler) or _is_async_gen_callable(handler):
-        if has_limits and all(one.call is not _admit for one in dependant.dependencies):
-            # what yields begins to answer before it runs, so the limits are the last thing that it depends on
-            dependant.dependencies.append(Dependant(call=_admit, request_param_name="request", use_cache=False))
+        _put_gate(dependant, has_limits)
         return
     if hasattr(handler, _HOOKED):
         return  # another application has the same route
-    enter = _entrance(dependant, id(context.original_route))
-    leave, prepare = _exit(context), _preparation(context, given)
+    is_awaited = _is_coroutine_callable(handler)
+    if not is_awaited and not _await(context):
+        log.warning("the handler of %s is out of sight, so that its answers have no envelope", context.path)
+        _put_gate(dependant, has_limits)
+        return
+    call = handler if is_awaited else functools.partial(run_in_threadpool, handler)
+    enter, leave = _entrance(dependant, id(context.original_route)), _exit(context)
+    model = _Model(context, given, is_awaited=is_awaited)
 
     @functools.wraps(handler)
-    async def answer_async(**values: Any) -> Any:
+    async def hooked(**values: Any) -> Any:
         exchange, response = enter(values)
         if exchange is None:
-            return await handler(**values)
-        clerk = exchange.layer.clerk
-        with _CONTAINED:
-            if clerk.is_idle:
-                value = await handler(**values)
-            else:
-                await clerk.admit(exchange)
-                value = await clerk.run(exchange, _watched(functools.partial(handler, **values), response))
-        left = leave(exchange, response, value)
-        return await prepare(left) if isinstance(left, _Answer) else left
+            left = await call(**values)
+        else:
+            clerk = exchange.layer.clerk
+            with _CONTAINED:
+                if clerk.is_idle:
+                    value = await call(**values)
+                else:
+                    await clerk.admit(exchange)
+                    value = await clerk.run(exchange, _watched(functools.partial(call, **values), response))
+            left = leave(exchange, response, value)
+        if isinstance(left, _Answer):
+            return await model.prepared(left)
+        return left if is_awaited or isinstance(left, Response) else await model.response(left, response)
 
-    @functools.wraps(handler)
-    def answer(**values: Any) -> Any:
-        exchange, response = enter(values)
-        if exchange is None:
-            return handler(**values)
-        clerk = exchange.layer.clerk
-        with _CONTAINED:
-            if clerk.is_idle:
-                value = handler(**values)
-            else:
-                # this runs in a thread; limits and cache live in the event loop
-                from_thread.run(clerk.admit, exchange)
-                run = functools.partial(run_in_threadpool, handler, **values)
-                value = from_thread.run(clerk.run, exchange, _watched(run, response))
-        left = leave(exchange, response, value)
-        return from_thread.run(prepare, left) if isinstance(left, _Answer) else left
-
-    hooked = answer_async if _is_coroutine_callable(handler) else answer
     setattr(hooked, _HOOKED, True)
     # what FastAPI says of a fault names the file of its function
     _endpoint_context_cache[id(hooked)] = _extract_endpoint_context(handler)
     dependant.call = hooked
+
+
+_RUN: Final = get_request_handler(Dependant(call=_is_reply)).__code__  # any function would do
+"""What FastAPI makes of a handler is a function of this code."""
+
+
+def _await(context: RouteContext) -> bool:
+    """Have FastAPI await the hook of a plain function, instead of giving it a thread; whether it does.
+
+    The handler itself gets the thread. What is done around it may have to wait, and must not hold one meanwhile:
+    when all are held by those who wait, what they wait for never has its turn.
+    """
+    for there, _ in places_inside(context._effective_route, "app"):
+        if getattr(there, "__code__", None) is _RUN:
+            held: dict[str, CellType] = dict(zip(_RUN.co_freevars, there.__closure__, strict=True))
+            if held["dependant"].cell_contents is context.dependant:
+                held["is_coroutine"].cell_contents = True
+                return True
+    return False
+
+
+def _put_gate(dependant: Dependant, has_limits: bool) -> None:
+    """Let the limits hold where there can be no hook."""
+    if has_limits and all(one.call is not _admit for one in dependant.dependencies):
+        # what yields begins to answer before it runs, so the limits are the last thing that it depends on
+        dependant.dependencies.append(Dependant(call=_admit, request_param_name="request", use_cache=False))
 
 
 async def _admit(request: Request) -> None:
@@ -327,29 +351,50 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
     return leave
 
 
-def _preparation(context: RouteContext, given: Shapes) -> Callable[[_Answer], Coroutine[Any, Any, _Answer]]:
-    """What sends a handler's value through its response model, as FastAPI would."""
-    field = _data_field(context)
-    settings = {
-        name: getattr(context, f"response_model_{name}")
-        for name in ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
-    }
-    settings["endpoint_ctx"] = _extract_endpoint_context(context.dependant.call)
+class _Model:
+    """The response model of a route; what plain functions return is checked in a thread, as FastAPI does it."""
 
-    async def prepare(answer: _Answer) -> _Answer:
+    def __init__(self, context: RouteContext, given: Shapes, *, is_awaited: bool) -> None:
+        self._context = context
+        self._field = _data_field(context)
+        self._has_writer = given.legacy is not None
+        named = ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
+        settings = {name: getattr(context, f"response_model_{name}") for name in named}
+        self._serialized = functools.partial(
+            serialize_response,
+            field=self._field,
+            is_coroutine=is_awaited,
+            endpoint_ctx=_extract_endpoint_context(context.dependant.call),
+            **settings,
+        )
+
+    async def prepared(self, answer: _Answer) -> _Answer:
+        """An answer whose data has gone through the model."""
         value = answer.outcome
         said = value.reply if isinstance(value, Paged) else value
-        if field is None or value is answer.exchange.settled:
+        if self._field is None or value is answer.exchange.settled:
             return answer
         if not isinstance(said, Reply):
-            answer.outcome = await serialize_response(field=field, response_content=value, **settings)
-        elif given.legacy is None and said.problem is None and said.data is not None:
-            data = await serialize_response(field=field, response_content=said.data, **settings)
-            said = said.replace(data=data)
+            answer.outcome = await self._serialized(response_content=value)
+        elif not self._has_writer and said.problem is None and said.data is not None:
+            said = said.replace(data=await self._serialized(response_content=said.data))
             answer.outcome = value._replace(reply=said) if isinstance(value, Paged) else said
         return answer
 
-    return prepare
+    async def response(self, value: Any, given: Response) -> Response:
+        """What FastAPI would make of a value."""
+        is_written = self._field is not None and isinstance(self._context.response_class, DefaultPlaceholder)
+        content = await self._serialized(response_content=value, dump_json=is_written)
+        status = given.status_code or self._context.status_code
+        known: dict[str, Any] = {} if status is None else {"status_code": status}
+        if is_written:
+            made = Response(content, media_type=JSON, **known)
+        else:
+            made = _response_class(self._context)(content, **known)
+        if not is_body_allowed_for_status_code(made.status_code):
+            made.body = b""
+        made.headers.raw.extend(given.headers.raw)
+        return made
 
 
 def _data_field(context: RouteContext) -> Any:
@@ -361,7 +406,3 @@ def _data_field(context: RouteContext) -> Any:
     field = create_model_field(name=name, type_=inner[0], mode="serialization") if inner else None
     context._effective_route.response_field = field  # type: ignore[union-attr]  # what the OpenAPI document shows
     return field
-
-
-def _is_reply(model: Any) -> bool:
-    return model is Reply or get_origin(model) is Reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any, NamedTuple
 
 __all__ = ["Place", "places_inside"]
@@ -20,8 +21,8 @@ class Place(NamedTuple):
 def places_inside(holder: object, name: str, closed: tuple[type, ...] = ()) -> Iterator[Place]:
     """What an attribute holds, and whatever is called from within it, from the outside to the inside.
 
-    Middleware holds what is inside in an attribute of any name, or in a variable of the function that it is. Classes
-    are not looked into, and neither are objects of the `closed` ones.
+    Middleware holds what is inside in an attribute of any name, also where it is a method, or in a variable of the
+    function that it is. Classes are not looked into, and neither are objects of the `closed` ones.
     """
     waiting = [Place(getattr(holder, name), functools.partial(setattr, holder, name))]
     seen: set[int] = set()
@@ -31,6 +32,8 @@ def places_inside(holder: object, name: str, closed: tuple[type, ...] = ()) -> I
             yield place
             if not isinstance(place.there, (type, *closed)):
                 waiting += _places_in(place.there)
+                if isinstance(place.there, MethodType) and not isinstance(place.there.__self__, (type, *closed)):
+                    waiting += _places_in(place.there.__self__)
 
 
 def _places_in(holder: Any) -> Iterator[Place]:

@@ -1,0 +1,191 @@
+"""Handlers that are plain functions run in a pool of threads, and nothing that is done around them holds one up."""
+
+import asyncio
+import functools
+import threading
+import time
+from collections import Counter
+from typing import Annotated
+
+import httpx
+import pytest
+from fastapi import APIRouter, Depends, FastAPI, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, field_validator
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from aerogram import fastapi, starlette
+from aerogram.cache import Cache
+from aerogram.contract import Contract
+from aerogram.limits import Limits, Plan
+from aerogram.starlette import Versions
+from aerogram.telemetry import Observer
+
+CALLERS = 60
+"""More than the pool has threads."""
+
+
+def slow(n: int = 0):
+    time.sleep(0.03)
+    return {"n": n}
+
+
+class Hidden(APIRoute):
+    """A route whose class keeps the handler that FastAPI made in a place of its own."""
+
+    def get_route_handler(self):
+        self.made = super().get_route_handler()
+        return self.handled
+
+    async def handled(self, request):
+        return await self.made(request)
+
+
+def in_fastapi():
+    app = FastAPI()
+    app.get("/slow", name="slow")(slow)
+    return fastapi, app
+
+
+def in_a_router():
+    app, router = FastAPI(), APIRouter()
+    router.get("/slow", name="slow")(slow)
+    app.include_router(router)
+    return fastapi, app
+
+
+def in_a_route_of_its_own_kind():
+    app = FastAPI()
+    app.router.route_class = Hidden
+    app.get("/slow", name="slow")(slow)
+    return fastapi, app
+
+
+def behind_a_dependency():
+    app = FastAPI()
+
+    def session():
+        yield time.sleep(0.005)
+
+    @app.get("/slow", name="slow")
+    def depending(_: Annotated[None, Depends(session)], n: int = 0) -> dict[str, int]:
+        return slow(n)
+
+    return fastapi, app
+
+
+def in_starlette():
+    def handler(request):
+        return slow(int(request.query_params["n"]))
+
+    return starlette, Starlette(routes=[Route("/slow", handler, name="slow")])
+
+
+APPLICATIONS = [in_fastapi, in_a_router, in_a_route_of_its_own_kind, behind_a_dependency, in_starlette]
+SETTINGS = {
+    "nothing": lambda _: {},
+    "limits": lambda _: {"limits": Limits.in_memory(Plan.of("100000/minute"))},
+    "a cache for others": lambda _: {"cache": Cache.in_memory(), "cached": ["other"]},
+    "a cache in files": lambda path: {"cache": Cache.at(path), "cached": ["slow"]},
+    "an observer": lambda _: {"observer": Observer()},
+}
+
+
+async def at_once(address, targets):
+    """The answers to requests that are all under way at the same time."""
+    limits = httpx.Limits(max_connections=len(targets))
+    async with httpx.AsyncClient(base_url=address, timeout=15, limits=limits) as client:
+        return await asyncio.gather(*map(client.get, targets))
+
+
+@pytest.mark.parametrize(
+    ("make", "setting"),
+    [*((in_fastapi, setting) for setting in SETTINGS), *((one, "limits") for one in APPLICATIONS[1:])],
+)
+def test_more_callers_than_threads_are_all_answered(serve, tmp_path, make, setting):
+    module, app = make()
+    module.install(app, Contract(**SETTINGS[setting](tmp_path)), Versions(vendor="acme"))
+    client = serve(app)
+    targets = [f"/slow?n={number}" + ("&envelope=v2" if number % 2 else "") for number in range(CALLERS)]
+    answers = asyncio.run(at_once(client.base_url, targets))
+    assert Counter(answer.status_code for answer in answers) == {200: CALLERS}
+    assert all(answer.json() == {"n": number} for number, answer in enumerate(answers) if number % 2 == 0)
+    assert all(answer.json()["results"] == [{"n": number}] for number, answer in enumerate(answers) if number % 2)
+
+
+def test_many_callers_with_one_question_hold_up_nobody_else(serve):
+    app = FastAPI()
+    fastapi.install(app, Contract(cache=Cache.in_memory(), cached=["asked"]), Versions(vendor="acme"))
+    may_end = threading.Event()
+
+    @app.get("/asked")
+    def asked():
+        may_end.wait(15)
+        return {"a": 1}
+
+    @app.get("/other")
+    def other():
+        may_end.set()
+        return {"b": 1}
+
+    client = serve(app)
+    answers = asyncio.run(at_once(client.base_url, [*["/asked"] * CALLERS, "/other"]))
+    assert Counter(answer.status_code for answer in answers) == {200: CALLERS + 1}
+
+
+class Found(BaseModel):
+    """What says in which thread it was checked."""
+
+    thread: str
+
+    @field_validator("thread")
+    @classmethod
+    def _name(cls, _):
+        return threading.current_thread().name
+
+
+@functools.cache
+def checking(with_layer, with_limits):
+    app = FastAPI()
+    if with_layer:
+        limits = Limits.in_memory(Plan.of("1000/minute")) if with_limits else None
+        fastapi.install(app, Contract(limits=limits), Versions(vendor="acme"))
+
+    @app.get("/thread")
+    def thread(response: Response) -> Found:
+        response.headers["X-Own"] = "yes"
+        return {"thread": threading.current_thread().name}
+
+    @app.get("/loop")
+    async def loop() -> Found:
+        return {"thread": threading.current_thread().name}
+
+    @app.delete("/thread", status_code=204)
+    def nothing() -> None:
+        return None
+
+    @app.get("/created", status_code=201)
+    def created(response: Response):
+        response.set_cookie("a", "b")
+        return {"a": 1.0, "b": "ü"}
+
+    return app
+
+
+@pytest.mark.parametrize("with_limits", [False, True])
+@pytest.mark.parametrize("query", ["", "?envelope=v2"])
+def test_what_a_function_returns_is_checked_in_a_thread_as_ever(serve, with_limits, query):
+    client = serve(checking(True, with_limits))
+    in_thread, in_loop = (str(client.get(path + query).json()) for path in ("/thread", "/loop"))
+    assert "AnyIO worker thread" in in_thread and "AnyIO worker thread" not in in_loop
+
+
+@pytest.mark.parametrize("with_limits", [False, True])
+def test_what_a_function_returns_is_answered_as_fastapi_does(serve, with_limits):
+    bare, ours = serve(checking(False, False)), serve(checking(True, with_limits))
+    for method, path in (("GET", "/thread"), ("GET", "/created"), ("DELETE", "/thread")):
+        expected, got = bare.request(method, path), ours.request(method, path)
+        assert (got.status_code, got.content) == (expected.status_code, expected.content)
+        kept = {name: value for name, value in expected.headers.items() if name not in ("date", "server")}
+        assert kept.items() <= dict(got.headers).items()
