@@ -36,7 +36,7 @@ from aerogram.state import private_directory, state_directory
 if TYPE_CHECKING:
     from key_value.aio.protocols import AsyncKeyValue
 
-__all__ = ["Cache"]
+__all__ = ["UNKEPT", "Cache"]
 
 log = logging.getLogger("aerogram")
 
@@ -50,6 +50,8 @@ PEACE: Final = 10
 _OF_ONE_CALL: Final = frozenset({"request_id", "timestamp", "client_tag", "rate_limit", "telemetry"})
 _KEPT: Final = frozenset({"ok", "empty"})
 _COVERED: Final = frozenset({"internal", "unavailable"})
+UNKEPT: Final = Reply.failed("INTERNAL_ERROR", "this outcome is not for the cache")
+"""What `produce` gives when there is an outcome of which nothing is kept, and for which nothing old is given either."""
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -176,7 +178,7 @@ class Cache:
 
     def _covered(self, held: _Held | None, failure: Outcome, request_id: str | None) -> Reply[Any]:
         """The old answer in place of the server's own failure; else the failure."""
-        if held is not None:
+        if held is not None and failure is not UNKEPT:
             problem = failure.problem if isinstance(failure, Reply) else problem_of(failure, request_id=request_id)
             if problem is not None and problem.kind in _COVERED:
                 return _hit(held.reply, self._staleness(held.age, problem))

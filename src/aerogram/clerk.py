@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.contract import Call, Contract
@@ -28,6 +29,7 @@ from aerogram.wire.routes import CONTROLS
 __all__ = ["ContractClerk", "Principal", "Unkept"]
 
 Principal: TypeAlias = Callable[[Scope], str | None]
+Refuses: TypeAlias = Callable[[Exception, Scope], bool]
 _SIZES: Final = ("max_tokens", "page_size")
 _NO_ROUTE: Final = "unknown"
 _CONTROLS: Final = frozenset(CONTROLS)
@@ -36,7 +38,7 @@ _NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
 
 class Unkept(NamedTuple):
-    """What a handler returned, with more around it than a cache could give again."""
+    """What a handler returned, with more around it than a cache could give again, or how it refused to answer."""
 
     value: Any
 
@@ -45,10 +47,14 @@ class ContractClerk:
     """Lets a contract admit, run, answer and observe exchanges.
 
     `finished` is the type of a framework's responses, which are given on as they are and not kept in a cache.
+    `refuses` tells exceptions that are answers from those that are failures, which an old answer may cover.
     """
 
-    def __init__(self, contract: Contract, versions: Versions, principal: Principal, finished: type) -> None:
+    def __init__(
+        self, contract: Contract, versions: Versions, principal: Principal, finished: type, refuses: Refuses
+    ) -> None:
         self._principal = principal
+        self._refuses = refuses
         self._finished = finished
         self._contract = contract
         spoken = replace(contract, channels="text")
@@ -96,12 +102,23 @@ class ContractClerk:
             if call is None:
                 outcome = await handler()
             else:
-                outcome = await self._contract.run(call, handler, finished=(self._finished, Unkept))
+                heard = partial(self._heard, exchange.scope, handler)
+                outcome = await self._contract.run(call, heard, finished=(self._finished, Unkept))
         except BaseException as error:  # noqa: BLE001 - contained here, because a task of its own may run this
             outcome = error
+        outcome = outcome.value if isinstance(outcome, Unkept) else outcome
         if isinstance(outcome, BaseException):
             raise contained(outcome)
-        return outcome.value if isinstance(outcome, Unkept) else outcome
+        return outcome
+
+    async def _heard(self, scope: Scope, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns; a refusal is an answer as well, which nothing old may take the place of."""
+        try:
+            return await handler()
+        except Exception as error:
+            if not self._refuses(error, scope):
+                raise
+            return Unkept(error)
 
     def _kept_call(self, exchange: Exchange) -> Call | None:
         """The call as a cache tells it from others; None where its answer is not to be kept."""

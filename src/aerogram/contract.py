@@ -31,7 +31,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
-from aerogram.cache import Cache
+from aerogram.cache import UNKEPT, Cache
 from aerogram.call import Call
 from aerogram.cursor import START_AGAIN, Cursors
 from aerogram.deprecation import Deprecations
@@ -74,7 +74,6 @@ Handler: TypeAlias = Callable[[], Awaitable[Any]]
 _UNOBSERVED: AbstractContextManager[None] = nullcontext()
 _UNUSUAL = '"zzqxv"'
 """No word of any vocabulary, so that a tokenizer has to put it together."""
-_CONTENT = Reply.failed("INTERNAL_ERROR", "content is not kept in the cache")
 _OWN_PAGES = Notice(
     "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
 )
@@ -187,13 +186,13 @@ class Contract:
         async def produce() -> Reply[Any]:
             produced.append(await handler())
             if isinstance(produced[0], finished) or is_finished(produced[0]):
-                return _CONTENT
+                return UNKEPT
             heard = await self.hear(produced[0], call)
-            return _CONTENT if heard.media or heard.is_content else heard.reply
+            return UNKEPT if heard.media or heard.is_content else heard.reply
 
         key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
         kept = await cache.fetch(key, produce, request_id=call.request_id)
-        if kept is not _CONTENT:
+        if kept is not UNKEPT:
             return kept
         return produced[0] if produced else await handler()
 

@@ -42,6 +42,7 @@ try:
     from starlette.background import BackgroundTask
     from starlette.concurrency import run_in_threadpool
     from starlette.endpoints import HTTPEndpoint
+    from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import BaseRoute, Host, Mount, Route, Router, WebSocketRoute, compile_path, request_response
@@ -57,6 +58,7 @@ Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
 
 _NOWHERE: Final = re.compile(r"(?!)")
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options", "query")
+_SERVER_FAILURES: Final = 500
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _REDIRECTS: Final = 300
 _YES: Final = frozenset({"true", "1", "yes", "on"})
@@ -133,7 +135,7 @@ def surround(
     def build_inside_the_layer() -> App:
         contract.prepare()
         has_limits = contract.limits is not None
-        clerk = ContractClerk(contract, versions, principal, Response)
+        clerk = ContractClerk(contract, versions, principal, Response, _refuses)
         directory = Directory(entries(app.routes, versions, ""))
         for entry in directory.entries:
             installed.usage.expect(entry.terms.path)
@@ -473,6 +475,13 @@ async def _blame_the_body(error: Exception, request: Request) -> None:
             remediation="Send well-formed JSON in UTF-8",
             details={"field": "body"},
         ) from error
+
+
+def _refuses(error: Exception, scope: Scope) -> bool:
+    """Whether an exception is an answer: HTTP below 500, or what the application has a handler of its own for."""
+    if isinstance(error, HTTPException):
+        return error.status_code < _SERVER_FAILURES
+    return not isinstance(error, ReplyError) and _is_handled(error, scope)
 
 
 def _is_handled(error: Exception, scope: Scope) -> bool:
