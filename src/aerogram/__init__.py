@@ -1,30 +1,35 @@
-"""Aerogram: the response layer for MCP servers and agent-facing HTTP APIs."""
+"""Aerogram: the response layer for MCP servers and agent-facing HTTP APIs.
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+A name is loaded when it is first asked for, so that importing the package takes next to no time.
+"""
 
-from aerogram.codes import TABLE, WARNINGS, register_code
-from aerogram.dialects import dialect, read, translate, validate
-from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
-from aerogram.faults import problem_of, register_exception
-from aerogram.mint import new_request_id
-from aerogram.reply import (
-    Action,
-    Citation,
-    Fidelity,
-    Notice,
-    Page,
-    Problem,
-    QueryEcho,
-    RateLimit,
-    Reply,
-    Telemetry,
-)
+from __future__ import annotations
+
+TYPE_CHECKING = False  # type checkers take it for true; `typing`, which has it, takes longer to load than all of this
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from aerogram.archive import Archive
+    from aerogram.codes import TABLE, WARNINGS, register_code
     from aerogram.contract import Call, Contract
+    from aerogram.dialects import dialect, read, translate, validate
+    from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
+    from aerogram.faults import problem_of, register_exception
+    from aerogram.mint import new_request_id
     from aerogram.normalize import Output, ToolResult, normalize_resource_payload, normalize_tool_result, register
+    from aerogram.reply import (
+        Action,
+        Citation,
+        Fidelity,
+        Notice,
+        Page,
+        Problem,
+        QueryEcho,
+        RateLimit,
+        Reply,
+        Telemetry,
+    )
     from aerogram.shape.fit import fit
     from aerogram.tokens import Budget
 
@@ -67,23 +72,40 @@ __all__ = [
     "validate",
 ]
 
-# these bring pydantic or a store with them, so they are loaded when they are first asked for
-_LATER = {
-    "Archive": "aerogram.archive",
-    "Budget": "aerogram.tokens",
-    "Call": "aerogram.contract",
-    "Contract": "aerogram.contract",
-    "Output": "aerogram.normalize",
-    "ToolResult": "aerogram.normalize",
-    "fit": "aerogram.shape.fit",
-    "normalize_resource_payload": "aerogram.normalize",
-    "normalize_tool_result": "aerogram.normalize",
-    "register": "aerogram.normalize",
+_HOMES = {
+    "aerogram.archive": ("Archive",),
+    "aerogram.codes": ("TABLE", "WARNINGS", "register_code"),
+    "aerogram.contract": ("Call", "Contract"),
+    "aerogram.dialects": ("dialect", "read", "translate", "validate"),
+    "aerogram.errors": ("AerogramError", "ContractError", "InvalidReply", "ReplyError"),
+    "aerogram.faults": ("problem_of", "register_exception"),
+    "aerogram.mint": ("new_request_id",),
+    "aerogram.normalize": (
+        *("Output", "ToolResult", "register"),
+        *("normalize_resource_payload", "normalize_tool_result"),
+    ),
+    "aerogram.reply": (
+        *("Action", "Citation", "Fidelity", "Notice", "Page", "Problem", "QueryEcho", "RateLimit", "Reply"),
+        "Telemetry",
+    ),
+    "aerogram.shape.fit": ("fit",),
+    "aerogram.tokens": ("Budget",),
 }
+"""The modules that the names come from."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'aerogram' has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(_LATER[name]), name)
-    return found
+    from importlib import import_module
+
+    if name in _HOME_OF:
+        globals()[name] = found = getattr(import_module(_HOME_OF[name]), name)
+        return found
+    module = f"{__name__}.{name}"
+    if module in _HOMES:  # `aerogram.errors.NotFound` needs no import of its own
+        return import_module(module)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,5 +1,15 @@
-"""Run the command line as `python -m aerogram`."""
+"""The program: what `aerogram` and `python -m aerogram` start. Ctrl-C ends it quietly while its modules still load."""
 
-from aerogram.cli import main
+from aerogram.interrupt import leave, on_interrupt
 
-main()
+
+def main() -> None:
+    """Run the command line."""
+    on_interrupt(leave)
+    from aerogram.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -11,14 +11,14 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aerogram.errors import AerogramError, MissingExtra
+from aerogram.interrupt import INTERRUPTED, leave, on_interrupt
 from aerogram.reply import Problem
-from aerogram.terminal import INTERRUPTED, USAGE, fail, fail_with, one_line
+from aerogram.terminal import USAGE, fail, fail_with, one_line
 
 if TYPE_CHECKING:
     import typer
@@ -43,7 +43,7 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except SystemExit:
-        _on_interrupt(_leave)  # what is left is the end of the interpreter, which has only traces to say
+        on_interrupt(leave)  # what is left is the end of the interpreter, which has only traces to say
         raise
     except (AerogramError, OSError, MemoryError, RecursionError) as error:
         _fail(error)
@@ -59,21 +59,12 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _left_at_once() -> Iterator[None]:
-    """As long as this lasts, Ctrl-C ends the process: modules are loaded, and there is nothing to put in order."""
-    _on_interrupt(_leave)
+    """As long as this lasts, Ctrl-C ends the process: modules are loaded."""
+    on_interrupt(leave)
     try:
         yield
     finally:
-        _on_interrupt(signal.default_int_handler)
-
-
-def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
-    with contextlib.suppress(ValueError):  # not the main thread: it has the signals
-        signal.signal(signal.SIGINT, handler)
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    os._exit(INTERRUPTED)
+        on_interrupt(signal.default_int_handler)
 
 
 def program() -> typer.Typer:

@@ -21,7 +21,7 @@ from aerogram.reply import Problem, Reply
 LARGEST_INPUT = 256 * 1024 * 1024
 """Bytes; an endless input ends here instead of filling the memory."""
 
-OK, BAD_INPUT, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+OK, BAD_INPUT, USAGE, BROKEN_PIPE = 0, 1, 2, 141
 _LONGEST_LINE = 2_000
 
 

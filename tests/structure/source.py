@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 
 LADDER = (
-    ("errors", "identity", "mint", "secrecy", "spelling", "state", "typescript"),
+    ("errors", "identity", "interrupt", "mint", "secrecy", "spelling", "state", "typescript"),
     ("bucket", "codes", "content", "cursor", "file_store", "hosts", "jsontext", "ledger", "redis_store", "tokens"),
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "paged", "sanitize", "telemetry"),
@@ -23,7 +23,7 @@ LADDER = (
     ("caller", "contract"),
     ("pairing",),
     ("clerk", "defaults", "fastmcp_hearing", "fastmcp_keeping", "following", "installation", "service"),
-    ("aerogram", "fastmcp_resources"),
+    ("aerogram", "fastmcp_latecomers", "fastmcp_resources", "fastmcp_turn"),
     ("client", "fastmcp", "mcp", "starlette"),
     ("fastapi",),
     ("testing",),

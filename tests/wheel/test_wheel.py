@@ -32,7 +32,7 @@ def test_the_wheel_carries_the_licence_and_the_program(wheel):
         name.rpartition("/")[2]: archive.read(name).decode() for name in archive.namelist() if "dist-info" in name
     }
     assert "Apache License" in inside["LICENSE"]
-    assert "aerogram = aerogram.cli:main" in inside["entry_points.txt"]
+    assert "aerogram = aerogram.__main__:main" in inside["entry_points.txt"]
     assert "License-Expression: Apache-2.0" in inside["METADATA"]
 
 
