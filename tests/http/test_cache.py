@@ -193,3 +193,54 @@ def test_a_status_and_headers_that_a_handler_sets_come_with_every_answer(serve, 
     for _ in range(2):
         answer = client.get("/status")
         assert (answer.status_code, answer.headers["x-own"]) == (202, "1")
+
+
+SAY_WHO = [
+    "X-Session-Id",
+    "X-SessionId",
+    "X-UserId",
+    "X-TenantId",
+    "X-AccountId",
+    "X-Auth-Request-Email",
+    "X_User_Name",
+    "X-OrganizationId",
+    "Cf-Access-Jwt-Assertion",
+    "X-Goog-Iap-Jwt-Assertion",
+    "X-Amzn-Oidc-Accesstoken",
+    "X-Amzn-Oidc-Data",
+    "X-MS-Client-Principal-Id",
+]
+SAY_NOTHING = [
+    "User-Agent",
+    "X-Request-Id",
+    "Accept-Language",
+    "Origin",
+    "Traceparent",
+    "If-None-Match",
+    "X-Forwarded-For",
+]
+
+
+def by_headers():
+    async def me(request):
+        return {"me": sorted(request.headers.getlist(request.query_params["name"]))}
+
+    app = Starlette(routes=[Route("/me", me, name="me")])
+    starlette.install(app, *settings("me"))
+    return app
+
+
+@pytest.mark.parametrize("name", SAY_WHO)
+def test_headers_that_say_who_asks_tell_callers_apart_however_they_are_spelt(serve, name):
+    """Also where a proxy in front has found it out."""
+    client = serve(by_headers())
+    for caller in ("ann", "bob"):
+        assert f'"me":["{caller}"]' in client.get("/me", params={"name": name}, headers={name: caller}).text
+
+
+@pytest.mark.parametrize("name", SAY_NOTHING)
+def test_headers_that_do_not_say_who_asks_share_an_answer(serve, name):
+    """Or nothing would ever come from the cache."""
+    client = serve(by_headers())
+    answers = [client.get("/me", params={"name": "none"}, headers={name: value}) for value in ("ann", "bob")]
+    assert '"cache_hit":true' in answers[1].text

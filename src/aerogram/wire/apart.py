@@ -10,6 +10,7 @@ import datetime as dt
 import decimal
 import enum
 import hashlib
+import re
 import uuid
 from collections.abc import Collection, Mapping
 from functools import lru_cache
@@ -22,29 +23,38 @@ from aerogram.secrecy import may_be_secret
 
 __all__ = ["names_caller", "told_apart"]
 
-_WHO: Final = frozenset(
-    {
-        "account",
-        "cert",
-        "customer",
-        "email",
-        "group",
-        "groups",
-        "identity",
-        "impersonate",
-        "org",
-        "organisation",
-        "organization",
-        "principal",
-        "role",
-        "roles",
-        "subject",
-        "tenant",
-        "user",
-        "username",
-    }
+_WHO: Final = (
+    "account",
+    "actor",
+    "assertion",
+    "auth",
+    "cert",
+    "credential",
+    "customer",
+    "email",
+    "group",
+    "identity",
+    "impersonate",
+    "jwt",
+    "login",
+    "member",
+    "oidc",
+    "org",
+    "owner",
+    "principal",
+    "role",
+    "saml",
+    "session",
+    "sso",
+    "subject",
+    "tenant",
+    "token",
+    "user",
+    "workspace",
 )
+"""What a word of a header's name begins or ends with that says who asks: `userid` and `accesstoken` are such words."""
 _AGENT: Final = "user-agent"
+_WORDS: Final = re.compile(r"[a-z0-9]+")
 _SPELT: Final = (uuid.UUID, dt.date, dt.time, dt.timedelta, decimal.Decimal, enum.Enum)
 """Values that a text tells apart, together with their type."""
 _PLAIN: Final = (str, int, float, bool, type(None))
@@ -54,7 +64,11 @@ _PLAIN: Final = (str, int, float, bool, type(None))
 def names_caller(header: bytes) -> bool:
     """Whether a header of this lower-case name may say who asks: credentials, or what a proxy knows of the caller."""
     name = header.decode("latin-1")
-    return name != _AGENT and (may_be_secret(name) or not _WHO.isdisjoint(name.split("-")))
+    return name != _AGENT and (may_be_secret(name) or any(map(_says_who, _WORDS.findall(name))))
+
+
+def _says_who(word: str) -> bool:
+    return word.startswith(_WHO) or word.endswith(_WHO)
 
 
 def told_apart(
