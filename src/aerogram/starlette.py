@@ -262,7 +262,7 @@ def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries:
     if part.routes and not (inner is not None and _has_layer(inner)):
         yield from entries(part.routes, versions, path)
     else:
-        terms = Terms(path, part.name or path, versions.migrates(path, ()))
+        terms = Terms(path, part.name or path, versions.migrates(path, ()), is_foreign=True)
         hook = functools.partial(put_gate, part, "app") if inner is None or not _has_layer(inner) else lambda _: None
         yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), hook)
 
@@ -279,6 +279,7 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
     is_migrated = versions.migrates(path, route.methods or ())
     own = shapes_of(route.endpoint)
     terms = Terms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
+    terms = terms if _is_handler(route.endpoint) else replace(terms, is_foreign=True)
     return Entry(terms, pattern, route.methods, (route,), functools.partial(_hook, route, is_migrated=is_migrated))
 
 
@@ -287,8 +288,8 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
 
 def _hook(route: Route, has_limits: bool, *, is_migrated: bool) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
-    is_class = inspect.isclass(route.endpoint) and issubclass(route.endpoint, HTTPEndpoint)
-    if not is_class and not _is_function(route.endpoint):
+    is_class = inspect.isclass(route.endpoint)
+    if not _is_handler(route.endpoint):
         put_gate(route, "app", has_limits)
         return
     for there, put in places_inside(route, "app", closed=(Router, Starlette)):
@@ -300,15 +301,17 @@ def _hook(route: Route, has_limits: bool, *, is_migrated: bool) -> None:
             return
     put_gate(route, "app", has_limits)
     if is_migrated:
-        log.warning("the handler of %s is out of sight, so that its answers have no envelope", route.path)
+        log.warning("the handler of %s is out of sight, so that its answers are read when they are sent", route.path)
 
 
 _SERVED: Final = request_response(_declared).__code__  # type: ignore[arg-type]
 """What a router makes of a handler is a function of this code."""
 
 
-def _is_function(endpoint: Any) -> bool:
-    """Whether a router takes an endpoint for a function of a request; it takes all others for applications."""
+def _is_handler(endpoint: Any) -> bool:
+    """Whether a router takes an endpoint for a function of a request, or for methods; all others are applications."""
+    if inspect.isclass(endpoint):
+        return issubclass(endpoint, HTTPEndpoint)
     while isinstance(endpoint, functools.partial):
         endpoint = endpoint.func
     return inspect.isfunction(endpoint) or inspect.ismethod(endpoint)
@@ -362,7 +365,7 @@ class _Hook:
         watch: Answer | _Watch | None = None
         try:
             layer = exchange.layer
-            exchange.enter(layer.own_terms_of(self._route))
+            exchange.enter(layer.own_terms_of(self._route), scope)
             call = self._call(request) if layer.clerk.is_idle else _within_limits(exchange, self._call, request)
             response = _response_to(exchange, await call, request)
             if type(response).__call__ is _AT_ONCE:
@@ -385,7 +388,7 @@ class _Hook:
         exchange: Exchange | None = request.scope.get(EXCHANGE)
         if exchange is None:
             return await call(request)  # type: ignore[no-any-return]
-        exchange.enter(exchange.layer.own_terms_of(self._route))
+        exchange.enter(exchange.layer.own_terms_of(self._route), request.scope)
         try:
             value = await _within_limits(exchange, call, request)
         except Exception as error:

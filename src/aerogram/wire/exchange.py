@@ -6,6 +6,7 @@ the framework, of middleware, and the exceptions that nobody caught.
     a route that is not migrated   passes, marked as the legacy envelope
     an answer of ours              passes, with the headers that every answer has
     a failure                      is read, and said again as it was negotiated
+    JSON of anybody else           is read, if it is whole and no file, and put into the envelope
     anything else                  passes untouched: files, streams, other formats
 """
 
@@ -17,17 +18,19 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects import spoken
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import ReplyError
+from aerogram.errors import ContractError, ReplyError
 from aerogram.faults import problem_of
+from aerogram.jsontext import loads
 from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.clerk import Clerk
 from aerogram.wire.headers import Fields
-from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render
-from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Version, Versions
+from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render, uncompressed
+from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Refused, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Scope, lazy
 from aerogram.wire.routes import Directory, Terms, Usage
 from aerogram.wire.stamps import MARKS, Stamped
@@ -51,6 +54,8 @@ _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _FAILURES: Final = 400
 _CRASH: Final = 500
+_NO_LIMIT: Final = 0
+_WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
 _LEGACY_MARK: Final = MARKS[LEGACY]
 
 
@@ -121,6 +126,7 @@ class Layer:
             if exchange.held is not None:
                 await exchange.finish()
         finally:
+            exchange.inner = None
             if exchange.outer is None:
                 scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
             else:
@@ -159,7 +165,7 @@ class Exchange(Stamped):
     @lazy
     def terms(self) -> Terms | None:
         """What holds for the route of this request; None when there is no such route."""
-        return self.layer.terms_of(self.scope, self.root)
+        return self.layer.terms_of(self.reached, self.root)
 
     @lazy
     def version(self) -> Version:
@@ -208,12 +214,20 @@ class Exchange(Stamped):
             return self._open(start, self._version_of(self.ours))
         if status >= _FAILURES:
             return self._begin_failure(start)
-        if terms is None or given is self.other_format or not fields.announce_json(given) or self.version != LEGACY:
+        if terms is None or given is self.other_format or not fields.announce_json(given):
             # a cache must not give it to those who ask for an envelope, where there is one
             return self._pass(start, given if terms is None else fields.varying(given))
-        if status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given):
-            return self._hold(start, Exchange._tag)
-        return self._open(start, LEGACY)
+        return self._begin_json(start, terms)
+
+    def _begin_json(self, start: Message, terms: Terms) -> Awaitable[None]:
+        """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
+        status, given = start["status"], start["headers"]
+        if self.is_left_to_the_framework:
+            is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
+            return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
+        if terms.is_foreign or status in _WITHOUT_WHOLE_BODY or fields.are_of_file(given):
+            return self._pass(start, fields.varying(given))
+        return self._hold(start, Exchange._envelop)
 
     def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
         """Let an answer go its way that has no choice of envelopes."""
@@ -245,7 +259,7 @@ class Exchange(Stamped):
 
     async def _collect(self, message: Message) -> None:
         """Take a part of what is held; what does not come in one piece goes its way, unless it must be read."""
-        if self._then is Exchange._tag or len(self._content) < LONGEST_ERROR:
+        if self._reads_all or len(self._content) < LONGEST_ERROR:
             self._content += message.get("body", b"")
         if message["type"] != BODY or message.get("more_body", False):
             if self._flows(message):
@@ -254,10 +268,15 @@ class Exchange(Stamped):
             await self._then(self)
 
     def _flows(self, message: Message) -> bool:
-        if self._then is Exchange._tag:
+        if self._reads_all:
             return message["type"] != BODY or not self._is_whole
         is_long = message["type"] != BODY or len(self._content) >= LONGEST_ERROR
         return is_long and self._keeps_legacy_failures
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether what is held is a success, which flows unless it is there at once."""
+        return self._then in (Exchange._tag, Exchange._envelop)
 
     @property
     def _is_whole(self) -> bool:
@@ -279,6 +298,29 @@ class Exchange(Stamped):
         else:
             await self._emit(_OK, given, bytes(self._content), LEGACY)
 
+    async def _envelop(self) -> None:
+        """The success that is held, in the shape that was negotiated, unless it is in an envelope already."""
+        assert self.held is not None
+        status, given = self.held["status"], self.held["headers"]
+        encoding = fields.find(given, b"content-encoding").strip().lower()
+        try:
+            data = loads(uncompressed(bytes(self._content), encoding, _NO_LIMIT) if self._is_whole else b"")
+            self.insist_on_json()
+        except ContractError:
+            await self._let_go()
+        except Refused as refusal:
+            await self.respond(refusal, self.send, status=refusal.status, given=given)
+        else:
+            if spoken(data) is not None:
+                await self._let_go()
+            else:
+                await self.respond(self._reply_of(data), self.send, status=status, given=given)
+
+    def _reply_of(self, data: Any) -> Reply[Any]:
+        """The reply that JSON is which may be in the shape of the route's handler, or in another one."""
+        said = self._read(data)
+        return said if isinstance(said, Reply) else Reply(data if isinstance(said, BaseException) else said)
+
     async def _say_again(self) -> None:
         """The failure that is held, in the shape that was negotiated."""
         assert self.held is not None
@@ -290,7 +332,7 @@ class Exchange(Stamped):
     async def finish(self) -> None:
         """The application is done and nobody raised: what is still held was meant as it is."""
         if not self._is_open:
-            await (self._let_go() if self._keeps_legacy_failures else self._say_again())
+            await (self._let_go() if self._keeps_legacy_failures or self._reads_all else self._say_again())
 
     async def crash(self, error: Exception) -> bool:
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
@@ -306,7 +348,10 @@ class Exchange(Stamped):
     async def _let_go(self, latest: Message | None = None) -> None:
         """Send what is held as it is; after the `latest` message the rest will pass."""
         assert self.held is not None
-        await self._open(self.held, LEGACY)
+        if self._then is Exchange._envelop:
+            await self._pass(self.held, fields.varying(self.held["headers"]))
+        else:
+            await self._open(self.held, LEGACY)
         if latest is None or latest["type"] == BODY:
             await self._send({"type": BODY, "body": bytes(self._content), "more_body": latest is not None})
         else:
@@ -330,8 +375,12 @@ class Exchange(Stamped):
 
     # what a handler answers
 
-    def enter(self, terms: Terms | None) -> None:
-        """Begin with a handler, whose terms are these if they are known; raise what must be said before it runs."""
+    def enter(self, terms: Terms | None, scope: Scope) -> None:
+        """Begin with a handler, whose terms are these if they are known; raise what must be said before it runs.
+
+        `scope` is what the handler gets.
+        """
+        self.reach(scope)
         if terms is not None:
             self.terms = terms
         scope = self.scope

@@ -6,7 +6,7 @@ import datetime as dt
 import hashlib
 import math
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
@@ -17,8 +17,10 @@ from aerogram.reply import Page, Reply, plain
 
 __all__ = [
     "EXPOSED",
+    "NEXT_OFFSET",
     "Fields",
     "announce_json",
+    "are_of_file",
     "are_of_whole_body",
     "besides_body",
     "client_tag",
@@ -29,6 +31,7 @@ __all__ = [
     "link_to",
     "of_reply",
     "own_entity_tag",
+    "quoted",
     "successful_match",
     "tag_of",
     "varying",
@@ -37,6 +40,8 @@ __all__ = [
 Fields: TypeAlias = list[tuple[bytes, bytes]]
 
 LONGEST_CLIENT_TAG: Final = 128
+NEXT_OFFSET: Final = "next_offset"
+"""Where in a page's `extra` the offset of the next page stands, when a handler has pages of that kind."""
 _SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
 """Parts of a reply that say nothing lasting besides its data."""
 
@@ -100,8 +105,21 @@ def are_of_whole_body(given: Fields) -> bool:
     return bool(find(given, b"content-length")) and not find(given, b"content-encoding")
 
 
-def of_reply(reply: Reply[Any], target: str, clock: Callable[[], dt.datetime], *, older: bool = False) -> Fields:
-    """When to come back, how much is left, and where the next page is."""
+def are_of_file(given: Fields) -> bool:
+    """Whether a body is a file, or flows: parts of it may be asked for, it is to be saved, or its end is not known."""
+    names = dict(given)
+    return b"content-length" not in names or b"accept-ranges" in names or b"content-disposition" in names
+
+
+def of_reply(
+    reply: Reply[Any],
+    target: str,
+    clock: Callable[[], dt.datetime],
+    *,
+    older: bool = False,
+    by_offset: bool = False,
+) -> Fields:
+    """When to come back, how much is left, and where the next page is, which may be told `by_offset`."""
     found: Fields = []
     delay = reply.problem.retry_after if reply.problem else None
     if reply.problem and delay is None and reply.rate_limit:
@@ -111,13 +129,19 @@ def of_reply(reply: Reply[Any], target: str, clock: Callable[[], dt.datetime], *
     if reply.rate_limit is not None:
         limits = header_fields(reply.rate_limit, now=clock().timestamp(), legacy=older)
         found += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
-    if reply.page is not None and _goes_on(reply.page):
-        found.append((b"link", f'<{link_to(target, cursor=reply.page.cursor)}>; rel="next"'.encode()))
+    if reply.page is not None:
+        for name, value in _way_on(reply.page, by_offset=by_offset):
+            found.append((b"link", f'<{link_to(target, **{name: value})}>; rel="next"'.encode()))
     return found
 
 
-def _goes_on(page: Page) -> bool:
-    return bool(page.cursor) and page.has_more is not False
+def _way_on(page: Page, *, by_offset: bool) -> Iterator[tuple[str, str]]:
+    """The parameter that leads to the next page."""
+    following = (page.extra or {}).get(NEXT_OFFSET)
+    if page.cursor and page.has_more is not False:
+        yield "cursor", page.cursor
+    elif page.has_more and following is not None and by_offset:
+        yield "offset", str(following)
 
 
 def link_to(target: str, **changed: str | None) -> str:
@@ -125,7 +149,12 @@ def link_to(target: str, **changed: str | None) -> str:
     path, _, query = target.partition("?")
     kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in changed]
     kept += [(name, value) for name, value in changed.items() if value is not None]
-    return quote(path, safe="/:@!$&'()*+,;=%~") + ("?" + urlencode(kept) if kept else "")
+    return quoted(path, "%") + ("?" + urlencode(kept) if kept else "")
+
+
+def quoted(path: str, besides: str = "") -> str:
+    """A path as it may stand in a link; many who read links split them at commas and semicolons, wherever they are."""
+    return quote(path, safe="/:@!$&'()*+=~" + besides)
 
 
 def joined(present: bytes | None, words: Iterable[bytes]) -> bytes:

@@ -110,6 +110,8 @@ class Terms:
     depends: tuple[str, ...] = ()
     is_manual: bool = False
     """Whether it is a page of the application's documentation, which is nobody's data."""
+    is_foreign: bool = False
+    """Whether an application of its own answers here, in its own words."""
 
     @classmethod
     def of(
