@@ -82,6 +82,18 @@ def test_the_next_page_is_a_link_that_can_be_followed(client, path):
     }
 
 
+@pytest.mark.parametrize("path", ["/of/a;b,c", "/of/a%3Bb", "/of/書 %25", "/of/a'b!$&()*+=~@:d"])
+def test_the_address_of_the_next_page_has_no_letters_at_which_a_link_is_split(serve, path):
+    app = FastAPI()
+    fastapi.install(app, versions=Versions(controls=True))
+    app.get("/of/{name:path}")(lambda name: [name, "second"])
+    client = serve(app)
+    first = client.get(path, params={"page_size": 1})
+    assert not {";", ","} & set(first.headers["Link"].partition(">")[0])
+    second = client.get(first.links["next"]["url"])
+    assert (len(first.json()), second.json()) == (1, ["second"])
+
+
 def test_each_shape_has_a_tag_of_its_own_and_is_not_sent_twice(client):
     tags = {}
     for path in ("/rows", "/rows?envelope=v2"):

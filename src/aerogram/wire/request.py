@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, MutableMapping, Seque
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 from aerogram.errors import ValidationFailed
 from aerogram.mint import new_request_id
@@ -25,7 +25,6 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
 _LONGEST_REMEMBERED: Final = 256
-_IN_PATHS: Final = "/:@!$&'()*+,;=~"
 
 
 Fact = TypeVar("Fact")
@@ -63,8 +62,20 @@ class Request:
     """What the handler was given as the body, if that tells one query from another."""
     found_out: Mapping[str, Any] = MappingProxyType({})
     """What was found out for the handler before it runs, by the names of its parameters."""
+    inner: Scope | None = None
+    """What the handler got as the scope, where middleware has passed on a copy of it."""
     is_shaped = False
     """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
+
+    def reach(self, scope: Scope) -> None:
+        """Know the scope that whoever answers has got: who asks, and the parameters of the path, may be there alone."""
+        if scope is not self.scope:
+            self.inner = scope
+
+    @property
+    def reached(self) -> Scope:
+        """The scope in which everything is known that was found out on the way to the handler."""
+        return self.scope if self.inner is None else self.inner
 
     @lazy
     def headers(self) -> dict[bytes, bytes]:
@@ -126,18 +137,18 @@ class Request:
     @property
     def target(self) -> str:
         """Path and query as the caller knows them, and as they may stand in a link."""
-        path = self.prefix + quote(below(self.root, self.scope["path"]), safe=_IN_PATHS)
+        path = self.prefix + fields.quoted(below(self.root, self.scope["path"]))
         query = self.scope["query_string"].decode("latin-1")
         return f"{path}?{query}" if query else path
 
     @property
     def prefix(self) -> str:
         """What stands before every path of the application in the addresses that its callers know."""
-        return quote(self.root.rstrip("/"), safe=_IN_PATHS)
+        return fields.quoted(self.root.rstrip("/"))
 
     def arguments(self, terms: Terms | None) -> dict[str, Any]:
         """What identifies the query: the parameters of path and query, without those that only shape the reply."""
-        found: dict[str, Any] = dict(self.scope.get("path_params") or {})
+        found: dict[str, Any] = dict(self.reached.get("path_params") or {})
         shaping = terms.controls if terms else ()
         for name, value in self.query:
             if name != PARAMETER and name not in shaping:
