@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
@@ -29,7 +28,9 @@ from aerogram.fastmcp_hearing import (
     said,
 )
 from aerogram.fastmcp_keeping import KEPT, Calling, Keeper, keeping, kept_further_out, outermost
+from aerogram.fastmcp_latecomers import ANSWERING, Latecomers, Standing
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
+from aerogram.fastmcp_turn import TURN, Turn, is_asked_inside
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
@@ -53,7 +54,6 @@ try:
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
     from fastmcp.server.transforms import Transform
-    from fastmcp.server.transforms.search.base import BaseSearchTransform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from fastmcp.tools.function_tool import FunctionTool
     from mcp.server.auth.provider import principal_components
@@ -97,7 +97,8 @@ def install(
     who = checked_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
-    server.middleware.insert(0, _Outermost(replies))
+    server._transforms = Standing(Latecomers(replies), server._transforms)
+    server.middleware.insert(0, _Outermost(server, replies))
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
@@ -187,29 +188,15 @@ class _Replies(Transform):
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)
-        if tool is None:
-            return None
-        if self.is_asked_inside() and getattr(tool, "fn", None) not in (
-            self._service.retrieve,
-            self._service.negotiate,
-        ):
+        return None if tool is None else self.handed_out(tool)
+
+    def handed_out(self, tool: Tool) -> Tool:
+        """A tool as it is handed out to whoever calls it."""
+        is_own = getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
+        if not is_own and is_asked_inside(self._server):
             return asked_inside(self._server, tool)
         copy = self._replying(tool)
         return kept_further_out(copy) if is_listened_to(self._server) else copy
-
-    def is_asked_inside(self) -> bool:
-        """Whether a handler that answers under a contract is asking: that is a program, and not the client."""
-        opened = CURRENT.get(None)
-        if opened is None or is_listened_to(self._server):
-            return False
-        turn, name = _TURN.get(None), opened.profile.name
-        if (None if turn is None else turn.request) is not fastmcp_request_ctx.get():
-            return False  # a client in the same process
-        searches = [one for one in self._server.transforms if isinstance(one, BaseSearchTransform)]
-        return all(name != one._call_tool_name for one in searches)  # which gives the client's call on
-
-    def _is_own(self, tool: Tool) -> bool:
-        return getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
 
     @property
     def _sanitizers(self) -> Sequence[Step]:
@@ -284,7 +271,7 @@ class _Replies(Transform):
             return await self._serve(profile, tool, arguments, own._run)
 
         # The server calls `_run`, tools made from this one call `run`, and background tasks `fn`.
-        vars(copy).update(_run=run, run=run)
+        vars(copy).update({"_run": run, "run": run, ANSWERING: True})
         return copy
 
     def _as_task(self, profile: Profile, tool: FunctionTool) -> Callable[..., Any]:
@@ -330,7 +317,7 @@ class _Replies(Transform):
         if isinstance(sent, _UNTOUCHED):
             return sent
         result = _result(sent, tool)
-        turn = _TURN.get(None)
+        turn = TURN.get(None)
         if turn is not None and not isinstance(result, _Sent):
             turn.finished.append(result)
         return result
@@ -446,16 +433,6 @@ class _Negotiation(ServerExtension):
 # Middleware
 
 
-class _Turn(NamedTuple):
-    """A call of a client: its request, and the results of handlers that are to be sent as they are."""
-
-    request: Any
-    finished: list[ToolResult]
-
-
-_TURN: ContextVar[_Turn] = ContextVar("aerogram_turn")
-
-
 class _Outermost(Middleware):
     """The first middleware of a server: what the others raise and answer is answered under the contract as well.
 
@@ -464,7 +441,8 @@ class _Outermost(Middleware):
     answered with the reason.
     """
 
-    def __init__(self, replies: _Replies) -> None:
+    def __init__(self, server: FastMCP[Any], replies: _Replies) -> None:
+        self._server = server
         self._replies = replies
 
     async def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
@@ -477,10 +455,10 @@ class _Outermost(Middleware):
         return await call_next(context)
 
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
-        if self._replies.is_asked_inside():
+        if is_asked_inside(self._server):
             return await call_next(context)
-        turn = _Turn(fastmcp_request_ctx.get(), [])
-        token = _TURN.set(turn)
+        turn = Turn(fastmcp_request_ctx.get(), [])
+        token = TURN.set(turn)
         try:
             result = await call_next(context)
         except MCPError:
@@ -490,7 +468,7 @@ class _Outermost(Middleware):
         except Exception as error:  # noqa: BLE001 - every call gets an answer
             return await self._replies.refuse(context.message.name, error)
         finally:
-            _TURN.reset(token)
+            TURN.reset(token)
         if isinstance(result, _Sent) or any(result is one for one in turn.finished):
             return result
         return await self._replies.restate(context.message.name, result)

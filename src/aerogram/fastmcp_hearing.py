@@ -56,6 +56,7 @@ except ImportError as error:
 
 __all__ = [
     "NOTHING",
+    "Hearing",
     "Meant",
     "Own",
     "asked_inside",
@@ -255,8 +256,8 @@ def is_listened_to(server: FastMCP[Any]) -> bool:
 def _listening(component: Component, *methods: str) -> Component:
     """A copy of what stands for a component of a mounted server, whose own value is asked of that server."""
     server: FastMCP[Any] = component._server  # type: ignore[attr-defined]  # those of mounted servers have one
-    if not any(isinstance(one, _Hearing) for one in server.transforms):
-        server.add_transform(_Hearing(server))
+    if not any(isinstance(one, Hearing) for one in server.transforms):
+        server.add_transform(Hearing(server))
     copy = component.model_copy(update={})
     vars(copy).update({name: _listened(server, getattr(component, name)) for name in methods})
     return copy
@@ -273,23 +274,26 @@ def _listened(server: FastMCP[Any] | None, call: Run) -> Run:
     return run
 
 
-class _Hearing(Transform):
+class Hearing(Transform):
     """Lets a contract further out hear the handlers of a mounted server; for everybody else it changes nothing."""
 
     def __init__(self, server: FastMCP[Any]) -> None:
         self._server = server
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
+        """A tool that tells whoever is listening."""
         tool: Tool | None = await call_next(name, version=version)
         if tool is None or not self._is_heard:
             return tool
         return _meaning_all(self._server, _telling(tool), tool)
 
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
+        """A resource that tells whoever is listening."""
         resource: Resource | None = await call_next(uri, version=version)
         return self._told(resource, uri) if resource is not None and self._is_heard else resource
 
     async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
+        """A template for resources that tell whoever is listening."""
         template: ResourceTemplate | None = await call_next(uri, version=version)
         return self._told(template, uri) if template is not None and self._is_heard else template
 
