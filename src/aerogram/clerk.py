@@ -216,7 +216,7 @@ class ContractClerk:
             resource=terms.path if terms else "",
             arguments=exchange.arguments(terms),
             request_id=exchange.request_id,
-            principal=self._principal(exchange.scope),
+            principal=self._principal(exchange.reached),
             client_tag=exchange.client_tag,
             started=exchange.started,
             **known,

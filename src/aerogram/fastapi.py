@@ -277,6 +277,7 @@ async def _admit(request: Request) -> None:
     """Take from the caller's limits before a handler runs whose answer is no JSON."""
     exchange: Exchange | None = request.scope.get(EXCHANGE)
     if exchange is not None:
+        exchange.reach(request.scope)
         await exchange.layer.clerk.admit(exchange)
 
 
@@ -318,7 +319,7 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
         response: Response = values.pop(_RESPONSE) if is_ours[_RESPONSE] else values[response_name]
         exchange: Exchange | None = request.scope.get(EXCHANGE)
         if exchange is not None:
-            exchange.enter(exchange.layer.own_terms_of(route))
+            exchange.enter(exchange.layer.own_terms_of(route), request.scope)
             if body:
                 exchange.body = {name: values.get(name) for name in body}
             if found_out:

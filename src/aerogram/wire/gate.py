@@ -18,6 +18,7 @@ class _Gate:
         """Let the application answer, unless a limit is reached."""
         exchange: Exchange | None = scope.get(EXCHANGE)
         if exchange is not None:
+            exchange.reach(scope)
             await exchange.layer.clerk.admit(exchange)
         await self.app(scope, receive, send)
 
