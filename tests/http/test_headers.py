@@ -1,11 +1,14 @@
 """What the header fields of an answer say."""
 
+from types import SimpleNamespace
+
 import pytest
 from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_api import ROWS, fastapi_app, starlette_app
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 
 from aerogram import Notice, Page, Reply, fastapi, read, starlette
 from aerogram.starlette import Versions
@@ -150,10 +153,30 @@ def test_a_handler_s_own_tag_and_headers_are_kept(serve):
     starlette.install(app, versions=Versions(vendor="acme"))
     client = serve(app)
     legacy, newer = client.get("/old-search"), client.get("/old-search?envelope=v2")
-    assert (legacy.headers["ETag"], newer.headers["ETag"]) == ('"own"', '"own-v2"')
+    assert (legacy.headers["ETag"], newer.headers["ETag"]) == ('"own"', 'W/"own-v2-application/json"')
     assert legacy.headers["Cache-Control"] == newer.headers["Cache-Control"] == "max-age=60"
-    assert client.get("/old-search?envelope=v2", headers={"If-None-Match": '"own-v2"'}).status_code == 304
+    named = client.get("/old-search", headers={"Accept": "application/vnd.acme.v2+json"})
+    assert named.headers["ETag"] not in ("", newer.headers["ETag"])
+    unchanged = client.get("/old-search?envelope=v2", headers={"If-None-Match": newer.headers["ETag"]})
+    assert unchanged.status_code == 304
     assert client.get("/old-search", headers={"If-None-Match": '"own"'}).status_code == 304
+
+
+@pytest.mark.parametrize("query", ["", "?envelope=v2", "?fields=id"])
+def test_compressed_answers_have_a_tag_that_stays_the_same(serve, monkeypatch, query):
+    """Whenever they are compressed."""
+    app = FastAPI()
+    app.get("/rows")(lambda: [{"id": number} for number in range(90)])
+    app.add_middleware(GZipMiddleware, minimum_size=100)
+    fastapi.install(app, versions=Versions(controls=True))
+    client = serve(app)
+    first = client.get(f"/rows{query}")
+    monkeypatch.setattr("gzip.time", SimpleNamespace(time=lambda: 4_000_000))
+    again, known = (
+        client.get(f"/rows{query}", headers=headers) for headers in ({}, {"If-None-Match": first.headers["ETag"]})
+    )
+    assert first.headers["Content-Encoding"] == "gzip" and again.headers["ETag"] == first.headers["ETag"]
+    assert (known.status_code, known.content, "Content-Encoding" in known.headers) == (304, b"", False)
 
 
 def test_a_head_request_has_the_same_fields_and_no_body(serve):

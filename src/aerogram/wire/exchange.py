@@ -290,7 +290,7 @@ class Exchange(Stamped):
         given: Fields = list(self.held["headers"])
         tag = fields.find(given, b"etag")
         if not tag and self._is_whole:
-            tag = fields.tag_of(self._content)
+            tag = fields.tag_of(fields.lasting(self._content))
             given.append((b"etag", tag))
         if tag and self._client_has(tag):
             kept = [*fields.besides_body(given), (b"etag", tag)]
@@ -408,7 +408,8 @@ class Exchange(Stamped):
         found = fields.besides_body(given) if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
-            tag = fields.own_entity_tag(own, self.version) if own else self._tag_of(reply, body, json)
+            own_kind = f"{self.version}-{body.media_type}"
+            tag = fields.own_entity_tag(own, own_kind) if own else self._tag_of(reply, body, json)
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")

@@ -28,6 +28,7 @@ __all__ = [
     "find",
     "is_json",
     "joined",
+    "lasting",
     "link_to",
     "of_reply",
     "own_entity_tag",
@@ -59,6 +60,8 @@ EXPOSED: Final = (
     b"Sunset",
 )
 """What scripts of other origins may read of an answer."""
+_GZIP: Final = b"\x1f\x8b"
+_AFTER_THE_TIME: Final = 8
 _VARY: Final = (b"Accept", b"X-Envelope-Version")
 _VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
 _OF_A_BODY: Final = frozenset(
@@ -101,8 +104,8 @@ def besides_body(given: Fields) -> Fields:
 
 
 def are_of_whole_body(given: Fields) -> bool:
-    """Whether the body is known in full and as it is, which it is not while it streams."""
-    return bool(find(given, b"content-length")) and not find(given, b"content-encoding")
+    """Whether the body is known in full, which it is not while it streams."""
+    return bool(find(given, b"content-length"))
 
 
 def are_of_file(given: Fields) -> bool:
@@ -189,14 +192,21 @@ def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None
     return tag_of(text)
 
 
+def lasting(content: bytes | bytearray) -> bytes | bytearray:
+    """The bytes of a body that are the same the next time: gzip writes down when it was."""
+    return content[_AFTER_THE_TIME:] if content.startswith(_GZIP) else content
+
+
 def tag_of(content: bytes | bytearray) -> bytes:
     """A weak tag of some bytes; weak, because what compresses them on the way keeps it."""
     return b'W/"' + hashlib.sha1(content, usedforsecurity=False).hexdigest().encode() + b'"'
 
 
 def own_entity_tag(given: bytes, representation: str) -> bytes:
-    """The tag that a handler gave, made different for each representation."""
-    return given[:-1] + b"-" + representation.encode() + b'"' if given.endswith(b'"') and len(given) > 1 else given
+    """The tag that a handler gave, made weak and different for each representation: its data is the same, no more."""
+    opaque = given.removeprefix(b"W/")
+    is_tag = len(opaque) > 1 and opaque.startswith(b'"') and opaque.endswith(b'"')
+    return b"W/" + opaque[:-1] + b"-" + representation.encode() + b'"' if is_tag else given
 
 
 def successful_match(wanted: bytes, tag: bytes) -> bool:
