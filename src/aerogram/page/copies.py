@@ -78,8 +78,8 @@ class Copies:
         arguments = dict(request.body if request.body is not None else request.query)
         return (
             ("import os\n\n" if self.with_key else "")
-            + "import httpx\n\nfrom aerogram.client import Client, items_of\n\n"
-            + f"with httpx.Client(base_url={self.base!r}{headers}) as http:\n"
+            + "import httpx2\n\nfrom aerogram.client import Client, items_of\n\n"
+            + f"with httpx2.Client(base_url={self.base!r}{headers}) as http:\n"
             + "    client = Client(http)\n"
             + f"    reply = client.call({target!r}, {arguments!r})\n"
             + "    for item in items_of(reply):\n        print(item)\n"

@@ -20,9 +20,9 @@ export class Budget {
     this.mode = known(params.get("mode"), context.modes) ?? context.defaults.mode;
     this.way = known(params.get("way"), context.ways.map(({ name }) => name)) ?? context.defaults.way;
     this.dialect = known(params.get("dialect"), speakable(context)) ?? this._usual;
-    this.limit = params.get("budget") === NONE ? null : Number(params.get("budget")) || context.defaults.budget;
     this._least = context.budget.smallest;
     this._most = context.budget.server ?? context.budget.largest;
+    this.limit = params.get("budget") === NONE ? null : this._read(params.get("budget"), context.defaults.budget);
     this.node = this._panel();
   }
 
@@ -143,7 +143,14 @@ export class Budget {
 
   _typed() {
     this._isTyping = false;
-    this.choose(Math.max(1, this._exact.valueAsNumber || this.limit));
+    this.choose(this._read(this._exact.value, this.limit));
+  }
+
+  /** The budget that somebody wrote, or another one; more than the whole reply is the whole reply. */
+  _read(written, otherwise) {
+    const limit = Math.round(Number(written || NaN));
+    if (!Number.isFinite(limit)) return otherwise;
+    return limit >= this._most ? null : Math.max(1, limit);
   }
 
   /** The budget as the slider shows it: more than the whole reply is the whole reply. */
@@ -288,6 +295,7 @@ function levelChip(after, refused) {
 
 function account(before, after, refused) {
   if (refused) return t("budget.refused", { needed: count(refused.needed ?? 0) });
+  if (!before.items && after.items === 0) return t("budget.empty");
   if (!after.dropped && !after.shortened) return t("budget.complete", { n: count(after.items ?? 0) });
   return t("budget.account", {
     items: count(before.items ?? 0),

@@ -86,6 +86,7 @@ export default {
   "budget.modes": "Mode",
   "budget.dialects": "Dialect",
   "budget.said": "{after} of {before} tokens, {shortened} items shortened, {dropped} left out",
+  "budget.empty": "There are no items, so none is missing.",
   "budget.complete": "All {n} items are there, and nothing is missing.",
   "budget.complete.one": "The one item is there, and nothing is missing.",
   "budget.account": "Of {items} items: {whole} whole, {shortened} shortened, {dropped} left out.",
@@ -278,7 +279,7 @@ export default {
   "live.lead":
     "Each reply as it leaves: how large it would have been, how large it was, and what went wrong. Never what was asked or answered.",
   "live.ownerOnly":
-    "This view is for the owner of the server. Open the page on the machine where the server runs, or with the owner's address that the server prints when it starts.",
+    "This view is for the owner of the server. Open the page with the owner's address, which the server prints when it starts. Where no keys are needed, opening it on the machine where the server runs will do.",
   "live.table": "Replies, newest first",
   "live.time": "Time",
   "live.tool": "Tool",

@@ -86,6 +86,7 @@ export default {
   "budget.modes": "モード",
   "budget.dialects": "方言",
   "budget.said": "{before} トークン中 {after}、短縮 {shortened} 件、省略 {dropped} 件",
+  "budget.empty": "項目がないため、欠けているものもありません。",
   "budget.complete": "{n} 件すべてが揃っており、欠けているものはありません。",
   "budget.complete.one": "その 1 件があり、欠けているものはありません。",
   "budget.account": "{items} 件のうち、完全 {whole}、短縮 {shortened}、省略 {dropped}。",
@@ -274,7 +275,7 @@ export default {
   "live.title": "サーバーが送っている返信",
   "live.lead": "送り出される返信ごとに、本来の大きさ、実際の大きさ、問題を示します。質問や答えの中身は示しません。",
   "live.ownerOnly":
-    "このビューはサーバーの所有者専用です。サーバーが動いているマシンで開くか、起動時に表示される所有者用のアドレスで開いてください。",
+    "このビューはサーバーの所有者専用です。起動時に表示される所有者用のアドレスで開いてください。キーが不要な場合は、サーバーが動いているマシンで開くだけで構いません。",
   "live.table": "返信（新しい順）",
   "live.time": "時刻",
   "live.tool": "ツール",
