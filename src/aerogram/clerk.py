@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.contract import Call, Contract
 from aerogram.errors import ReplyError, ValidationFailed
+from aerogram.mint import new_request_id
 from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
 from aerogram.reply import Reply
@@ -75,9 +76,9 @@ class ContractClerk:
     def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
         """The exchange under observation; the caller's trace goes on in it."""
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
-        call = self._call(exchange)
         # a path that has no route may be anything, and what is counted by it would have no end
-        return self._contract.observed(call if exchange.terms else replace(call, operation=_NO_ROUTE), carrier)
+        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
+        return self._contract.observed(Call(operation=operation, request_id=exchange.request_id), carrier)
 
     def check(self, exchange: Exchange) -> None:
         """Raise what is wrong with the controls of a request, as far as it can be known before there is an answer."""
@@ -143,11 +144,17 @@ class ContractClerk:
         if isinstance(outcome, Reply) and outcome is exchange.settled:
             return outcome, None
         contract = self._reached(self._contracts, exchange)
-        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
-            return contract.refused(outcome, self._call(exchange)), None
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
+        try:
+            who = self._principal(exchange.reached)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            if not failed:
+                return await self.answer(error, exchange)
+            who = new_request_id()  # nobody, so that nobody is given what belongs to whoever it is
+        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
+            return contract.refused(outcome, self._call_of(who, exchange)), None
         shaping = _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange)
-        call = self._call(exchange, self._advised(contract, exchange, shaping))
+        call = self._call_of(who, exchange, self._advised(contract, exchange, shaping))
         heard = await contract.hear(outcome, call)
         reply = await contract.conclude(heard.reply, call, heard.resume)
         return reply, heard.json_in(reply)
@@ -205,6 +212,9 @@ class ContractClerk:
         return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
 
     def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
+        return self._call_of(self._principal(exchange.reached), exchange, shaping)
+
+    def _call_of(self, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
         terms = exchange.terms
         known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
         if exchange.writer is not None:
@@ -216,7 +226,7 @@ class ContractClerk:
             resource=terms.path if terms else "",
             arguments=exchange.arguments(terms),
             request_id=exchange.request_id,
-            principal=self._principal(exchange.reached),
+            principal=who,
             client_tag=exchange.client_tag,
             started=exchange.started,
             **known,
