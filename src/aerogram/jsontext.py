@@ -2,7 +2,8 @@
 
 What is accepted here can always be written again: UTF-8, no duplicate keys, finite
 numbers, whole characters, bounded depth. Anything else is a `ContractError` that says
-which rule it breaks.
+which rule it breaks. Whoever has to know what a text says to others, who may be less
+strict, reads it by `loads_loosely`.
 """
 
 from __future__ import annotations
@@ -62,6 +63,52 @@ def loads(text: str | bytes | bytearray | memoryview) -> Any:
     return value
 
 
+def loads_loosely(text: str | bytes) -> tuple[Any, bool]:
+    """What others may read in a text, and whether that is all that it says: of a repeated member the last one counts.
+
+    Numbers that are no finite double are given as their digits or as Python's own. What nobody can read, and what is
+    nested too deeply to be looked at, is a `ContractError`.
+    """
+    try:
+        return loads(text), True
+    except ContractError:
+        decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "replace")
+    repeated = False
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        found = dict(pairs)
+        repeated = repeated or len(found) != len(pairs)
+        return found
+
+    decoder = json.JSONDecoder(object_pairs_hook=members, parse_float=_any_float, parse_int=_any_int, strict=False)
+    try:
+        return decoder.decode(decoded.removeprefix("\ufeff")), not repeated
+    except json.JSONDecodeError as error:
+        raise ContractError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ContractError(BOTTOMLESS) from None
+
+
+def dumps_loosely(value: Any) -> bytes:
+    """What `loads_loosely` has read, written as strictly as it can be."""
+    try:
+        return dumps(value)
+    except ContractError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _any_float(digits: str) -> float | str:
+    number = float(digits)
+    return number if number - number == 0 else digits
+
+
+def _any_int(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _MOST_DIGITS else digits
+
+
+_MOST_DIGITS = 4300
+BOTTOMLESS = "nested deeper than can be looked at"
 _TOO_DEEP = "nested deeper than 254 levels"
 _TOO_LONG_NUMBER = "a number is too large: an integer has at most 4,300 digits, another number is a finite double"
 

@@ -18,7 +18,7 @@ from hashlib import blake2s
 from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
+from aerogram.jsontext import BOTTOMLESS, dumps, dumps_loosely, loads_loosely
 from aerogram.reply import Notice, Reply
 from aerogram.secrecy import SECRET_NAMES, is_secret_name
 
@@ -41,6 +41,9 @@ SPEAKING: Final = frozenset(
     {"data", "problem", "notices", "citations", "actions", "query_echo", "retry_with", "message", "extra"}
 )
 """The fields of a reply that may hold somebody's text; cursors, hashes and stamps are Aerogram's own."""
+UNREADABLE: Final = "[redacted:unreadable]"
+_WHERE, _RECEIVED = "loc", "input"
+"""The members in which pydantic says what was wrong with a value, and repeats the value."""
 _PLACE: Final = re.compile(r"^/data/(\d+)")
 _PEM_BEGIN: Final = "-----BEGIN "
 _PEM_END: Final = "-----END "
@@ -95,10 +98,14 @@ def sanitize_blocks(
     shown = [dict(block) for block in blocks]
     texts = {at: text for at, block in enumerate(shown) if isinstance(text := _inner(block).get("text"), str)}
     read = [_read(text) for text in texts.values()]
-    clean = sanitize(Reply(read), *steps)
-    for at, old, new in zip(texts, read, clean.data, strict=True):
-        if new is not old:
-            shown[at] = _with_text(shown[at], new if isinstance(new, str) else dumps(new).decode())
+    try:
+        clean = sanitize(Reply([said for said, _ in read]), *steps)
+    except RecursionError:  # nobody has looked at what lies so deep
+        read = [one if isinstance(one[0], str) else (UNREADABLE, False) for one in read]
+        clean = sanitize(Reply([said for said, _ in read]), *steps)
+    for at, (old, is_whole), new in zip(texts, read, clean.data, strict=True):
+        if new is not old or not is_whole:
+            shown[at] = _with_text(shown[at], new if isinstance(new, str) else dumps_loosely(new).decode())
     return shown, tuple(_in_blocks(notice, list(texts)) for notice in clean.notices)
 
 
@@ -123,14 +130,14 @@ def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
     return {**block, "text": text} if inner is block else {**block, "resource": {**inner, "text": text}}
 
 
-def _read(text: str) -> Any:
-    """What a text says: the data of one that is JSON, or the text itself."""
+def _read(text: str) -> tuple[Any, bool]:
+    """What a text says, the data of one that is JSON, and whether that is all; what hides too deep is taken out."""
     if text[:1] not in ("{", "["):
-        return text
+        return text, True
     try:
-        return loads(text.encode())
-    except (ContractError, UnicodeEncodeError):
-        return text
+        return loads_loosely(text)
+    except ContractError as error:
+        return (UNREADABLE, False) if error.rule == BOTTOMLESS else (text, True)
 
 
 def _in_blocks(notice: Notice, numbers: list[int]) -> Notice:
@@ -211,7 +218,7 @@ class Redaction:
         object.__setattr__(self, "_finder", re.compile(f"(?<![{WORD}])(?:{finder})"))
         object.__setattr__(self, "_begins", tuple(dict.fromkeys(kind.begin for kind in self.kinds)))
         clues = [_clue(text) for text in (*self._begins, *_CLUES)]
-        clues += [_clue(name) + b'":' for name in (*_NAME_CLUES, *self.names)]
+        clues += [_clue(name) + b'":' for name in (*_NAME_CLUES, *self.names, _WHERE)]
         object.__setattr__(self, "_clues", tuple(clues))
 
     def __call__(self, reply: Reply[Any], /) -> Reply[Any]:
@@ -368,11 +375,18 @@ def _walk_members(members: Mapping[str, Any], place: Place, mend: Mend) -> Mappi
     mended: dict[str, Any] = {}
     for name, value in members.items():
         key = mend(name, None, place)
-        new = _walk(value, name, (place, key), mend)
+        new = _walk(value, _fault_of(members) if name == _RECEIVED else name, (place, key), mend)
         changed = changed or new is not value or key is not name
         # two names that became one would lose a value
         mended[key if key not in mended else f"{key} {len(mended)}"] = new
     return mended if changed else members
+
+
+def _fault_of(members: Mapping[str, Any]) -> str:
+    """Whose value was received, where a framework says what is wrong with its input and repeats it."""
+    where = members.get(_WHERE)
+    steps = [step for step in where if isinstance(step, str)] if isinstance(where, (list, tuple)) else []
+    return steps[-1] if steps else _RECEIVED
 
 
 def _pointer(place: Place) -> str:

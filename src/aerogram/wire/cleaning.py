@@ -6,6 +6,8 @@ migrated, responses that a handler made itself, failures in the framework's own 
     an answer of ours               passes, it is clean
     JSON that has a length          is held, read, made clean; the same bytes go on if it was clean
     JSON that was compressed        likewise, and is sent as it is if it has to be changed
+    JSON that others can read       likewise: repeated members, NaN, lone surrogates
+    what nobody can read as JSON    is not sent, because nothing can be taken out of it
     anything else                   passes unread: streams, other formats, unknown encodings
 """
 
@@ -15,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
+from aerogram.jsontext import dumps_loosely, loads_loosely
 from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Send
@@ -92,13 +94,18 @@ class _Reader:
         await self._send({"type": BODY, "body": content})
 
     def _cleaned(self, status: int, content: bytes, encoding: bytes) -> bytes | None:
-        """The JSON without what may not be said; None where nothing has to be taken out, or nothing can be read."""
-        try:
-            said = loads(uncompressed(content, encoding.strip().lower(), _NO_LIMIT))
-        except ContractError:
+        """The JSON without what may not be said; None where nothing has to be taken out, or it cannot be unpacked."""
+        unpacked = uncompressed(content, encoding.strip().lower(), _NO_LIMIT)
+        if not unpacked.strip():  # nothing can be unpacked, or there is nothing, as in the answer to a HEAD
             return None
+        try:
+            said, is_whole = loads_loosely(unpacked)
+            clean = self._taken_out(status, said)
+            return None if clean is said and is_whole else dumps_loosely(clean)
+        except (ContractError, RecursionError) as error:
+            raise ContractError(f"an answer in JSON is not sent, because it cannot be made clean: {error}") from None
+
+    def _taken_out(self, status: int, said: Any) -> Any:
         if status >= _FAILURES:  # what failed has no data, so that nothing in it is a stranger's
-            clean = self._clean(Reply(extra={"said": said})).extra
-            return None if clean is None or clean["said"] is said else dumps(clean["said"])
-        data = self._clean(Reply(said)).data
-        return None if data is said else dumps(data)
+            return (self._clean(Reply(extra={"said": said})).extra or {})["said"]
+        return self._clean(Reply(said)).data
