@@ -180,7 +180,7 @@ class Contract:
     async def _through_cache(
         self, cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]
     ) -> Any:
-        """The kept answer or the handler's; pictures and finished results are given on, and not kept."""
+        """The kept answer or the handler's; pictures, finished results and pages of its own are given on, not kept."""
         produced: list[Any] = []
 
         async def produce() -> Reply[Any]:
@@ -188,7 +188,8 @@ class Contract:
             if isinstance(produced[0], finished) or is_finished(produced[0]):
                 return UNKEPT
             heard = await self.hear(produced[0], call)
-            return UNKEPT if heard.media or heard.is_content else heard.reply
+            # a page that goes on inside of itself does so by a function, which no store can keep
+            return UNKEPT if heard.media or heard.is_content or heard.resume else heard.reply
 
         key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
         kept = await cache.fetch(key, produce, request_id=call.request_id)
