@@ -11,13 +11,26 @@ another result in its place, or the tool is a proxy of a server elsewhere, there
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, cast, get_type_hints
 
-from aerogram.errors import Forbidden, MissingExtra, NotFound, RateLimited, ReplyError, Unavailable, ValidationFailed
+from aerogram.errors import (
+    Conflict,
+    Forbidden,
+    MissingExtra,
+    NotFound,
+    RateLimited,
+    ReplyError,
+    Unauthenticated,
+    Unavailable,
+    ValidationFailed,
+)
 from aerogram.faults import problem_of
 from aerogram.paged import Paged
 from aerogram.reply import Reply
@@ -49,7 +62,7 @@ try:
     from fastmcp.tools.base import Tool, ToolResult
     from fastmcp.tools.tool_transform import TransformedTool
     from fastmcp.utilities.components import FastMCPComponent
-    from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
+    from fastmcp.utilities.exceptions import get_http_status_code, is_request_error, is_timeout_error
     from mcp.shared.exceptions import MCPError
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
@@ -406,9 +419,53 @@ def _is_sent(error: Exception) -> bool:
 
 
 def _upstream_fault(error: Exception) -> Exception:
-    """What FastMCP itself tells about failures of HTTP services behind a tool."""
-    if get_http_status_code(error) == 429:  # noqa: PLR2004 - the status has no better name
-        return RateLimited("Rate limited by upstream API, please retry later")
-    if is_timeout_error(error):
-        return Unavailable("Upstream request timed out, please retry")
+    """What failures of HTTP services behind a tool mean; the framework may have put words of its own around them."""
+    for one in (error, error.__cause__):
+        if one is None:
+            continue
+        if is_timeout_error(one):
+            return Unavailable("Upstream request timed out, please retry")
+        if is_request_error(one):
+            return Unavailable("The service behind this tool cannot be reached, please retry")
+        status = get_http_status_code(one)
+        if status is not None:
+            return _status_fault(one, status) or error
     return error
+
+
+def _status_fault(error: BaseException, status: int) -> Exception | None:
+    """What an HTTP status of a service behind a tool means to the caller, if it is not a failure of the tool."""
+    wait = _seconds_until(cast(Any, error).response.headers.get("retry-after"))
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimited("Rate limited by upstream API, please retry later", retry_after=wait)
+    if status in _UNAVAILABLE:
+        return Unavailable("The service behind this tool is not available, please retry", retry_after=wait)
+    # only of tools that are made of routes the status is the answer; elsewhere it may be a slip of the handler
+    is_answer = str(error).startswith(f"HTTP error {status}")
+    meant = _ANSWERED.get(status)
+    return None if meant is None or not is_answer else meant(str(error))
+
+
+_UNAVAILABLE: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+_ANSWERED: Final[Mapping[int, type[ReplyError]]] = {
+    HTTPStatus.BAD_REQUEST: ValidationFailed,
+    HTTPStatus.UNAUTHORIZED: Unauthenticated,
+    HTTPStatus.FORBIDDEN: Forbidden,
+    HTTPStatus.NOT_FOUND: NotFound,
+    HTTPStatus.CONFLICT: Conflict,
+    HTTPStatus.GONE: NotFound,
+    HTTPStatus.UNPROCESSABLE_ENTITY: ValidationFailed,
+}
+
+
+def _seconds_until(said: str | None) -> float | None:
+    """How long a `Retry-After` header says to wait: a number of seconds, or a date."""
+    if not said:
+        return None
+    if said.strip().isdecimal():
+        return float(said)
+    try:
+        when = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, round(when.timestamp() - time.time(), 3))
