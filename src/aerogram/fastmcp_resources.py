@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aerogram.dialects.bare import BareDialect
-from aerogram.errors import MissingExtra
+from aerogram.errors import MissingExtra, NotFound
 from aerogram.fastmcp_hearing import NOTHING, Meant, fault, giving_own_contents, own_value
 from aerogram.faults import problem_of
 from aerogram.normalize.resource import ResourceResult, normalize_resource_payload
@@ -23,8 +23,8 @@ from aerogram.wire.mcp import meta_of, read_error
 
 try:
     import mcp_types
-    from fastmcp.exceptions import FastMCPError
-    from fastmcp.resources import ResourceContent, ResourceTemplate
+    from fastmcp.exceptions import FastMCPError, ResourceError
+    from fastmcp.resources import DirectoryResource, FileResource, ResourceContent, ResourceTemplate
     from fastmcp.resources import ResourceResult as Read
     from fastmcp.server.dependencies import fastmcp_request_ctx
     from fastmcp.utilities.components import public_result_meta
@@ -77,6 +77,7 @@ def reading(component: Any, uri_of: Callable[..., str], sanitizers: Sequence[Ste
             # what is archived was made clean before
             return _clean(found, sanitizers) if sanitizers and not uri.startswith(_ARCHIVE) else found
         except BaseException as error:
+            error = _of_a_file(error, component)
             is_framework_s = isinstance(error, (MCPError, FastMCPError)) and not isinstance(error, Meant)
             if is_framework_s or is_signal(error):
                 raise
@@ -85,6 +86,15 @@ def reading(component: Any, uri_of: Callable[..., str], sanitizers: Sequence[Ste
 
     vars(copy)["_read"] = read
     return copy
+
+
+def _of_a_file(error: BaseException, component: Any) -> BaseException:
+    """What a file that cannot be read means; FastMCP's words for it have a path of the server in them."""
+    if not isinstance(component, (FileResource, DirectoryResource)) or not isinstance(error, ResourceError):
+        return error
+    if isinstance(error.__cause__, FileNotFoundError):
+        return NotFound("What this resource shows is not there at the moment")
+    return error.__cause__ or error
 
 
 def _clean(found: Any, steps: Sequence[Step]) -> Any:

@@ -19,7 +19,7 @@ from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
 from aerogram.defaults import checked_principal, contract_for
 from aerogram.dialects.bare import BareDialect
-from aerogram.errors import InvalidReply, MissingExtra, ReplyError
+from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
@@ -48,7 +48,13 @@ try:
     from mcp.server.extension import Extension
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedResourceError, UnexpectedToolError
-    from mcp.server.mcpserver.resources import FunctionResource, Resource, ResourceManager
+    from mcp.server.mcpserver.resources import (
+        DirectoryResource,
+        FileResource,
+        FunctionResource,
+        Resource,
+        ResourceManager,
+    )
     from mcp.server.mcpserver.tools import Tool, ToolManager
     from mcp.shared.exceptions import MCPError
 except ImportError as error:
@@ -296,7 +302,7 @@ class _Resources(ResourceManager):
             if isinstance(error, Exception) or is_signal(error):
                 raise
             raise _unreadable(error, str(uri)) from error
-        if not isinstance(found, FunctionResource):
+        if not isinstance(found, Resource):  # a question to the client
             return found
         is_archived = str(uri).startswith(ARCHIVE_TEMPLATE.partition("{")[0])  # that was made clean before
         return _Reading(uri=str(uri), held=found, sanitizers=() if is_archived else self._sanitizers)
@@ -312,11 +318,15 @@ class _Reading(Resource):
         """The contents; what the handler raised becomes a protocol error that says what to do."""
         self.mime_type, self.meta = self.held.mime_type, self.held.meta
         try:
+            if not isinstance(self.held, FunctionResource):
+                return await self._written(self.held)
             # an async handler gives a coroutine there, which is awaited here
             return await self._normalized(await settle(await anyio.to_thread.run_sync(self.held.fn)))
         except BaseException as error:
             if isinstance(error, (MCPError, ResourceError)) or is_signal(error):
                 raise
+            if isinstance(error, FileNotFoundError) and isinstance(self.held, (FileResource, DirectoryResource)):
+                error = NotFound("What this resource shows is not there at the moment")
             raise _unreadable(error, self.uri) from error
 
     async def _normalized(self, value: Any) -> str | bytes:
