@@ -223,7 +223,7 @@ class ContractClerk:
             known = {**known, "is_done": True}
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],
-            resource=terms.path if terms else "",
+            resource=terms.path if terms and not terms.is_hosted else _place_of(exchange),
             arguments=exchange.arguments(terms),
             request_id=exchange.request_id,
             principal=who,
@@ -231,3 +231,9 @@ class ContractClerk:
             started=exchange.started,
             **known,
         )
+
+
+def _place_of(exchange: Exchange) -> str:
+    """The path of a route that hosts have for themselves, and the host; nothing where there is no route."""
+    host = exchange.headers.get(b"host", b"").decode("latin-1").lower()
+    return f"{host}{exchange.terms.path}" if exchange.terms else ""

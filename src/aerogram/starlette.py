@@ -260,7 +260,8 @@ def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries:
     path = prefix + part.path if isinstance(part, Mount) else prefix
     inner = _application_of(part)
     if part.routes and not (inner is not None and _has_layer(inner)):
-        yield from entries(part.routes, versions, path)
+        for entry in entries(part.routes, versions, path):
+            yield entry if isinstance(part, Mount) else entry._replace(terms=replace(entry.terms, is_hosted=True))
     else:
         terms = Terms(path, part.name or path, versions.migrates(path, ()), is_foreign=True)
         hook = functools.partial(put_gate, part, "app") if inner is None or not _has_layer(inner) else lambda _: None

@@ -112,6 +112,8 @@ class Terms:
     """Whether it is a page of the application's documentation, which is nobody's data."""
     is_foreign: bool = False
     """Whether an application of its own answers here, in its own words."""
+    is_hosted: bool = False
+    """Whether it is found by the host of a request too: another host may have another handler at the same path."""
 
     @classmethod
     def of(
