@@ -181,6 +181,29 @@ def test_another_format_needs_no_declaration_on_a_safe_route(client):
     assert response.headers["Vary"] == "Accept, X-Envelope-Version"  # the same path has envelopes too
 
 
+@pytest.mark.parametrize(
+    ("accept", "query"),
+    [
+        (V1, ""),
+        (V1, "?envelope=v1"),
+        (f"{V1}, {V2};q=0.5", ""),
+        (f"{JSON};q=0, */*", ""),
+        (f"{JSON};q=0, {V1};q=0.1", ""),
+    ],
+)
+@pytest.mark.parametrize("path", ["/rows", "/declared/missing", "/search"])
+def test_the_legacy_shape_has_a_type_of_its_own_for_those_who_ask_for_it(client, path, accept, query):
+    """Its body is the same; a failure in the framework's words is of that type too."""
+    plain, named = get(client, path), get(client, path + query, accept)
+    assert (plain.headers["Content-Type"], named.headers["Content-Type"]) == (JSON, V1)
+    assert (named.content, served(named), named.status_code) == (plain.content, "v1", plain.status_code)
+
+
+def test_the_legacy_type_is_not_that_of_other_formats(client):
+    csv = get(client, "/export", f"{V1}, text/csv")
+    assert csv.headers["Content-Type"].startswith("text/csv")
+
+
 @pytest.mark.parametrize("query", ["envelope=v1&envelope=v2", "envelope=v9", "envelope=", "envelope=v2&envelope="])
 def test_a_choice_that_is_not_clear_is_refused(client, query):
     response = get(client, f"/rows?{query}")

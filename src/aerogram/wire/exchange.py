@@ -440,7 +440,7 @@ class Exchange(Stamped):
             return self._render(self.layer.speakers[self.version].complete(failed, operation=operation), None)
 
     def _render(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
-        media_type = self.choice.media_type if self.version == CURRENT else JSON
+        media_type = JSON if self.is_passing else self.choice.media_type
         if reply.problem is not None and self.choice.as_problem and not self.is_passing:
             return render(reply, self.layer.problem, media_type, status)
         if self.writer is not None and reply.problem is None:

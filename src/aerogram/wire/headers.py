@@ -33,6 +33,7 @@ __all__ = [
     "of_reply",
     "own_entity_tag",
     "quoted",
+    "retyped",
     "successful_match",
     "tag_of",
     "varying",
@@ -181,6 +182,14 @@ def is_json(content_type: bytes) -> bool:
     """Whether a content type is JSON of some kind."""
     kind = content_type.partition(b";")[0].strip().lower()
     return kind == b"application/json" or kind.endswith(b"+json")
+
+
+def retyped(given: Fields, media_type: str) -> Fields:
+    """The fields of plain JSON with the name that its shape has."""
+    kind = find(given, b"content-type").partition(b";")[0].strip().lower()
+    if kind != b"application/json":
+        return given
+    return [(name, media_type.encode() if name == b"content-type" else value) for name, value in given]
 
 
 def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:

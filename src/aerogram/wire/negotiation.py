@@ -160,10 +160,12 @@ class Versions:
         version = asked[0]
         if version not in VERSIONS or (len(asked) > 1 and set(asked) != {version}):
             return Choice(self.default_in(stage), refusal=_unclear(asked))
-        if version == LEGACY:
-            return Choice(CURRENT, refusal=_gone()) if stage == "removed" else _PLAIN_LEGACY
-        vendored = self.media_type(CURRENT)
-        return Choice(CURRENT, vendored) if vendored in accept and parse(accept).names(vendored) else _PLAIN_CURRENT
+        if version == LEGACY and stage == "removed":
+            return Choice(CURRENT, refusal=_gone())
+        plain = _PLAIN_LEGACY if version == LEGACY else _PLAIN_CURRENT
+        vendored = self.media_type(plain.version)
+        is_named = vendored in accept and parse(accept).names(vendored)
+        return Choice(plain.version, vendored) if is_named else plain
 
 
 def _by_accept(accept: str, vendor: str, default: Version, legacy_is_gone: bool) -> Choice:

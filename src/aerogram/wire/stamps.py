@@ -8,8 +8,9 @@ from aerogram.reply import Reply
 from aerogram.wire import headers as fields
 from aerogram.wire.headers import Fields
 from aerogram.wire.http import Body
-from aerogram.wire.negotiation import CURRENT, LEGACY, VERSIONS, Version
-from aerogram.wire.request import Request
+from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, VERSIONS, Version
+from aerogram.wire.request import SAFE_METHODS, Request
+from aerogram.wire.routes import Terms
 
 __all__ = ["MARKS", "Stamped"]
 
@@ -25,11 +26,21 @@ _SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "op
 class Stamped(Request):
     """A request, and what its answer says in fields."""
 
+    terms: Any
+    """What holds for the route of this request; None when there is no such route."""
     allowance: Any = None
     """What the caller's limits have let through."""
     observation: Any = None
     ours: Body | None = None
     """What Aerogram itself answers, if it does."""
+
+    @property
+    def _takes_offset(self) -> bool:
+        """Whether this request could have an offset in its query, as far as the parameters of its route are known."""
+        terms: Terms | None = self.terms
+        if terms is None or self.scope["method"] not in SAFE_METHODS:
+            return False
+        return "offset" in terms.parameters or terms.controls.issuperset(terms.parameters)
 
     def limit_fields(self, given: Fields) -> Fields:
         """What is left of the caller's limits, unless the answer says it itself."""
@@ -44,6 +55,8 @@ class Stamped(Request):
         found = fields.varying(
             given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
         )
+        if version == LEGACY and self.choice.media_type != JSON:
+            found = fields.retyped(found, self.choice.media_type)
         found.append((b"x-request-id", self.request_id.encode()))
         if version is not None:
             found.append(MARKS[version])
@@ -66,11 +79,11 @@ class Stamped(Request):
 
     def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
         """What a reply and its body say in fields."""
-        found = (
-            []
-            if _SILENT.issuperset(reply.said())
-            else fields.of_reply(reply, self.target, self.versions.clock, older=self.versions.rate_limit_headers)
-        )
+        found: Fields = []
+        if not _SILENT.issuperset(reply.said()):
+            versions, by_offset = self.versions, reply.page is not None and self._takes_offset
+            older = versions.rate_limit_headers
+            found = fields.of_reply(reply, self.target, versions.clock, older=older, by_offset=by_offset)
         if body.status != _NOT_MODIFIED:
             found.append((b"content-type", body.media_type.encode()))
             found.append((b"content-length", b"%d" % len(body.content)))
