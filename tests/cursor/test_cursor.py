@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.cursor import Cursors, KeyRing, Position, query_hash
+from aerogram.cursor import Cursors, KeyRing, Position, dearest, query_hash
 from aerogram.errors import InvalidCursor
+from aerogram.tokens import Estimate, Vocabulary
 
 QUERY = query_hash("search", {"query": "JWT"})
 HERE = Position(QUERY, 10, "metadata")
@@ -216,3 +217,23 @@ def test_the_size_of_the_pages_in_a_cursor_cannot_be_changed() -> None:
     for changed in ({**body, "size": 9_999}, {name: value for name, value in body.items() if name != "size"}):
         forged = base64.b64encode(json.dumps(changed).encode()).decode()
         assert reason_of(cursors, forged) == "signature"
+
+
+@pytest.mark.parametrize("counter", [Vocabulary(), Vocabulary("cl100k_base"), Estimate()], ids=lambda one: one.name)
+@pytest.mark.parametrize("mode", ["full", "ids_only"])
+def test_no_cursor_of_a_walk_takes_more_room_than_the_dearest(counter: Vocabulary | Estimate, mode: str) -> None:
+    """Whatever key has signed it, and however far on it is; so a page that has room for it has room for any."""
+    total = 1_000
+    for size in (None, 5, 50):
+        for offset in (1, 9, 10, 99, 100, 999):
+            sealed = [Cursors().seal(Position(QUERY, offset, mode, size=size)) for _ in range(12)]
+            known = {dearest(cursor, total) for cursor in sealed}
+            assert len(known) == 1
+            assert max(map(counter.count, sealed)) <= counter.count(known.pop())
+
+
+def test_the_dearest_cursor_is_one_for_the_whole_walk_and_others_are_what_they_are() -> None:
+    cursors = Cursors()
+    for total in (None, 40):
+        assert len({dearest(cursors.seal(Position(QUERY, offset, "full")), total) for offset in (0, 7, 39)}) == 1
+    assert dearest("41") == "41"

@@ -23,6 +23,10 @@ def filtered() -> Shelf:
     return {"books": 5, "secret": 1}
 
 
+def nothing() -> None:
+    return None
+
+
 def wrong() -> Shelf:
     return {"pages": 1}
 
@@ -83,3 +87,13 @@ async def test_a_value_that_fits_only_as_json_is_sent(era):
     async with mcp.Client(serving(drawn, dialect="bare"), mode=era) as client:
         await client.list_tools()
         assert (await client.call_tool("drawn", {})).structured_content == {"result": [3]}
+
+
+@ERAS
+async def test_nothing_at_all_has_a_size_too(era):
+    """It goes into the box that the SDK lists for it, and a budget holds for that."""
+    async with mcp.Client(serving(nothing, dialect="bare", controls=True), mode=era) as client:
+        refused = await client.call_tool("nothing", {"max_tokens": 1})
+        served = await client.call_tool("nothing", {"max_tokens": 10})
+    assert refused.is_error and "Use max_tokens of at least 10" in refused.content[0].text
+    assert served.structured_content == {"result": None} and not served.is_error

@@ -130,6 +130,25 @@ def test_the_levers_of_a_call_follow_from_its_inputs() -> None:
     assert Levers.of({"response_mode": {}}, {"response_mode": "nope"}).mode == "full"
 
 
+def test_a_budget_that_the_client_has_set_is_what_has_to_grow() -> None:
+    """A call can only ask for less than its client has set; the server would have allowed more."""
+    for names in (frozenset[str](), frozenset({"max_tokens"})):
+        levers = Levers(names, most=2_000, agreed=20)
+        said = refused(Reply.ok(ROWS), 20, levers)
+        assert re.fullmatch(r"Use max_tokens of at least \d+ in the client's settings of the extension", said)
+    assert refused(Reply.ok(ROWS), 20, Levers(names, most=30, agreed=20)).startswith("Nothing in this call makes")
+    assert warnings_of(Reply.ok(ROWS[:9]), Levers(agreed=int(SIZER(Reply.ok(ROWS[:9])) * 1.1))) == [
+        ("TOKEN_LIMIT_WARNING", "Raise max_tokens in the client's settings of the extension")
+    ]
+
+
+def test_a_warning_on_a_walk_names_no_other_mode() -> None:
+    """A cursor belongs to one mode."""
+    levers = Levers.of({"response_mode": {}, "page_size": {}}, {"cursor": "abc"})
+    assert levers.is_walking
+    assert warnings_of(Reply.ok(ROWS[:9], page=PAGE), levers) == [("TOKEN_LIMIT_WARNING", "Reduce page_size")]
+
+
 def test_bytes_are_no_tokens() -> None:
     sizer = Sizer("response-v2", "text", Bytes())
     fitted = fit(Reply.ok(ROWS), 100, measure=sizer, levers=Levers(frozenset({"max_tokens"}))).reply

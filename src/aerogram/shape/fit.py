@@ -43,10 +43,10 @@ from aerogram.shape.account import (
 from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.lighten import lighter, removed_between, without_echo
-from aerogram.shape.loss import Loss, is_map
+from aerogram.shape.loss import Loss, is_map, loss_between
 from aerogram.shape.modes import MODES, RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.pages import cut_after, hardest_row, rows_of
+from aerogram.shape.pages import Rows, cut_after, hardest_row, rows_of
 from aerogram.shape.reduce import Reducer
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.sampling import estimated, price_of, sample
@@ -229,15 +229,31 @@ class _Fitting:
 
     def _with_whole_rows(self, account: Account, done: _Done | None) -> _Done | None:
         """Rows as they are, where there may be as many of them as there are rows with less detail."""
-        if not self._rows:
+        rows = rows_of(self.reply.data)
+        if rows is None or not rows.items or self.mold.keeps_whole(self.reply.data):
             return None
-        count = max(len(self._rows) - done.loss.dropped, 1) if done is not None else 1
-        if sum(self.reducer.cost(item, self.budget) for item in self._rows[:count]) * SLACK > self.budget:
+        count = max(len(rows.items) - done.loss.dropped, 1) if done is not None else 1
+        if sum(self.reducer.cost(item, self.budget) for item in rows.items[:count]) * SLACK > self.budget:
             return None
-        whole = replace(self, reducer=replace(self.reducer, detail_first=True))
         # with its own envelope, which has nothing to account for, or with a lighter one
-        tried = (whole._done(one) for one in (self._account(self.reply, account.manner), account))
-        return next((one for one in tried if one is not None and one.is_whole), None)
+        tried = (self._beginning(one, rows, count) for one in (self._account(self.reply, account.manner), account))
+        return next((one for one in tried if one is not None), None)
+
+    def _beginning(self, account: Account, rows: Rows, least: int) -> _Done | None:
+        """The longest beginning of the rows that fits, if it has at least so many."""
+        best: _Done | None = None
+        count, too_many = least, len(rows.items) + 1
+        while count < too_many:
+            shown = rows.replaced(self.reply.data, rows.items[:count])
+            done, size = self._finished(account, Found(shown, loss_between(self.reply.data, shown), 0, 0.0))
+            if size > self.budget and best is None:
+                return None
+            if size <= self.budget:
+                best, least = done, count
+            else:
+                too_many = count
+            count = max((least + too_many) // 2, least + 1)
+        return best
 
     def _better_without_echo(self, account: Account, done: _Done | None) -> _Done | None:
         """What is done already, unless the echo of the query costs it an item or a word of its account."""

@@ -68,13 +68,13 @@ class Refusal:
         return advice or f"Nothing in this call makes the reply small enough; its server has to allow {enough}"
 
     def _fits_in(self, mode: Mode) -> bool:
-        """Whether the reply would fit in a mode."""
-        rows = rows_of(self.reply.data)
+        """Whether the reply would fit in a mode, with which a walk would begin anew."""
+        rows, room = rows_of(self.reply.data), self.budget - (SPARE if self.is_cut else 0)
         if rows is None or (rows.name is not None and not self.is_cut):
-            return self.serves(in_mode(self.reply.data, mode, self.kind), self.budget)
+            return self.serves(in_mode(self.reply.data, mode, self.kind), room)
         shared = self.names.shared(rows.items)
         shown = [in_mode(row, mode, self.kind, shared) for row in rows.items]
-        return self.serves(rows.replaced(self.reply.data, shown), self.budget)
+        return self.serves(rows.replaced(self.reply.data, shown), room)
 
     def _fits_on(self, size: int) -> bool:
         """Whether a page of so many rows would fit; one that goes on anywhere is as small already."""

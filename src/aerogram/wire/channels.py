@@ -188,7 +188,7 @@ class Payload:
     def sent(self, reply: Reply[Any]) -> Channels:
         """The channels as they leave, for measuring."""
         channels = self.channels(reply)
-        boxed = self.is_boxed and channels.structured is not None
+        boxed = self.is_boxed and self.has_schema and reply.problem is None  # nothing at all is in a box as well
         return Channels(channels.text, {"result": channels.structured}) if boxed else channels
 
 

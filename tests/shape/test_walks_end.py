@@ -1,0 +1,165 @@
+"""Walks that have begun end: at every budget, whatever chance makes of ids and cursors, and no row is skipped."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any, NamedTuple
+
+import pytest
+
+from aerogram.archive import Archive
+from aerogram.contract import Call, Contract
+from aerogram.reply import Reply
+from aerogram.shape.advice import Levers
+from aerogram.shape.pages import rows_of
+from aerogram.wire.channels import POLICIES, Policy, Sizer
+
+DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
+PARAMETERS: dict[str, Any] = {"response_mode": {}, "page_size": {}, "max_tokens": {}}
+COUNT = 9
+EVEN = [{"id": number, "text": "word " * 50} for number in range(COUNT)]
+UNEVEN = [{"id": f"{'x' * (number * 7 % 20)}{number}", "text": "word " * (number * 11 % 60)} for number in range(COUNT)]
+TEXTS = [f"Number {number} says: {'more and ' * (number * 5 % 40)}" for number in range(COUNT)]
+ANSWERS: dict[str, Any] = {
+    "even": EVEN,
+    "uneven": UNEVEN,
+    "texts": TEXTS,
+    "object": {"tasks": EVEN, "k": 1},
+    "wordy": {"note": "A word on all of them. " * 60, "tasks": UNEVEN},
+}
+SIZES = [1, 5, 50]
+LARGEST = 1_200
+
+
+class Walk(NamedTuple):
+    """How many rows there were on each page, and what the first one was refused with, if it was."""
+
+    pages: list[int]
+    remedy: str | None = None
+
+
+class Desk:
+    """A server that has one answer, and its caller; each desk has keys and ids of its own."""
+
+    def __init__(self, dialect: str, policy: Policy, answer: Any) -> None:
+        self.answer, self.rows = answer, _rows(answer)
+        self.archive = Archive.in_memory()
+        self.contract = Contract(dialect=dialect, channels=policy, archive=self.archive)
+        self.sizer = Sizer(dialect, policy)
+
+    async def ask(self, budget: int, cursor: str | None = None, **how: Any) -> Reply[Any]:
+        levers = Levers.of(PARAMETERS, {"cursor": cursor})
+        call = Call(operation="list", max_tokens=budget, cursor=cursor, levers=levers, **how)
+        reply = await self.contract.answer(self.answer, call)
+        assert reply.problem is not None or self.sizer(reply) <= budget
+        return reply
+
+    async def walk(self, budget: int, size: int) -> Walk:
+        reply = await self.ask(budget, page_size=size)
+        if reply.problem is not None:
+            assert reply.problem.code == "TOKEN_LIMIT_EXCEEDED"
+            return Walk([], reply.problem.remediation)
+        pages, start = [], 0
+        while True:
+            assert reply.problem is None, f"page {len(pages) + 1} is refused: {reply.problem.message}"
+            pages.append(await self._read(reply, start))
+            start += pages[-1]
+            assert reply.page is not None
+            if not reply.page.has_more:
+                assert start == COUNT
+                return Walk(pages)
+            reply = await self.ask(budget, reply.page.cursor)
+
+    async def _read(self, page: Reply[Any], start: int) -> int:
+        """How many rows a page has, which are the next ones: as they were, or so in the archive."""
+        shown = _rows(page.data)
+        whole = self.rows[start : start + len(shown)]
+        assert shown
+        if shown != whole:
+            assert page.fidelity is not None
+            kept = await self.archive.get((page.fidelity.archive_hashes or {})["data"])
+            assert _rows(kept.value()) == whole
+        return len(shown)
+
+
+def _rows(data: Any) -> list[Any]:
+    rows = rows_of(data)
+    return rows.items if rows is not None else []
+
+
+def named_in(remedy: str | None) -> int:
+    found = re.search(r"max_tokens of at least (\d+)", str(remedy))
+    assert found is not None
+    return int(found[1])
+
+
+CASES = [
+    (dialect, policy, list(ANSWERS)[(at + turn) % len(ANSWERS)])
+    for at, (dialect, policy) in enumerate(product(DIALECTS, POLICIES))
+    for turn in (0, 2)
+]
+
+
+@pytest.mark.parametrize(("dialect", "policy", "answer"), CASES)
+async def test_every_walk_that_begins_ends_with_each_row_once(dialect: str, policy: Policy, answer: str) -> None:
+    """From just below the smallest budget on; and once more, by other chance, it is the very same walk."""
+    desk, other = (Desk(dialect, policy, ANSWERS[answer]) for _ in range(2))
+    smallest = named_in((await desk.walk(200, 5)).remedy)
+    tight = [smallest - 10, smallest, smallest + 10, smallest + 20, smallest + 50]
+    for at, budget in enumerate([*tight, *range(smallest + 100, LARGEST, 400)]):
+        walk = await desk.walk(budget, SIZES[at % len(SIZES)])
+        again = await other.walk(budget, SIZES[at % len(SIZES)])
+        assert walk.pages == again.pages
+        assert walk.pages or budget < smallest
+
+
+@pytest.mark.parametrize("answer", ["uneven", "wordy"])
+async def test_the_budget_that_is_named_to_begin_with_is_enough_to_the_end(answer: str) -> None:
+    desk = Desk("response-v2", "mirror", ANSWERS[answer])
+    for size in (1, 5):
+        needed = named_in((await desk.walk(100, size)).remedy)
+        assert (await desk.walk(needed, size)).pages
+        refused = await desk.walk(needed - 20, size)
+        assert not refused.pages
+        assert named_in(refused.remedy) == needed
+
+
+async def test_a_row_far_ahead_that_no_page_could_show_is_told_of_at_the_beginning() -> None:
+    """The first rows would fit, and a walk that begins with them would break off."""
+    rows = [{"id": number, "text": "short"} for number in range(COUNT - 1)]
+    desk = Desk("response-v2", "mirror", [*rows, {"id": COUNT, "text": "word " * 400}])
+    easy = Desk("response-v2", "mirror", rows + rows[:1])
+    least = named_in((await easy.walk(60, 1)).remedy)
+    assert (await easy.ask(least, page_size=1)).problem is None
+    refused = await desk.ask(least, page_size=1)
+    assert refused.problem is not None
+    needed = named_in(refused.problem.remediation)
+    assert refused.problem.message == f"Its pages would need {needed} tokens, limit is {least}"
+    assert (await desk.walk(needed, 1)).pages
+
+
+async def test_what_is_advised_on_the_way_keeps_to_the_cursor() -> None:
+    """A cursor belongs to one mode, so another mode is another walk."""
+    desk = Desk("response-v2", "mirror", EVEN)
+    first = await desk.ask(900, page_size=1)
+    assert first.page is not None
+    refused = (await desk.ask(480, first.page.cursor)).problem
+    assert refused is not None
+    found = re.fullmatch(
+        r"Use max_tokens of at least (\d+) or start again without the cursor in metadata mode", str(refused.remediation)
+    )
+    assert found is not None
+    assert (await desk.ask(int(found[1]), first.page.cursor)).problem is None
+    assert (await desk.ask(480, page_size=1, response_mode="metadata")).problem is None
+
+
+async def test_an_object_that_is_walked_through_never_loses_all_of_its_rows() -> None:
+    """Its other members go first; where not one row can be shown, the call is refused."""
+    desk = Desk("response-v2", "text", ANSWERS["wordy"])
+    smallest = named_in((await desk.walk(150, 5)).remedy)
+    page = await desk.ask(smallest, page_size=5)
+    assert page.data["tasks"]
+    assert page.page is not None
+    assert page.page.has_more
+    assert len(page.data.get("note", "")) < len(desk.answer["note"])
