@@ -36,12 +36,17 @@ class Call:
 
 
 def next_page(call: Call, reply: Reply[Any], seen: set[str]) -> Call | None:
-    """The call for the page after this one, or None."""
+    """The call for the page after this one, or None after the last; more without a way to it is a `ContractError`."""
     page = reply.page
     if page is None or page.has_more is False:
         return None
     address = (page.extra or {}).get(NEXT)
     mark = page.cursor or (address if isinstance(address, str) else None)
+    if not mark and page.has_more:
+        raise ContractError(
+            "the reply says that there is more, and neither a cursor nor a link leads there; "
+            "ask for the rest with the parameters that this server has for it, such as an offset"
+        )
     if not mark:
         return None
     if mark in seen:

@@ -31,7 +31,7 @@ from aerogram.wire.http import read_problem
 from aerogram.wire.links import address_of, leading_to, resolved
 from aerogram.wire.mcp import BOX, PREFIX
 
-__all__ = ["items_of", "raise_for_problem", "read"]
+__all__ = ["items_of", "linked", "raise_for_problem", "read"]
 
 OK: Final = 200
 FAILURES: Final = 400
@@ -258,10 +258,16 @@ def _with_headers(reply: Reply[Any], headers: Mapping[str, str], response: Any) 
         said["rate_limit"] = _rate_limit(headers)
     if reply.problem is not None and reply.problem.retry_after is None and "retry-after" in headers:
         said["problem"] = replace(reply.problem, retry_after=_seconds(headers["retry-after"]))
-    link = leading_to(NEXT, headers.get("link", ""))
-    if reply.page is None and link is not None:
-        said["page"] = Page(has_more=True, extra={NEXT: resolved(address_of(response), link)})
-    return reply.replace(**said) if said else reply
+    return linked(reply.replace(**said) if said else reply, headers.get("link", ""), address_of(response))
+
+
+def linked(reply: Reply[Any], field: str, address: str) -> Reply[Any]:
+    """A reply from some address, with the address of its next page if only the Link field has it."""
+    link = leading_to(NEXT, field)
+    if link is None or (reply.page is not None and reply.page.cursor):
+        return reply
+    page = reply.page or Page(has_more=True)
+    return reply.replace(page=replace(page, extra={**(page.extra or {}), NEXT: resolved(address, link)}))
 
 
 def _seconds(text: str) -> float | None:

@@ -251,3 +251,31 @@ def test_every_promise_and_every_setting_is_documented():
     assert [name for name, told in PROMISES.items() if f"| `{name}` | {told} |" not in page] == []
     settings = [field.name for field in dataclasses.fields(Settings)]
     assert [name for name in settings if f"| `{name}` |" not in page or f"`{name}`" not in sweep.__doc__] == []
+
+
+def test_pages_that_have_only_a_link_are_walked_to_their_end():
+    app = FastAPI()
+
+    @app.get("/search")
+    @aerogram.fastapi.shapes(reply=aerogram.fastapi.from_offset_page)
+    def search(limit: int = 4, offset: int = 0):
+        return {"total": len(ROWS), "limit": limit, "offset": offset, "results": ROWS[offset : offset + limit]}
+
+    aerogram.fastapi.install(app, versions=Versions(vendor="acme"))
+    report = sweep(app).raise_for_failures()
+    walked = [one for one in report.visited if one.target == "GET /search" and one.probe == "linked page"]
+    assert len(walked) == 2
+
+
+def test_a_page_that_says_that_there_is_more_and_not_where_is_found():
+    app = FastAPI()
+
+    @app.get("/search")
+    @aerogram.fastapi.shapes(reply=aerogram.fastapi.from_offset_page)
+    def search(limit: int = 4, skip: int = 0):
+        return {"total": len(ROWS), "limit": limit, "offset": skip, "results": ROWS[skip : skip + limit]}
+
+    aerogram.fastapi.install(app, versions=Versions(vendor="acme"))
+    report = sweep(app)
+    assert [(one.target, one.promise) for one in report.failures] == [("GET /search", "pages")], str(report)
+    assert "neither a cursor nor a link" in str(report)

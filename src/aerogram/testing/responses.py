@@ -10,7 +10,7 @@ from typing import Any, Final
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import AerogramError
-from aerogram.reading import read
+from aerogram.reading import linked, read
 from aerogram.reply import Reply
 from aerogram.testing.asgi import Response
 from aerogram.testing.inputs import explain_mismatch
@@ -96,7 +96,7 @@ class Answer:
         if self.response.status_code and not is_foreign:
             reply, self.found = heard(self.response, observe(self.response), self._dialect)
             if reply is not None:
-                return reply
+                return linked(reply, self.response.headers.get("link", ""), self.ask.path)
         try:
             return read(self.response) if self.response.status_code else Reply.failed("INTERNAL_ERROR", "no answer")
         except AerogramError:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from aerogram.controls import CONTROLS
 from aerogram.jsontext import dumps
@@ -110,11 +111,13 @@ class _Sweep:
 
     async def send(self, target: str, arguments: Mapping[str, Any]) -> Reply[Any]:
         """What a reply leads to."""
-        ask = Ask("GET", target.removeprefix("GET "), {PARAMETER: CURRENT, **arguments})
+        path, _, query = target.removeprefix("GET ").partition("?")
+        ask = Ask("GET", path, {PARAMETER: CURRENT, **dict(parse_qsl(query, keep_blank_values=True)), **arguments})
         entry = next((one for one in self.entries if one.pattern.match(ask.path)), None)
         if entry is None:
             return Reply.failed("NOT_FOUND", f"the reply leads to {target}, and there is no such route")
-        return (await self.ask(f"GET {entry.terms.path}", "retrieval", ask, entry))[0]
+        probe = "linked page" if query else "retrieval"
+        return (await self.ask(f"GET {entry.terms.path}", probe, ask, entry))[0]
 
 
 def _layer(stack: Any) -> Layer | None:

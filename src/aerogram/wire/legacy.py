@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aerogram.reply import Notice, Page, QueryEcho, Reply
+from aerogram.wire.headers import NEXT_OFFSET
 
 __all__ = ["from_health", "from_offset_page"]
 
@@ -21,7 +22,8 @@ def from_offset_page(body: Mapping[str, Any]) -> Reply[Any]:
     rows, total = body["results"], body.get("total")
     limit, offset = body.get("limit"), body.get("offset") or 0
     has_more = None if total is None else offset + len(rows) < total
-    page = Page(has_more=has_more, total=total, page_size=limit, extra={"offset": offset})
+    place = {"offset": offset, **({NEXT_OFFSET: offset + len(rows)} if has_more and rows else {})}
+    page = Page(has_more=has_more, total=total, page_size=limit, extra=place)
     echo = QueryEcho(applied_filters={name: body[name] for name in ("limit", "offset") if body.get(name) is not None})
     others = {name: value for name, value in body.items() if name not in ("total", "limit", "offset", "results")}
     said: dict[str, Any] = {"page": page, "query_echo": echo, "extra": others or None}
