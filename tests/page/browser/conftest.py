@@ -74,7 +74,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def served(chromium: str, documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One server for all tests of a worker."""
-    with serving(tmp_path_factory.mktemp("served") / "index", documents=documents) as server:
+    patient = ("--timeout", "170")  # what takes long on a busy machine is waited for, as the browser does
+    with serving(tmp_path_factory.mktemp("served") / "index", *patient, documents=documents) as server:
         yield server
 
 
