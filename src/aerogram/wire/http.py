@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import zlib
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, NamedTuple
 
 from aerogram.codes import TABLE
@@ -21,6 +23,7 @@ LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
 
 _SERVER_ERROR: Final = 500
+_MOST_DIGITS: Final = 12
 _SAID: Final = ("detail", "message", "error_description", "title")
 _CODES: Final = ("error", "code", "error_code")
 
@@ -75,7 +78,16 @@ def uncompressed(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) 
 
 
 def _seconds(delay: bytes | None) -> float | None:
-    return float(delay) if delay is not None and delay.isdigit() else None
+    """A Retry-After field, which is a number of seconds or a date (RFC 9110, section 10.2.3)."""
+    said = (delay or b"").strip()
+    if said.isdigit():
+        return float(said) if len(said) <= _MOST_DIGITS else None
+    try:
+        moment = parsedate_to_datetime(said.decode("latin-1"))
+    except ValueError:
+        return None
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return max((zoned - dt.datetime.now(dt.UTC)).total_seconds(), 0.0)
 
 
 def _spoken(status: int, text: bytes, delay: float | None) -> Problem:
