@@ -399,7 +399,7 @@ class Contract:
         window = pager.window(call.cursor, call.page_size)
         page, resume = pager.page(take(rows.items, window), window, total=total)
         said: dict[str, Any] = {"data": rows.replaced(reply.data, page.data), "page": page.page}
-        if page.status == "empty" and rows.name is None:
+        if page.status == "empty" and rows.name is None and reply.status != "empty":
             said |= {"status": "empty", "empty_reason": page.empty_reason}
         place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
         told = moved(reply, place, window.offset, len(page.data)).replace(**said)
