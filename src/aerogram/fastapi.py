@@ -216,7 +216,7 @@ def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
         return  # another application has the same route
     is_awaited = _is_coroutine_callable(handler)
     if not is_awaited and not _await(context):
-        log.warning("the handler of %s is out of sight, so that its answers have no envelope", context.path)
+        log.warning("the handler of %s is out of sight, so that its answers are read when they are sent", context.path)
         _put_gate(dependant, has_limits)
         return
     call = handler if is_awaited else functools.partial(run_in_threadpool, handler)
