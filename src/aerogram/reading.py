@@ -34,6 +34,7 @@ from aerogram.wire.mcp import BOX, PREFIX
 __all__ = ["items_of", "linked", "raise_for_problem", "read"]
 
 OK: Final = 200
+REDIRECTS: Final = 300
 FAILURES: Final = 400
 FAILED: Final = 500
 NEXT: Final = "next"
@@ -225,15 +226,35 @@ def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
     headers = {str(name).lower(): str(value) for name, value in response.headers.items()}
     status, media_type = response.status_code, headers.get("content-type", "").split(";")[0].strip().lower()
     failed = status >= FAILURES
-    reply = None
-    if media_type.endswith(("/json", "+json")) and response.content:
-        body = loads(response.content) if not failed else _lenient(response.content)
+    reply = _redirect(response, headers) if REDIRECTS <= status < FAILURES and "location" in headers else None
+    if reply is None and media_type.endswith(("/json", "+json")) and response.content:
+        body = _json_of(response) if not failed else _lenient(response.content)
         reply = _spoken(body, dialect, status=status) or Reply(body)
     if failed and (reply is None or reply.problem is None):
         raw = {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
         raw.pop(b"content-encoding", None)  # the client has decompressed it
         reply = Reply.failed(read_problem(status, raw, response.content))
     return _with_headers(reply or Reply(_other_data(response, media_type)), headers, response)
+
+
+def _redirect(response: Any, headers: Mapping[str, str]) -> Reply[Any]:
+    """A redirect that was not followed: what was asked for is not here, and the answer says where it is."""
+    place = resolved(address_of(response), headers["location"])
+    return Reply.failed(
+        "NOT_FOUND",
+        f"This address leads on ({response.status_code}) to {place}, and the redirect was not followed",
+        remediation=f"Ask at {place}, or use an HTTP client with follow_redirects=True",
+        details={"location": place, "status": response.status_code},
+    )
+
+
+def _json_of(response: Any) -> Any:
+    try:
+        return loads(response.content)
+    except ContractError as error:
+        where = f"the answer of {address_of(response)}" if address_of(response) else "the answer"
+        remedy = "ask again, and if it stays so, look at what stands between you and the server"
+        raise ContractError(f"{where} calls itself JSON and cannot be read: {error.rule}; {remedy}") from error
 
 
 def _lenient(content: str | bytes) -> Any:

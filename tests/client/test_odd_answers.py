@@ -1,0 +1,56 @@
+"""Answers that are no answers: redirects that nobody followed, and JSON that ends before its end."""
+
+from __future__ import annotations
+
+import httpx
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from aerogram.client import Client, read
+from aerogram.errors import ContractError, NotFound
+
+LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
+
+
+def odd() -> Starlette:
+    async def tasks(request):
+        return JSONResponse([1, 2])
+
+    async def moved(request):
+        return RedirectResponse("/tasks?sorted=yes")
+
+    async def cut(request):
+        return Response('{"tasks": [1, ', media_type="application/json")
+
+    return Starlette(routes=[Route("/tasks", tasks), Route("/moved", moved), Route("/cut", cut)])
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_redirect_that_nobody_followed_is_a_failure_that_says_where_to_ask(serve, library):
+    base = serve(odd())
+    with LIBRARIES[library].Client(base_url=base, timeout=60) as connection:
+        client = Client(connection)
+        problem = client.call("/moved").problem
+        assert (problem.code, problem.retryable) == ("NOT_FOUND", False)
+        assert problem.details == {"location": f"{base}/tasks?sorted=yes", "status": 307}
+        assert "follow_redirects=True" in problem.remediation
+        assert client.call("/tasks/").problem.details["location"] == f"{base}/tasks"  # of Starlette itself
+        with pytest.raises(NotFound, match="307"):
+            list(client.items("/moved"))
+    with LIBRARIES[library].Client(base_url=base, follow_redirects=True, timeout=60) as connection:
+        assert Client(connection).call("/moved").data == [1, 2]
+
+
+def test_what_has_not_changed_is_no_redirect():
+    assert read(httpx.Response(304, headers={"etag": '"a"'})).problem is None
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_json_that_was_cut_off_is_refused_with_what_to_do(serve, library):
+    base = serve(odd())
+    with LIBRARIES[library].Client(base_url=base) as connection, pytest.raises(ContractError, match="/cut") as caught:
+        Client(connection).call("/cut")
+    assert "not JSON" in str(caught.value) and "ask again" in str(caught.value)
