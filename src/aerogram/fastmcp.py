@@ -7,7 +7,6 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -30,7 +29,7 @@ from aerogram.fastmcp_hearing import (
 from aerogram.fastmcp_keeping import KEPT, Calling, Keeper, keeping, kept_further_out, outermost
 from aerogram.fastmcp_latecomers import ANSWERING, Latecomers, Standing
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
-from aerogram.fastmcp_turn import TURN, Turn, is_asked_inside
+from aerogram.fastmcp_turn import TURN, Asked, Turn, in_the_background, is_asked_inside
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
@@ -277,24 +276,27 @@ class _Replies(Transform):
     def _as_task(self, profile: Profile, tool: FunctionTool) -> Callable[..., Any]:
         """A handler that runs in the background, and gives the result that its task is to have."""
 
-        @functools.wraps(tool.fn)
-        async def run(*given: Any, **values: Any) -> Any:
+        async def run(asked: Asked, *given: Any, **values: Any) -> Any:
             own = {name: values[name] for name in tool.parameters.get("properties", {}) if name in values}
 
             async def call(_: Any) -> Own:
                 return Own(await tool.fn(*given, **values))
 
-            return await self._serve(profile, tool, own, call)
+            return await self._serve(profile, tool, own, call, asked)
 
-        return run
+        return in_the_background(tool.fn, run)
 
-    async def _serve(self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Calling) -> Any:
+    async def _serve(
+        self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Calling, asked: Asked | None = None
+    ) -> Any:
         finished: list[ToolResult] = []
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
             return await self._answered_besides(profile, tool, None, error)
         caller = await self._caller(tool, principal)
+        if asked is not None:
+            caller = caller._replace(meta=asked.meta, extensions=asked.extensions)
         call = keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:

@@ -1,18 +1,25 @@
 """Turn: one call of a client, and who is asking while it is answered.
 
-A handler may call other tools of its server. That is a program inside of the process, and no client.
+A handler may call other tools of its server. That is a program inside of the process, and no client. A handler that
+runs in the background has no request any more, so what its client asked for travels with the arguments of its task.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp_hearing import is_listened_to
+from aerogram.negotiation import EXTENSION
 from aerogram.service import CURRENT
+from aerogram.wire.mcp import PREFIX
 
 try:
+    import pydantic
     from fastmcp import FastMCP
     from fastmcp.server.dependencies import fastmcp_request_ctx
     from fastmcp.server.transforms.search.base import BaseSearchTransform
@@ -20,7 +27,7 @@ try:
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
-__all__ = ["TURN", "Turn", "is_asked_inside"]
+__all__ = ["TURN", "Asked", "Turn", "in_the_background", "is_asked_inside"]
 
 
 class Turn(NamedTuple):
@@ -44,3 +51,49 @@ def is_asked_inside(server: FastMCP[Any]) -> bool:
     # the tool of a search that calls others is the way of a client to them
     searches = (one for one in server.transforms if isinstance(one, BaseSearchTransform))
     return all(opened.profile.name != one._call_tool_name for one in searches)
+
+
+# Background tasks
+
+
+class Asked(NamedTuple):
+    """What a request says about the reply that is wanted: of its `_meta` and its client's extensions, what is ours."""
+
+    meta: Mapping[str, Any]
+    extensions: Mapping[str, Any]
+
+
+_ASKED: Final = "aerogram_asked"
+_OWN_META: Final = (EXTENSION, "traceparent", "tracestate")
+
+
+def _asked_for() -> dict[str, Any]:
+    """What the request asks for that is being answered, as an argument that any worker can read."""
+    request = fastmcp_request_ctx.get()
+    if request is None:
+        return {}
+    capabilities = request.session.client_capabilities
+    extensions = (capabilities.extensions if capabilities is not None else None) or {}
+    own = {name: value for name, value in (request.meta or {}).items() if name in _OWN_META or name.startswith(PREFIX)}
+    return {"meta": own, "extensions": {name: extensions[name] for name in (EXTENSION,) if name in extensions}}
+
+
+def in_the_background(handler: Callable[..., Any], run: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    """A handler that is run with what its client asked for as a first argument, whichever process runs it."""
+
+    @functools.wraps(handler)
+    async def task(*given: Any, **values: Any) -> Any:
+        said = values.pop(_ASKED, None)
+        parts = [(said if isinstance(said, Mapping) else {}).get(name) for name in Asked._fields]
+        return await run(Asked(*(part if isinstance(part, Mapping) else {} for part in parts)), *given, **values)
+
+    # The task's arguments are validated by this signature when it is created, within the request.
+    filled_in = Annotated[Any, pydantic.Field(default_factory=_asked_for)]
+    added = inspect.Parameter(_ASKED, inspect.Parameter.KEYWORD_ONLY, annotation=filled_in)
+    signature = inspect.signature(handler)
+    others = list(signature.parameters.values())
+    is_open = bool(others) and others[-1].kind is inspect.Parameter.VAR_KEYWORD
+    places = [*others[:-1], added, others[-1]] if is_open else [*others, added]
+    vars(task)["__signature__"] = signature.replace(parameters=places)
+    task.__annotations__ = {**handler.__annotations__, _ASKED: filled_in}
+    return task
