@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import httpx
 import pytest
 
@@ -167,8 +165,10 @@ def test_a_cache_gives_the_warning_to_those_whom_it_concerns(tmp_path):
         serving(tmp_path / "index", "--cache", "60", documents=tmp_path / "docs") as served,
         httpx.Client(base_url=served.address, timeout=30) as http,
     ):
-        right = {"q": "token", "envelope": "v2"}
-        answers = [http.get("/v1/search", params=one) for one in (right, {**right, "page_sise": "1"}) * 2]
-    assert [warned(one) for one in answers] == [[], ["page_sise"]] * 2
+        identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
+        right = {"envelope": "v2"}
+        asked = (right, {**right, "max_token": "1"}) * 2
+        answers = [http.get(f"/v1/chunks/{identity}", params=one) for one in asked]
+    assert [warned(one) for one in answers] == [[], ["max_token"]] * 2
     assert ["X-Warning" in one.headers for one in answers] == [False, True] * 2
-    assert json.loads(answers[2].text)["aerogram"]["telemetry"]["cache_hit"] is True
+    assert [read(one).telemetry.cache_hit for one in answers] == [False, False, True, True]
