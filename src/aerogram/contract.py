@@ -290,7 +290,8 @@ class Contract:
         changes: dict[str, Any] = {}
         notices = reply.notices
         if call.operation in self.deprecations:
-            notices += self.deprecations[call.operation].notices(call.arguments, reply.data)
+            whole = reply.data if call.response_mode is None and call.fields is None else None  # else what is shown tells
+            notices += self.deprecations[call.operation].notices(call.arguments, whole)
         if call.allowance is not None:
             notices += call.allowance.notices
             changes["rate_limit"] = reply.rate_limit or call.allowance.rate_limit
@@ -344,7 +345,9 @@ class Contract:
             among = every if isinstance(every, list) else None
             shown = select(reply.data, fields, mode=asked, kind=kind, among=among)
         shown_ahead = ahead and (lambda: select(ahead(), fields, mode=asked, kind=kind))
-        return Paged(reply.replace(data=shown), resume).beginning(shown_ahead)
+        told = reply.replace(data=shown)
+        told = self.deprecations[call.operation].told_in(told) if call.operation in self.deprecations else told
+        return Paged(told, resume).beginning(shown_ahead)
 
     def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with the request id of its call, and what its dialect requires."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from aerogram.reply import Notice
+from aerogram.reply import Notice, Reply
 
 __all__ = ["Deprecated", "Deprecations"]
 
@@ -76,6 +76,11 @@ class Deprecations:
     def notices(self, arguments: Mapping[str, Any], data: Any = None) -> tuple[Notice, ...]:
         """One notice for each deprecated parameter that was sent and each deprecated field that is there."""
         return tuple(self._find(arguments, data))
+
+    def told_in(self, reply: Reply[Any]) -> Reply[Any]:
+        """A reply with a notice for each deprecated field that it has, unless it has that already."""
+        found = tuple(one for one in self.notices({}, reply.data) if one not in reply.notices)
+        return reply.replace(notices=(*reply.notices, *found)) if found else reply
 
     def _find(self, arguments: Mapping[str, Any], data: Any) -> Iterator[Notice]:
         for one in self.parameters:
