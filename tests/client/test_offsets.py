@@ -109,3 +109,31 @@ def test_pages_without_a_way_on_do_not_end_as_if_they_were_all(serve, library, t
         assert next(pages).data
         with pytest.raises(ContractError, match="neither a cursor nor a link"):
             next(pages)
+
+
+@pytest.mark.parametrize("of_route", [("page_size",), "page_size", ["page_size", "fields"]])
+def test_a_route_that_lets_its_callers_choose_the_page_size_takes_the_cursor_as_well(serve, of_route):
+    @shapes(controls=of_route)
+    async def rows(request):
+        return ROWS
+
+    app = Starlette(routes=[Route("/rows", rows)])
+    aerogram.starlette.install(app, versions=VERSIONS)
+    with httpx.Client(base_url=serve(app), timeout=60) as connection:
+        client = Client(connection)
+        assert list(client.items("/rows", {"page_size": 10, "envelope": "v2"})) == ROWS
+        assert list(client.items("/rows", {"page_size": 10})) == ROWS  # by the link alone
+
+
+def test_a_handler_that_reads_a_cursor_of_its_own_is_not_paged_over(serve):
+    """A cursor of the layer would come to the handler, which knows nothing of it."""
+    app = FastAPI()
+
+    @app.get("/rows")
+    def rows(cursor: int = 0):
+        return ROWS[cursor:]
+
+    aerogram.fastapi.install(app, versions=Versions(vendor="acme", controls=True))
+    with httpx.Client(base_url=serve(app), timeout=60) as connection:
+        answer = connection.get("/rows?page_size=10&cursor=5&envelope=v2")
+    assert answer.json()["results"] == ROWS[5:] and "link" not in answer.headers

@@ -88,7 +88,7 @@ def chosen(controls: bool | Collection[str] | None) -> frozenset[str]:
     if not names <= frozenset(CONTROLS):
         unknown = min(names - frozenset(CONTROLS))
         raise InvalidReply(f"there is no control {unknown!r}; there are {', '.join(CONTROLS)}")
-    return names
+    return names | {"cursor"} if "page_size" in names else names  # who may ask for a page may ask for the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,8 @@ class Terms:
         switched = controls if shapes.controls is None else shapes.controls
         read = frozenset(name.lower().encode("latin-1") for name in (*shapes.reads, *reads))
         offered = chosen(switched) - own.keys()
+        if "cursor" in own:  # which a cursor of ours would come to
+            offered -= {"page_size"}
         known = {**{name: {} for name in sorted(offered)}, **own}
         return cls(path, operation, migrated, shapes, offered, known, read, depends)
 
