@@ -154,6 +154,12 @@ async def test_what_is_advised_on_the_way_keeps_to_the_cursor() -> None:
     assert (await desk.ask(480, page_size=1, response_mode="metadata")).problem is None
 
 
+@pytest.mark.parametrize("budget", [1, 9, 10, 11])
+async def test_no_budget_is_too_small_to_be_told_so(budget: int) -> None:
+    walk = await Desk("response-v2", "text", ANSWERS["even"]).walk(budget, 5)
+    assert named_in(walk.remedy) > 100
+
+
 async def test_an_object_that_is_walked_through_never_loses_all_of_its_rows() -> None:
     """Its other members go first; where not one row can be shown, the call is refused."""
     desk = Desk("response-v2", "text", ANSWERS["wordy"])

@@ -455,6 +455,8 @@ class _Fitting:
 
     def _is_served(self, data: Any, budget: int) -> bool:
         """Whether a reply with this data would fit."""
+        if budget < 1:
+            return False
         reducer = replace(self.reducer)  # it knows nothing yet
         attempt = replace(self, reply=self.reply.replace(data=data), budget=budget, reducer=reducer)
         if data is self.reply.data and "_whole_data" in self.__dict__:
