@@ -162,3 +162,15 @@ async def test_a_call_whose_controls_are_refused_is_observed_and_keeps_its_tag(d
     ((reply, facts),) = heard
     assert result.is_error and facts["error.type"] == reply.problem.code and facts["operation"] == "rows"
     assert reply.client_tag == "mine"
+
+
+@pytest.mark.parametrize("controls", [None, True])
+async def test_a_budget_of_the_clients_own_that_is_too_small_is_said_to_be_the_clients(door, controls):
+    options, meta = settings(door, max_tokens=1)
+    async with door.open(controls=controls, **options) as server:
+        said = (await server.call("rows", {}, meta)).structured_content["data"]["remediation"]
+    enough = int(said.removeprefix("Use max_tokens of at least ").split()[0])
+    assert said.endswith(f"{enough} in the client's settings of the extension")
+    options, meta = settings(door, max_tokens=enough)
+    async with door.open(controls=controls, **options) as server:
+        assert not (await server.call("rows", {}, meta)).is_error
