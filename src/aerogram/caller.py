@@ -7,15 +7,24 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from aerogram.archive import Archive
+from aerogram.dialects.protocol import Dialect
 from aerogram.mint import new_request_id
 from aerogram.negotiation import EXTENSION
 from aerogram.reply import accept_request_id
 from aerogram.wire.mcp import PREFIX
 
-__all__ = ["Caller"]
+__all__ = ["Around", "Caller"]
 
 LONGEST_TAG: Final = 200
 _TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+class Around(NamedTuple):
+    """What a contract around this one does for both: it says the dialect, it counts the call, it charges for it."""
+
+    dialect: Dialect | None = None
+    observes: bool = False
+    charges: bool = False
 
 
 class Caller(NamedTuple):
@@ -23,7 +32,8 @@ class Caller(NamedTuple):
 
     `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
     are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
-    answers to what a handler has asked for, which are this caller's own.
+    answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
+    does already.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -32,6 +42,7 @@ class Caller(NamedTuple):
     retrieve: str | None = None
     archive: Archive | None = None
     has_answered: bool = False
+    around: Around = Around()
 
     @property
     def settings(self) -> Mapping[str, Any] | None:

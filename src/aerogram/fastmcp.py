@@ -216,11 +216,13 @@ class _Replies(Transform):
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
-        if kept is None and self._service.offer.retrieve is not None:
+        keeper = None if kept is None else kept.keeper
+        if keeper is None and self._service.offer.retrieve is not None:
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
-            retrieve, archive = kept or (None, None)
-        return Caller(request.meta, principal, extensions, retrieve, archive, _has_answered())
+            retrieve, archive = keeper or (None, None)
+        caller = Caller(request.meta, principal, extensions, retrieve, archive, _has_answered())
+        return caller if kept is None else caller._replace(around=kept.around)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
         """The name that a client has for the retrieval tool, where this server is mounted on another one.

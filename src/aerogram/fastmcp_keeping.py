@@ -1,7 +1,7 @@
-"""Keeping: where contracts of servers that are mounted on each other keep what they leave out.
+"""Keeping: what contracts of servers that are mounted on each other share: one archive, one dialect, one count.
 
 A client may not reach the retrieval tool of a mounted server. So the contract that is answering offers its own archive,
-and its own tool, to the contracts further in.
+and its own tool, to the contracts further in. These answer in its dialect, and leave it to count and to charge.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from aerogram.archive import Archive
+from aerogram.caller import Around
 from aerogram.errors import MissingExtra
+from aerogram.service import CURRENT
 
 try:
     from fastmcp import FastMCP
@@ -20,7 +22,7 @@ try:
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
-__all__ = ["KEPT", "Calling", "Keeper", "keeping", "kept_further_out", "outermost"]
+__all__ = ["KEPT", "Calling", "Keeper", "Kept", "keeping", "kept_further_out", "outermost"]
 
 Calling = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -32,10 +34,16 @@ class Keeper(NamedTuple):
     archive: Archive
 
 
+class Kept(NamedTuple):
+    """What the contract of a mounted server has from the one around it."""
+
+    keeper: Keeper | None
+    around: Around
+
+
 _KEEPER: ContextVar[Keeper | None] = ContextVar("aerogram_keeper", default=None)
 """What the contract that is answering offers to those of the servers that are mounted on its own."""
-KEPT: Final[ContextVar[Keeper | None]] = ContextVar("aerogram_kept", default=None)
-"""What the contract of a mounted server has been offered."""
+KEPT: Final[ContextVar[Kept | None]] = ContextVar("aerogram_kept", default=None)
 
 
 def keeping(offered: Keeper | None, call: Calling) -> Calling:
@@ -59,7 +67,7 @@ def kept_further_out(tool: Tool) -> Tool:
     keeper, copy = _KEEPER.get(), tool.model_copy(update={})
 
     async def run(arguments: dict[str, Any]) -> Any:
-        token = KEPT.set(keeper)
+        token = KEPT.set(Kept(keeper, _around()))
         try:
             return await tool._run(arguments)
         finally:
@@ -67,6 +75,16 @@ def kept_further_out(tool: Tool) -> Tool:
 
     vars(copy).update(_run=run, run=run)
     return copy
+
+
+def _around() -> Around:
+    """What the contract does that is answering; the payload alone is no answer for those who list an envelope."""
+    opened = CURRENT.get(None)
+    if opened is None:
+        return Around()
+    contract = opened.contract
+    speaker = None if contract.speaker.name == "bare" else contract.speaker
+    return Around(speaker, contract.observer is not None, contract.limits is not None)
 
 
 def outermost() -> FastMCP[Any] | None:

@@ -28,6 +28,7 @@ from aerogram.caller import Caller
 from aerogram.contract import Call, Contract, Heard
 from aerogram.controls import SHAPE_CHANGING, Choice, Controls, checked, chosen
 from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects import spoken
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of
@@ -230,13 +231,17 @@ class Service:
     def _agreed(self, agreed: Agreed, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
-        if agreed.dialect is None and agreed.channels is None and caller.retrieve is None:
+        if agreed.dialect is None and agreed.channels is None and caller.retrieve is None and not any(caller.around):
             return self.contract
-        asked = (agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
+        asked = (caller.around.dialect or agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
         changes: dict[str, Any] = {
             name: value
             for name, value in zip(("dialect", "channels", "retrieve", "archive"), asked, strict=True)
             if value is not None and value != getattr(self.contract, name)
+        }
+        done = {"observer": caller.around.observes, "limits": caller.around.charges}
+        changes |= {
+            name: None for name, is_done in done.items() if is_done and getattr(self.contract, name) is not None
         }
         if not changes:
             return self.contract
@@ -369,7 +374,8 @@ class Service:
             or result.isError
             or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
         ):
-            self._tell(opened, Reply.failed("INTERNAL_ERROR", "The tool said so") if result.isError else Reply(None))
+            failed = (spoken(structured) or _UNSAID) if result.isError else None
+            self._tell(opened, failed or Reply(None))
             own = None if own is result else own
             wire = result.to_wire() if own is None or contract.sanitizers else {}
             clean = sanitize_result(wire, *contract.sanitizers)
@@ -427,6 +433,7 @@ class Service:
         return body, _MIME_TYPES[content.kind], int(left * 1000)
 
 
+_UNSAID: Final = Reply.failed("INTERNAL_ERROR", "The tool said so")
 _MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
 
 
