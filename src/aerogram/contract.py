@@ -61,7 +61,7 @@ from aerogram.shape.fields import select, select_in
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
-from aerogram.shape.pages import Paged, Pager, Resume, Rows, has_longer_list, rows_of, take
+from aerogram.shape.pages import Paged, Pager, Resume, Rows, has_longer_list, packed, rows_of, take, unpacked
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
 from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
@@ -180,7 +180,7 @@ class Contract:
     async def _through_cache(
         self, cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]
     ) -> Any:
-        """The kept answer or the handler's; pictures, finished results and pages of its own are given on, not kept."""
+        """The kept answer or the handler's; pictures and finished results are given on, and not kept."""
         produced: list[Any] = []
 
         async def produce() -> Reply[Any]:
@@ -188,13 +188,12 @@ class Contract:
             if isinstance(produced[0], finished) or is_finished(produced[0]):
                 return UNKEPT
             heard = await self.hear(produced[0], call)
-            # a page that goes on inside of itself does so by a function, which no store can keep
-            return UNKEPT if heard.media or heard.is_content or heard.resume else heard.reply
+            return UNKEPT if heard.media or heard.is_content else packed(heard.reply, heard.resume)
 
         key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
         kept = await cache.fetch(key, produce, request_id=call.request_id)
         if kept is not UNKEPT:
-            return kept
+            return unpacked(kept)
         return produced[0] if produced else await handler()
 
     async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
@@ -290,7 +289,7 @@ class Contract:
         changes: dict[str, Any] = {}
         notices = reply.notices
         if call.operation in self.deprecations:
-            whole = reply.data if call.response_mode is None and call.fields is None else None  # else what is shown tells
+            whole = reply.data if call.response_mode is None and call.fields is None else None  # else see what is shown
             notices += self.deprecations[call.operation].notices(call.arguments, whole)
         if call.allowance is not None:
             notices += call.allowance.notices

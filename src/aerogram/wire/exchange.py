@@ -222,10 +222,12 @@ class Exchange(Stamped):
     def _begin_json(self, start: Message, terms: Terms) -> Awaitable[None]:
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
         status, given = start["status"], start["headers"]
+        if fields.are_of_file(given):
+            return self._pass(start, fields.varying(given))
         if self.is_left_to_the_framework:
             is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
             return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
-        if terms.is_foreign or status in _WITHOUT_WHOLE_BODY or fields.are_of_file(given):
+        if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
             return self._pass(start, fields.varying(given))
         return self._hold(start, Exchange._envelop)
 
