@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -31,9 +31,11 @@ __all__ = [
     "cut_after",
     "hardest_row",
     "has_longer_list",
+    "packed",
     "rows_of",
     "take",
     "take_async",
+    "unpacked",
 ]
 
 DEFAULT_SIZE: Final = 10
@@ -246,3 +248,26 @@ async def _take_from(source: AsyncIterable[Any], window: Window, key: Key | None
         if len(items) == window.limit:
             break
     return items
+
+
+# A page that is kept, with what goes on inside of it
+
+_CURSORS: Final = "aerogram_cursors"
+
+
+def packed(reply: Reply[Any], resume: Resume | None) -> Reply[Any]:
+    """A reply that a store can keep: the cursors that go on inside of its page are in it."""
+    rows = rows_of(reply.data)
+    if resume is None or rows is None or reply.page is None:
+        return reply
+    cursors = [resume(kept) for kept in range(len(rows.items))]
+    return reply.replace(page=replace(reply.page, extra={**(reply.page.extra or {}), _CURSORS: cursors}))
+
+
+def unpacked(reply: Reply[Any]) -> Reply[Any] | Paged:
+    """What was packed."""
+    extra = dict((reply.page.extra if reply.page else None) or {})
+    if reply.page is None or _CURSORS not in extra:
+        return reply
+    cursors = extra.pop(_CURSORS)
+    return Paged(reply.replace(page=replace(reply.page, extra=extra or None)), cursors.__getitem__)
