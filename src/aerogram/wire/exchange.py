@@ -147,6 +147,8 @@ class Exchange(Stamped):
     _is_told = False
     _is_open = False
     _content: bytearray
+    _reads_all = False
+    """Whether what is held is a success, which flows unless it is there at once."""
     _then: Callable[[Exchange], Awaitable[None]] | None = None
 
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
@@ -256,6 +258,7 @@ class Exchange(Stamped):
 
     async def _hold(self, start: Message, then: Callable[[Exchange], Awaitable[None]] | None) -> None:
         self.held = start
+        self._reads_all = start["status"] < _FAILURES
         self._content = bytearray()
         self._then = then
 
@@ -274,11 +277,6 @@ class Exchange(Stamped):
             return message["type"] != BODY or not self._is_whole
         is_long = message["type"] != BODY or len(self._content) >= LONGEST_ERROR
         return is_long and self._keeps_legacy_failures
-
-    @property
-    def _reads_all(self) -> bool:
-        """Whether what is held is a success, which flows unless it is there at once."""
-        return self._then in (Exchange._tag, Exchange._envelop)
 
     @property
     def _is_whole(self) -> bool:
@@ -410,8 +408,8 @@ class Exchange(Stamped):
         found = fields.besides_body(given) if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
-            own_kind = f"{self.version}-{body.media_type}"
-            tag = fields.own_entity_tag(own, own_kind) if own else self._tag_of(reply, body, json)
+            kind = f"{self.version}-{body.media_type}" if own else ""
+            tag = fields.own_entity_tag(own, kind) if own else self._tag_of(reply, body, json)
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
