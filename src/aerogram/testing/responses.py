@@ -20,7 +20,8 @@ from aerogram.testing.settings import Settings
 from aerogram.testing.trails import is_refusal
 from aerogram.tokens import Budget
 from aerogram.wire.negotiation import CURRENT, LEGACY, PARAMETER, PROBLEM, Choice, Versions
-from aerogram.wire.routes import Entry
+from aerogram.wire.request import SAFE_METHODS
+from aerogram.wire.routes import CONTROLS, Entry
 
 __all__ = ["Answer", "Ask", "Place"]
 
@@ -165,12 +166,20 @@ class Answer:
         terms = self.entry.terms if self.entry else None
         limit: Budget | None = None
         if terms is not None and self.version == CURRENT:
-            limit = self.place.settings.limit(terms.operation, self.ask.query)
+            limit = self.place.settings.limit(terms.operation, self._heeded)
         if limit is None or is_refusal(self.reply):
             return
         size = limit.counter.count(self.response.text)
         if size > limit.limit:
             yield "budget", f"it has {size} {limit.counter.unit}, and the budget is {limit.limit}"
+
+    @property
+    def _heeded(self) -> Mapping[str, Any]:
+        """The query without controls that work which is done may pass over, if the answer says that it did."""
+        said = {notice.code for notice in self.reply.notices}
+        if self.ask.method in SAFE_METHODS or "CONTROL_IGNORED" not in said:
+            return self.ask.query
+        return {name: value for name, value in self.ask.query.items() if name not in CONTROLS}
 
     def _about_schema(self) -> Iterator[Complaint]:
         """What the application's own document says about such an answer."""
