@@ -279,3 +279,62 @@ def test_a_page_that_says_that_there_is_more_and_not_where_is_found():
     report = sweep(app)
     assert [(one.target, one.promise) for one in report.failures] == [("GET /search", "pages")], str(report)
     assert "neither a cursor nor a link" in str(report)
+
+
+@pytest.mark.parametrize("budget", [None, 700])
+def test_work_that_is_done_may_be_answered_without_the_callers_controls(budget):
+    app = FastAPI()
+    contract = Contract(budget=budget)
+    aerogram.fastapi.install(app, contract, Versions(vendor="acme", controls=True))
+
+    @app.post("/things")
+    def make(name: str = "x"):
+        return {"name": name, "ok": True}
+
+    @app.put("/things/{number}")
+    def put(number: int, thing: dict):
+        return {"number": number, **thing}
+
+    @app.delete("/things/{number}")
+    def delete(number: int):
+        return {"gone": number}
+
+    report = sweep(app, contract=contract).raise_for_failures()
+    assert ("POST /things", "budget of 1", "200") in report.visited
+
+
+def test_but_it_must_say_so_and_keep_the_servers_own_budget():
+    app = FastAPI()
+
+    @app.post("/things")
+    def make(max_tokens: int = 0):
+        return Reply.ok({"text": "words " * 500})
+
+    aerogram.fastapi.install(app, versions=Versions(vendor="acme"))
+    assert "budget" in sweep(app).broken
+    assert "budget" in sweep(app, contract=Contract(budget=200)).broken
+
+
+MISNAMED = [
+    {"examples": {"GET /row/{number}": {"number": 3}}},
+    {"bursts": {"GET /nope": 10}},
+    {"faults": {"row": {"number": 3}}},
+    {"skip": ["GET /rowz"]},
+]
+
+
+@pytest.mark.parametrize("settings", MISNAMED, ids=str)
+def test_a_setting_for_a_route_that_is_not_there_is_told(settings):
+    report = sweep(good_routes(), **settings)
+    (setting, names), *_ = settings.items()
+    told = f"{setting} names {next(iter(names))!r}, and there is no such route; "
+    assert [one.what for one in report.unseen if one.what.startswith(told)] and told in str(report)
+
+
+@pytest.mark.parametrize("framework", [FastMCP, MCPServer])
+@pytest.mark.parametrize("setting", ["examples", "bursts", "faults", "skip"])
+def test_and_so_is_one_for_a_tool_that_is_not_there(framework, setting):
+    """With the nearest name, and once."""
+    given = ["rwo"] if setting == "skip" else {"rwo": 3 if setting == "bursts" else {}}
+    told = f"{setting} names 'rwo', and there is no such tool or resource; did you mean 'row'?"
+    assert sweep(good_tools(framework), **{setting: given}).unseen.count(("settings", told)) == 1

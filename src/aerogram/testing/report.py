@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -100,6 +100,11 @@ class Report:
         """Note what is not looked at."""
         if Unseen(target, what) not in self.unseen:
             self.unseen.append(Unseen(target, what))
+
+    def ignore(self, settings: Iterable[str]) -> None:
+        """Note settings that are for nothing that there is."""
+        for words in settings:
+            self.leave("settings", words)
 
     @property
     def targets(self) -> list[str]:

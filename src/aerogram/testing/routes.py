@@ -62,6 +62,8 @@ class _Sweep:
 
     async def everything(self) -> None:
         """Every route, and what is not there."""
+        routes = {f"{method} {one.terms.path}" for one in self.entries for method in one.methods or ()}
+        self.report.ignore(self.settings.strays(routes, {one.terms.path for one in self.entries}, "route"))
         for shape in _shapes(self.versions):
             await self.ask("unknown route", shape.how, replace(shape, path=NOWHERE), None, (404,))
         foreign: str | None = None

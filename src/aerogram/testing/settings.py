@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from aerogram.contract import Call, Contract
 from aerogram.dialects.protocol import Dialect
+from aerogram.spelling import strays
 from aerogram.tokens import Budget
 from aerogram.wire.negotiation import Versions
 
@@ -38,6 +39,12 @@ class Settings:
                 given = self.examples[name]
                 return [given] if isinstance(given, Mapping) else list(given)
         return []
+
+    def strays(self, targets: Collection[str], others: Collection[str], what: str) -> list[str]:
+        """What is to be said of names that nothing has; `others` are names for examples and for what to skip only."""
+        asked = {"faults": self.faults, "bursts": self.bursts}
+        named = {"examples": self.examples, "skip": self.skip}
+        return [*strays(asked, targets, what), *strays(named, {*targets, *others}, what)]
 
     def limit(self, operation: str, arguments: Arguments, advertised: Budget | None = None) -> Budget | None:
         """The budget of a call, as far as it is known: the server's or its operation's, and what the caller asked."""

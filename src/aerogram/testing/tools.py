@@ -136,6 +136,7 @@ class _Sweep:
     async def everything(self) -> None:
         """Every tool, every resource, and what is not there."""
         self.tools = {tool.name: tool for tool in await self.session.listed("tools")}
+        self.report.ignore(self.settings.strays(self.tools, await self._addresses(), "tool or resource"))
         await self._unknown()
         foreign: str | None = None
         for name in self.tools:
@@ -201,6 +202,12 @@ class _Sweep:
         return Reply(contents.text if hasattr(contents, "text") else base64.b64decode(contents.blob))
 
     # resources
+
+    async def _addresses(self) -> set[str]:
+        """The names under which resources can be spoken of."""
+        templates = await self.session.listed("resource_templates")
+        patterns = {name for one in templates for name in (one.name, str(one.uri_template))}
+        return patterns | {str(one.uri) for one in await self.session.listed("resources")}
 
     async def _resources(self) -> None:
         for resource in await self.session.listed("resources"):
