@@ -174,8 +174,9 @@ def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
     body = tool.structured if tool.structured is not None else _parsed(tool.texts)
     status = FAILED if tool.failed else OK
     reply = _spoken(body, dialect, status=status) if dialect != "bare" else None
-    if reply is None and tool.structured is not None and dialect != "bare":
-        reply = _spoken(_parsed(tool.texts), dialect, status=status)
+    if reply is None and tool.texts and dialect != "bare":
+        # what is meant for people stands before the envelope
+        reply = _spoken(_parsed(tool.texts[-1:]), dialect, status=status)
     if reply is not None:
         return reply
     aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}

@@ -14,7 +14,7 @@ import aerogram.fastmcp
 import aerogram.mcp
 from aerogram import Notice, Reply
 from aerogram.archive import Archive
-from aerogram.client import AsyncClient, Client, Retries
+from aerogram.client import AsyncClient, Client, Retries, read
 from aerogram.contract import Contract
 from aerogram.errors import IntegrityError, NotFound, ValidationFailed
 
@@ -207,3 +207,24 @@ async def test_a_client_that_waits_refuses_a_server_that_must_be_awaited():
     async with fastmcp.Client(fastmcp_server()) as connection:
         with pytest.raises(TypeError, match="AsyncClient"):
             Client(connection).call("rows")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[:-1])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_the_envelope_is_found_behind_the_content_of_a_pair(framework, dialect):
+    """A server whose only channel is text sends both halves of a pair as texts."""
+    server = SERVERS[framework](dialect=dialect, channels="text")
+
+    @server.tool()
+    def pair():
+        return "for people", {"x": 1}
+
+    async with connected(server, framework) as client:
+        reply = await client.call("pair")
+    assert reply.data == {"x": 1}
+    assert reply.request_id
+
+
+async def test_texts_that_are_no_envelope_stay_what_they_are():
+    result = {"content": [{"type": "text", "text": text} for text in ("a", '{"success": true}')], "isError": False}
+    assert read(result).data == ["a", {"success": True}]
