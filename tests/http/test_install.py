@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from starlette.applications import Starlette
 
 from aerogram import Archive, Contract, fastapi, starlette
+from aerogram.cache import Cache
 from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
 from aerogram.shape.modes import RecordType
@@ -83,7 +84,7 @@ def warnings_in(caplog):
     [
         {"budgets": {"serach": 2_000}},
         {"kinds": {"serach": KIND}},
-        {"cached": ["serach"]},
+        {"cached": ["serach"], "cache": Cache.in_memory()},
         {"deprecations": {"serach": Deprecations()}},
     ],
     ids=", ".join,
