@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from aerogram.contract import Contract
@@ -26,10 +27,19 @@ from aerogram.fastmcp_hearing import (
     own_value,
     said,
 )
-from aerogram.fastmcp_keeping import KEPT, Calling, Keeper, keeping, kept_further_out, outermost
+from aerogram.fastmcp_keeping import (
+    KEPT,
+    Calling,
+    Keeper,
+    keeping,
+    kept_further_out,
+    looking_behind,
+    outermost,
+    read_behind,
+)
 from aerogram.fastmcp_latecomers import ANSWERING, Latecomers, Standing
 from aerogram.fastmcp_resources import archive_template, reading, unreadable
-from aerogram.fastmcp_turn import TURN, Asked, Turn, in_the_background, is_asked_inside
+from aerogram.fastmcp_turn import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside
 from aerogram.faults import problem_of
 from aerogram.flags import Flags
 from aerogram.hosts import insist_on
@@ -48,7 +58,6 @@ try:
     from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
-    from fastmcp.server.context import _current_context
     from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
@@ -101,7 +110,7 @@ def install(
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
-        server.add_template(archive_template(service, who))
+        server.add_template(archive_template(service, who, partial(read_behind, server)))
     if negotiate is not None:
         server.add_tool(_tool(service.negotiate, negotiate))
     return service
@@ -212,7 +221,7 @@ class _Replies(Transform):
     async def _caller(self, tool: Tool, principal: str | None) -> Caller:
         request = fastmcp_request_ctx.get()
         if request is None:
-            return Caller(principal=principal, has_answered=_has_answered())
+            return Caller(principal=principal, has_answered=has_answered())
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
@@ -221,7 +230,7 @@ class _Replies(Transform):
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = keeper or (None, None)
-        caller = Caller(request.meta, principal, extensions, retrieve, archive, _has_answered())
+        caller = Caller(request.meta, principal, extensions, retrieve, archive, has_answered())
         return caller if kept is None else caller._replace(around=kept.around)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
@@ -268,8 +277,11 @@ class _Replies(Transform):
             changes["fn"] = self._as_task(profile, tool)
         copy = tool.model_copy(update=changes)
 
+        is_retrieval = tool.name == service.offer.retrieve
+        call = looking_behind(self._server, tool.name, own._run) if is_retrieval else own._run
+
         async def run(arguments: dict[str, Any]) -> Any:
-            return await self._serve(profile, tool, arguments, own._run)
+            return await self._serve(profile, tool, arguments, call)
 
         # The server calls `_run`, tools made from this one call `run`, and background tasks `fn`.
         vars(copy).update({"_run": run, "run": run, ANSWERING: True})
@@ -382,12 +394,6 @@ class _Replies(Transform):
         return _result(await self._service.answer_besides(profile, caller, outcome, convert), tool)
 
 
-def _has_answered() -> bool:
-    """Whether the client has answered what a handler asked it for, in this call or on the way to it."""
-    context = _current_context.get()
-    return context is not None and not (context.input_responses is None and context.request_state is None)
-
-
 def _controls(tool: Tool, service: Service) -> Controls | None:
     """The controls of a tool, where they are not for the settings to say: what runs as a task is not shaped by them."""
     if tool.name == service.offer.retrieve:
@@ -461,7 +467,7 @@ class _Outermost(Middleware):
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         if is_asked_inside(self._server):
             return await call_next(context)
-        turn = Turn(fastmcp_request_ctx.get(), [])
+        turn = Turn(fastmcp_request_ctx.get(), [], CURRENT.get(None))
         token = TURN.set(turn)
         try:
             result = await call_next(context)

@@ -1,28 +1,43 @@
 """Keeping: what contracts of servers that are mounted on each other share: one archive, one dialect, one count.
 
 A client may not reach the retrieval tool of a mounted server. So the contract that is answering offers its own archive,
-and its own tool, to the contracts further in. These answer in its dialect, and leave it to count and to charge.
+and its own tool, to the contracts further in. These answer in its dialect, and leave it to count and to charge. What a
+server elsewhere keeps, of which this one is a proxy, is fetched there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from aerogram.archive import Archive
 from aerogram.caller import Around
 from aerogram.errors import MissingExtra
+from aerogram.fastmcp_hearing import own_value
+from aerogram.reply import Reply
 from aerogram.service import CURRENT
 
 try:
     from fastmcp import FastMCP
     from fastmcp.server.context import Context, _current_context
+    from fastmcp.server.providers import Provider
     from fastmcp.tools.base import Tool
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
-__all__ = ["KEPT", "Calling", "Keeper", "Kept", "keeping", "kept_further_out", "outermost"]
+__all__ = [
+    "KEPT",
+    "Calling",
+    "Keeper",
+    "Kept",
+    "keeping",
+    "kept_further_out",
+    "looking_behind",
+    "outermost",
+    "read_behind",
+]
 
 Calling = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -75,6 +90,42 @@ def kept_further_out(tool: Tool) -> Tool:
 
     vars(copy).update(_run=run, run=run)
     return copy
+
+
+def looking_behind(server: FastMCP[Any], name: str, call: Calling) -> Calling:
+    """A call of the retrieval tool that asks the server of which this one is a proxy for what is not kept here.
+
+    The tool of that server has the same name, so this one hides it from clients.
+    """
+
+    async def run(given: dict[str, Any]) -> Any:
+        outcome = await call(given)
+        value = own_value(outcome)
+        if not isinstance(value, Reply) or value.problem is None:
+            return outcome
+        for provider in _behind(server):
+            tool = await provider.get_tool(name)
+            with suppress(Exception):  # it has not got it either
+                found = None if tool is None else await tool._run(given)
+                if found is not None and not found.is_error:
+                    return found
+        return outcome
+
+    return run
+
+
+async def read_behind(server: FastMCP[Any], uri: str) -> Any:
+    """What a server has at a URI of which this one is a proxy; the own resource at that URI hides it."""
+    for provider in _behind(server):
+        template = await provider.get_resource_template(uri)
+        if template is not None:
+            with suppress(Exception):
+                return await template._read(uri, template.matches(uri) or {})
+    return None
+
+
+def _behind(server: FastMCP[Any]) -> list[Provider]:
+    return [one for one in server.providers if one is not server._local_provider]
 
 
 def _around() -> Around:

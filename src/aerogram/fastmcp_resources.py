@@ -6,7 +6,7 @@ Reading has no result for failures, so each of them is a protocol error; its dat
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from aerogram.dialects.bare import BareDialect
@@ -158,12 +158,20 @@ def _written(component: Any, uri: str, value: Any) -> Read:
     return _Read(sent, uri)
 
 
-def archive_template(service: Service, principal: Callable[[], str | None]) -> ResourceTemplate:
-    """The archive as a resource template: what replies left out, and how long it may be kept."""
+def archive_template(
+    service: Service, principal: Callable[[], str | None], elsewhere: Callable[[str], Awaitable[Any]]
+) -> ResourceTemplate:
+    """The archive as a resource template: what replies left out, here or elsewhere, and how long it may be kept."""
 
     async def archived(hash: str) -> Any:
-        body, mime_type, ttl_ms = await service.read_archive(hash, principal())
         uri = ARCHIVE_TEMPLATE.format(hash=hash)
+        try:
+            body, mime_type, ttl_ms = await service.read_archive(hash, principal())
+        except NotFound:
+            found = await elsewhere(uri)
+            if found is None:
+                raise
+            return found
         return _Read(normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms).to_mcp(), uri)
 
     return ResourceTemplate.from_function(

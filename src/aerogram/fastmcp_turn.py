@@ -15,26 +15,31 @@ from typing import Annotated, Any, Final, NamedTuple
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp_hearing import is_listened_to
 from aerogram.negotiation import EXTENSION
-from aerogram.service import CURRENT
+from aerogram.service import CURRENT, Opened
 from aerogram.wire.mcp import PREFIX
 
 try:
     import pydantic
     from fastmcp import FastMCP
+    from fastmcp.server.context import _current_context
     from fastmcp.server.dependencies import fastmcp_request_ctx
     from fastmcp.server.transforms.search.base import BaseSearchTransform
     from fastmcp.tools.base import ToolResult
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
-__all__ = ["TURN", "Asked", "Turn", "in_the_background", "is_asked_inside"]
+__all__ = ["TURN", "Asked", "Turn", "has_answered", "in_the_background", "is_asked_inside"]
 
 
 class Turn(NamedTuple):
-    """A call of a client: its request, and the results of handlers that are to be sent as they are."""
+    """A call of a client: its request, and the results of handlers that are to be sent as they are.
+
+    `around` is the call that the client itself may be a part of, where it is a handler in the same process.
+    """
 
     request: Any
     finished: list[ToolResult]
+    around: Opened | None = None
 
 
 TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")
@@ -46,11 +51,19 @@ def is_asked_inside(server: FastMCP[Any]) -> bool:
     if opened is None or is_listened_to(server):
         return False
     turn = TURN.get(None)
+    if turn is not None and opened is turn.around:
+        return False  # no handler has been called yet
     if (None if turn is None else turn.request) is not fastmcp_request_ctx.get():
         return False  # a client in the same process
     # the tool of a search that calls others is the way of a client to them
     searches = (one for one in server.transforms if isinstance(one, BaseSearchTransform))
     return all(opened.profile.name != one._call_tool_name for one in searches)
+
+
+def has_answered() -> bool:
+    """Whether the client has answered what a handler asked it for, in this call or on the way to it."""
+    context = _current_context.get()
+    return context is not None and not (context.input_responses is None and context.request_state is None)
 
 
 # Background tasks

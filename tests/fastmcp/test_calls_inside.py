@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastmcp import Client, Context, FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.server import create_proxy
 from fastmcp.server.transforms.search import BM25SearchTransform
 from fastmcp.tools import ToolResult
 
@@ -113,6 +114,15 @@ async def test_a_client_in_the_same_process_gets_the_envelope(era: str) -> None:
     """A handler that speaks the protocol is a client like any other."""
     found = await asked(server(), era, "through_a_client")
     assert found.structured_content["data"]["results"] == ["success", "data", "error", "meta"]
+
+
+@ERAS
+async def test_a_proxy_in_the_same_process_gets_what_the_contract_behind_it_answers(era: str) -> None:
+    proxy = create_proxy(server(controls=["rows"]))
+    install(proxy)
+    found = await asked(proxy, era, "rows", page_size=2)
+    assert found.structured_content["data"]["results"] == ROWS[:2]
+    assert found.structured_content["meta"]["pagination"]["has_more"]
 
 
 @ERAS
