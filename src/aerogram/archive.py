@@ -64,7 +64,7 @@ _GONE_WORDS: Final = {
     "evicted": "was removed to make room for newer entries",
 }
 _UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError)
-CALL_AGAIN: Final = "Call the tool that produced it again to get fresh content"
+CALL_AGAIN: Final = "Repeat the call that produced it to get fresh content"
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +410,7 @@ def _digest(hash: str) -> str:
     if not SHORTEST_PREFIX <= len(digest) <= DIGEST_LENGTH or set(digest) - set("0123456789abcdef"):
         raise NotFound(
             "That is not the hash of an archive entry",
-            remediation="Use a hash from content_archive_hashes: sha256: and 64 hex digits",
+            remediation=f"Use a hash that a reply names: {DIGEST_LENGTH} hex digits, or its first {SHORTEST_PREFIX}",
         )
     return digest
 

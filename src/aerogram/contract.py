@@ -78,7 +78,7 @@ _OWN_PAGES = Notice(
     "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
 )
 _NO_ROWS = Notice(
-    "This answer is no list of rows, so page_size was not used", "CONTROL_IGNORED", "info", "Ask with max_tokens"
+    "This answer is no list of rows, so page_size was not used", "CONTROL_IGNORED", "info", "Leave page_size out"
 )
 
 

@@ -89,7 +89,7 @@ def _verified(digest: str, pieces: list[Any]) -> Any:
             return candidate.value()
     raise IntegrityError(
         "What was retrieved does not match its hash and was not used",
-        remediation="Call the tool that produced it again to get fresh content",
+        remediation="Repeat the call that produced it to get fresh content",
         details={"hash": digest},
     )
 
@@ -135,7 +135,7 @@ def mended(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
     """The reply with its whole data, and with what its envelope had given up."""
     if reply.fidelity is None or reply.fidelity.level == "full":
         return reply
-    if "data" not in found and "envelope" not in found:
+    if not found:  # content beside the data may be all that was cut
         raise NotFound("What is missing from this reply was not kept", remediation="Ask for less at once")
     heard = {**reply.said(), "fidelity": Fidelity("full"), "data": found.get("data", reply.data)}
     heard["notices"] = tuple(notice for notice in reply.notices if notice.code not in _ABOUT_SIZE)

@@ -76,7 +76,8 @@ def select_in(
 
 def _refusal(wrong: Sequence[Any], allowed: Sequence[str], mode: Mode) -> InvalidFields:
     message = f"Fields {wrong} not available in '{mode}' mode"
-    return InvalidFields(message, details={"allowed_fields": list(allowed)})
+    told = "Ask only for fields listed in allowed_fields" if mode == "full" else None  # no mode has more
+    return InvalidFields(message, remediation=told, details={"allowed_fields": list(allowed)})
 
 
 def _wrong(

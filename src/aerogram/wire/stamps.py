@@ -83,7 +83,9 @@ class Stamped(Request):
         if not _SILENT.issuperset(reply.said()):
             versions, by_offset = self.versions, reply.page is not None and self._takes_offset
             older = versions.rate_limit_headers
-            found = fields.of_reply(reply, self.target, versions.clock, older=older, by_offset=by_offset)
+            # a link is followed with a GET, which does not lead to the next page of anything else
+            told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
+            found = fields.of_reply(told, self.target, versions.clock, older=older, by_offset=by_offset)
         if body.status != _NOT_MODIFIED:
             found.append((b"content-type", body.media_type.encode()))
             found.append((b"content-length", b"%d" % len(body.content)))
