@@ -12,10 +12,12 @@ from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
-from aerogram import Notice, Reply
+from aerogram import Fidelity, Notice, Reply
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client, Retries, read
+from aerogram.content import Content
 from aerogram.contract import Contract
+from aerogram.dialects import dialect
 from aerogram.errors import IntegrityError, NotFound, ValidationFailed
 
 ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 8} for number in range(60)]
@@ -228,3 +230,36 @@ async def test_the_envelope_is_found_behind_the_content_of_a_pair(framework, dia
 async def test_texts_that_are_no_envelope_stay_what_they_are():
     result = {"content": [{"type": "text", "text": text} for text in ("a", '{"success": true}')], "isError": False}
     assert read(result).data == ["a", {"success": True}]
+
+
+TEXT = "a long text " * 300
+KEPT = Content.of_text(TEXT)
+
+
+async def test_content_without_an_envelope_is_made_whole_by_what_stands_beside_it():
+    async def answer(target, arguments):
+        if target == "retrieve":
+            return {"content": [{"type": "text", "text": TEXT}], "isError": False}
+        kept = {"level": "partial", "archive_hashes": {"data": KEPT.hash}}
+        said = {"content": [{"type": "text", "text": TEXT[:50]}], "isError": False}
+        return {**said, "_meta": {"dev.aerogram/fidelity": kept}}
+
+    client = AsyncClient(answer, retrieve="retrieve")
+    reply = await client.call("text")
+    assert (reply.data, (await client.whole(reply)).data) == (TEXT[:50], TEXT)
+
+
+async def test_content_that_was_cut_beside_whole_data_is_recovered_by_its_name():
+    kept = Fidelity("partial", archive_hashes={"content": KEPT.hash})
+
+    async def answer(target, arguments):
+        if target == "retrieve":
+            return {"content": [{"type": "text", "text": TEXT}], "isError": False}
+        body = dialect("response-v2").encode(dialect("response-v2").complete(Reply.ok({"x": 1}, fidelity=kept)))
+        return {"content": [{"type": "text", "text": TEXT[:50]}], "structuredContent": body, "isError": False}
+
+    client = AsyncClient(answer, retrieve="retrieve")
+    reply = await client.call("pair")
+    assert await client.recover(reply) == {"content": TEXT}
+    whole = await client.whole(reply)
+    assert (whole.data, whole.fidelity.level) == ({"x": 1}, "full")
