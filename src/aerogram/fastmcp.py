@@ -200,11 +200,13 @@ class _Replies(Transform):
 
     def handed_out(self, tool: Tool) -> Tool:
         """A tool as it is handed out to whoever calls it."""
-        is_own = getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
-        if not is_own and is_asked_inside(self._server):
+        if is_asked_inside(self._server) and not self._is_own(tool):
             return asked_inside(self._server, tool)
         copy = self._replying(tool)
         return kept_further_out(copy) if is_listened_to(self._server) else copy
+
+    def _is_own(self, tool: Tool) -> bool:
+        return getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
 
     @property
     def _sanitizers(self) -> Sequence[Step]:

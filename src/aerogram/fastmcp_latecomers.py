@@ -6,7 +6,7 @@ tools ── transforms ── contract ── transforms that came later ──
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, SupportsIndex
+from typing import Any, Final, Protocol
 
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp_hearing import Hearing
@@ -56,13 +56,17 @@ def _is_answering(tool: Tool) -> bool:
 
 
 class Standing(list[Transform]):
-    """The transforms of a server, of which one stays behind all that are added."""
+    """The transforms of a server; behind all that are added stands one more, which nobody pays for until then."""
 
     def __init__(self, last: Transform, others: Sequence[Transform]) -> None:
-        super().__init__([*others, last])
+        super().__init__(others)
         self._last = last
 
     def append(self, one: Transform) -> None:
         """Add a transform in front of the last one; only who listens to the server as a whole comes after it."""
-        place: SupportsIndex = len(self) if isinstance(one, Hearing) else self.index(self._last)
-        self.insert(place, one)
+        if isinstance(one, Hearing):
+            return super().append(one)
+        ends = (place for place, held in enumerate(self) if held is self._last or isinstance(held, Hearing))
+        place = next(ends, len(self))
+        self[place:place] = [one] if self._last in self else [one, self._last]
+        return None
