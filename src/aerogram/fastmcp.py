@@ -222,8 +222,9 @@ class _Replies(Transform):
 
     async def _caller(self, tool: Tool, principal: str | None) -> Caller:
         request = fastmcp_request_ctx.get()
+        answered = self._service.contract.cache is not None and has_answered()  # only a cache wants to know
         if request is None:
-            return Caller(principal=principal, has_answered=has_answered())
+            return Caller(principal=principal, has_answered=answered)
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
@@ -232,7 +233,7 @@ class _Replies(Transform):
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = keeper or (None, None)
-        caller = Caller(request.meta, principal, extensions, retrieve, archive, has_answered())
+        caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
         return caller if kept is None else caller._replace(around=kept.around)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
