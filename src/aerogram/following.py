@@ -137,13 +137,20 @@ def mended(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
         return reply
     if not found:  # content beside the data may be all that was cut
         raise NotFound("What is missing from this reply was not kept", remediation="Ask for less at once")
-    heard = {**reply.said(), "fidelity": Fidelity("full"), "data": found.get("data", reply.data)}
+    heard = {**reply.said(), "fidelity": Fidelity("full"), "data": _whole_data(reply.data, found)}
     heard["notices"] = tuple(notice for notice in reply.notices if notice.code not in _ABOUT_SIZE)
     heard["actions"] = tuple(action for action in reply.actions if "hash" not in (action.args or {}))
     if reply.status == "partial" and len(heard["notices"]) < len(reply.notices):
         heard["status"] = "ok"
     whole = restore(heard, found.get("envelope") or {}, "the archive", "/envelope")
     return whole.replace(fidelity=Fidelity("full"))
+
+
+def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
+    """The data as it was: kept whole, or as a list some of whose texts were kept (`data/3`)."""
+    if not isinstance(data, list):
+        return found.get("data", data)
+    return found.get("data", [found.get(f"data/{at}", item) for at, item in enumerate(data)])
 
 
 def way_back(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], Call]:

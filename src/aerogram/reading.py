@@ -25,7 +25,7 @@ from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
 from aerogram.jsontext import loads
-from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
+from aerogram.reply import Fidelity, Page, Problem, RateLimit, Reply, accept_request_id
 from aerogram.wire.encodings import read_text
 from aerogram.wire.http import read_problem
 from aerogram.wire.links import address_of, leading_to, resolved
@@ -178,7 +178,7 @@ def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
         # what is meant for people stands before the envelope
         reply = _spoken(_parsed(tool.texts[-1:]), dialect, status=status)
     if reply is not None:
-        return reply
+        return _missing_beside(reply, tool.meta)
     aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
     if isinstance(aside.get("problem"), Mapping):
         aside["problem"] = {name: said for name, said in aside["problem"].items() if name in _PROBLEM_FIELDS}
@@ -187,6 +187,17 @@ def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
         # nobody said that trying again could help
         heard |= {"status": "error", "problem": Problem("INTERNAL_ERROR", "\n".join(tool.texts), retry="no")}
     return restore(heard, aside, "bare", "/_meta")
+
+
+def _missing_beside(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[Any]:
+    """The reply, with what was cut from the content that stands beside its envelope."""
+    said = meta.get(f"{PREFIX}fidelity")
+    hashes = said.get("archive_hashes") if isinstance(said, Mapping) else None
+    if not isinstance(hashes, Mapping):
+        return reply
+    own = reply.fidelity or Fidelity("full")
+    level = "partial" if own.level == "full" else own.level
+    return reply.replace(fidelity=replace(own, level=level, archive_hashes={**(own.archive_hashes or {}), **hashes}))
 
 
 def _parsed(texts: tuple[str, ...]) -> Any:

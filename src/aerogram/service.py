@@ -380,7 +380,7 @@ class Service:
             wire = result.to_wire() if own is None or contract.sanitizers else {}
             clean = sanitize_result(wire, *contract.sanitizers)
             if is_fitted:
-                return {**clean, "content": await fitted(clean["content"], contract, opened.call)}
+                return (await fitted(clean["content"], contract, opened.call)).sent_with(clean)
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
@@ -389,8 +389,9 @@ class Service:
             return self._sent(opened, Heard(reply), reply)
         self._tell(opened, reply)
         said = contract.render(reply).structured
-        content = await fitted(clean["content"], contract, opened.call, said) if is_fitted else clean["content"]
-        return {**clean, "content": content, "structuredContent": said}
+        if is_fitted:  # what is cut from it is in the data, whose envelope says so
+            clean["content"] = (await fitted(clean["content"], contract, opened.call, said)).blocks
+        return {**clean, "structuredContent": said}
 
     def _tell(self, opened: Opened, reply: Reply[Any]) -> None:
         if opened.observation is not None:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 from aerogram.content import Content
 from aerogram.jsontext import dumps
@@ -23,8 +23,11 @@ from aerogram.shape.media import refer_media
 from aerogram.shape.text import whole_characters
 from aerogram.tokens import Counter
 
-__all__ = ["FittedBlocks", "Keeping", "Scale", "fit_blocks"]
+__all__ = ["CUT", "WHOLE", "FittedBlocks", "Keeping", "Scale", "fit_blocks"]
 
+CUT: Final = "text-"
+WHOLE: Final = "content"
+"""The names of what is left over: the whole text of a block, with its place behind it, and all blocks together."""
 Block = dict[str, Any]
 FittedBlocks = tuple[list[Block], tuple[Leftover, ...]]
 
@@ -81,7 +84,7 @@ def fit_blocks(blocks: Sequence[Block], room: int, scale: Scale, keeping: Keepin
     if scale.weigh(shown) <= room:
         return shown, (*referred, *cut)
     everything = Content.of_json(list(blocks))
-    return _beginning(shown, room, scale, keeping, everything), (*referred, *cut, Leftover("content", everything))
+    return _beginning(shown, room, scale, keeping, everything), (*referred, *cut, Leftover(WHOLE, everything))
 
 
 def _text(block: Block) -> str:
@@ -109,7 +112,7 @@ def _cut_texts(blocks: list[Block], room: int, scale: Scale, keeping: Keeping) -
             break
         over -= saved
         shown[at] = _with_text(shown[at], short)
-        cut.append(Leftover(f"text-{at}", content))
+        cut.append(Leftover(f"{CUT}{at}", content))
     return shown, tuple(cut)
 
 

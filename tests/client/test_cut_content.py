@@ -1,0 +1,91 @@
+"""Content that a budget cut: the client brings it back, in every dialect and beside data of every kind."""
+
+from __future__ import annotations
+
+import fastmcp
+import mcp
+import pytest
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ImageContent, TextContent
+
+import aerogram.fastmcp
+import aerogram.mcp
+from aerogram.archive import Archive
+from aerogram.client import AsyncClient
+
+LONG, SHORT = "words " * 3000, "a few words"
+FRAMEWORKS = {
+    "fastmcp": (fastmcp.FastMCP, aerogram.fastmcp, fastmcp.Client),
+    "sdk": (MCPServer, aerogram.mcp, mcp.Client),
+}
+
+
+def text(said):
+    return TextContent(type="text", text=said)
+
+
+def one():
+    return [text(LONG)]
+
+
+def annotated() -> list[TextContent]:
+    return [text(LONG)]
+
+
+def several() -> list[TextContent]:
+    return [text(SHORT), text(LONG), text(LONG.upper())]
+
+
+def illustrated() -> list[ImageContent | TextContent]:
+    return [ImageContent(type="image", data="iVBORw0KGgo=", mime_type="image/png"), text(LONG)]
+
+
+def pair():
+    return LONG, {"x": 1}
+
+
+def many() -> list[TextContent]:
+    return [text(f"{number} {SHORT}") for number in range(400)]
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def ask(request):
+    make, module, client_of = FRAMEWORKS[request.param]
+
+    async def ask(tool, **settings):
+        server = make("content")
+        module.install(server, budget=900, archive=Archive.in_memory(), **settings)
+        (server.tool if make is fastmcp.FastMCP else server.add_tool)(tool)
+        async with client_of(server) as connection:
+            client = AsyncClient(connection)
+            reply = await client.call(tool.__name__)
+            return reply, await client.recover(reply), await client.whole(reply)
+
+    return ask
+
+
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0", "bare"])
+@pytest.mark.parametrize("tool", [one, annotated, illustrated])
+async def test_a_text_comes_back_whole(ask, tool, dialect):
+    reply, _, whole = await ask(tool, dialect=dialect)
+    assert len(str(reply.data)) < len(LONG) and reply.fidelity.level != "full"
+    assert whole.data in (LONG, [LONG]) and whole.fidelity.level == "full"
+
+
+async def test_each_of_several_texts_comes_back(ask):
+    reply, found, whole = await ask(several)
+    assert reply.data[0] == SHORT and set(found.values()) == {LONG, LONG.upper()}
+    assert whole.data == [SHORT, LONG, LONG.upper()]
+
+
+@pytest.mark.parametrize("channels", ["mirror", "compact", "text"])
+async def test_the_content_of_a_pair_comes_back_beside_its_data(ask, channels):
+    reply, found, whole = await ask(pair, channels=channels)
+    assert reply.data == whole.data == {"x": 1}
+    assert found == {"content": LONG} and reply.fidelity.level == "partial" and whole.fidelity.level == "full"
+
+
+async def test_blocks_that_are_too_many_come_back_together(ask):
+    reply, _, whole = await ask(many)
+    assert len(reply.data) < 400
+    assert [one["text"] for one in whole.data] == [f"{number} {SHORT}" for number in range(400)]
