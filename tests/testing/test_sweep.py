@@ -22,6 +22,7 @@ from aerogram.errors import InvalidCursor
 from aerogram.fastmcp import install
 from aerogram.limits import Limits, Plan
 from aerogram.testing import PROMISES, BrokenPromises, sweep, sweep_async
+from aerogram.testing.leaks import FAULT
 from aerogram.testing.settings import Settings
 from aerogram.wire.negotiation import Versions
 from testing.mutants import EXAMPLES, ROUTES, ROWS, TOOLS, good_routes, good_tools
@@ -52,6 +53,12 @@ def test_the_programs_of_the_examples_keep_every_promise(name):
     examples = {"get_task": {"number": 7}, "GET /tasks/{number}": {"number": 7}}
     report = sweep(program(name), examples=examples).raise_for_failures()
     assert len(report.visited) > 40
+
+
+@pytest.mark.parametrize("name", ["tasks_fastmcp", "tasks_sdk", "tasks_starlette", "tasks_fastapi"])
+def test_faults_that_are_injected_leave_no_trace_in_the_log(name, caplog):
+    sweep(program(name), examples={"get_task": {"number": 7}, "GET /tasks/{number}": {"number": 7}})
+    assert FAULT not in caplog.text
 
 
 @pytest.mark.parametrize("framework", [FastMCP, MCPServer])

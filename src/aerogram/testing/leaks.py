@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from aerogram.sanitize import Redaction
 
-__all__ = ["FAULT", "InjectedFault", "leaks_in"]
+__all__ = ["FAULT", "InjectedFault", "leaks_in", "unlogged"]
 
 FAULT: Final = "canary-5f1d7c0e"
 """A word that only the injected exception says."""
@@ -25,6 +27,21 @@ class InjectedFault(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(f"{FAULT}: password=hunter2 rejected by postgres://app:hunter2@db.internal in /srv/app/db.py")
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep exceptions that were injected out of the log: a trace in it looks like a crash of the user's own."""
+    log = logging.getLogger("aerogram")
+    log.addFilter(_is_not_injected)
+    try:
+        yield
+    finally:
+        log.removeFilter(_is_not_injected)
+
+
+def _is_not_injected(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], InjectedFault))
 
 
 def leaks_in(text: str, secrets: Iterable[str] = ()) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from aerogram.testing.leaks import unlogged
 from aerogram.testing.report import Report
 from aerogram.testing.settings import Settings
 
@@ -40,9 +41,11 @@ async def sweep_async(target: Any, **settings: Any) -> Report:
     if hasattr(target, "middleware_stack") and hasattr(target, "routes"):
         from aerogram.testing.routes import sweep_app
 
-        return await sweep_app(target, known)
+        with unlogged():
+            return await sweep_app(target, known)
     if packages & {"fastmcp", "mcp"}:
         from aerogram.testing.tools import sweep_server
 
-        return await sweep_server(target, known)
+        with unlogged():
+            return await sweep_server(target, known)
     raise TypeError(f"a {type(target).__name__} is neither an application of Starlette or FastAPI nor an MCP server")
