@@ -179,6 +179,7 @@ class Shrinker:
             "items": items,
             "found": items if found is None else found,
             "status": done.whole.status,
+            "empty_reason": done.whole.empty_reason,
         }
 
     def _after(self, done: _Fitting) -> dict[str, Any]:

@@ -48,6 +48,7 @@ export default {
   "search.nothingFits.one": "The one passage does not fit",
   "search.dialects": "In every dialect",
   "search.nothingAsked": "Type a question to begin.",
+  "search.noDocuments": "The index has no documents yet. Fill it with: aerogram ingest FOLDER",
   "search.none": "Nothing was found. Try other words, or fewer filters.",
   "search.omitted": "This reply has {n} bytes, which is too much to show at once. Lower the budget to see it.",
   "search.next": "Next page",

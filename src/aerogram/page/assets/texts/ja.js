@@ -48,6 +48,7 @@ export default {
   "search.nothingFits.one": "その 1 件の段落は収まりません",
   "search.dialects": "すべての方言で見る",
   "search.nothingAsked": "質問を入力してください。",
+  "search.noDocuments": "インデックスにはまだ文書がありません。aerogram ingest FOLDER で追加してください。",
   "search.none": "見つかりませんでした。別の言葉を試すか、絞り込みを減らしてください。",
   "search.omitted": "この返信は {n} バイトあり、一度に表示できません。予算を下げると表示されます。",
   "search.next": "次のページ",

@@ -136,7 +136,10 @@ class SearchView {
     if (fitted.omitted) return el("p", { class: "notice" }, t("search.omitted", { n: count(fitted.omitted.bytes) }));
     const rows = rowsOf(fitted);
     if (!rows) return el("div", { class: "card" }, tree(fitted.body));
-    if (!rows.length) return el("p", { class: "card quiet" }, t("search.none"));
+    if (!rows.length) {
+      const isEmpty = fitted.before.empty_reason === "source_unavailable";
+      return el("p", { class: "card quiet" }, t(isEmpty ? "search.noDocuments" : "search.none"));
+    }
     return recordList(rows, {
       terms,
       missing: (row) => this._fitting.missing(fitted, row),
