@@ -7,10 +7,10 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aerogram.contract import Contract
 from aerogram.controls import Choice, Controls
@@ -283,8 +283,8 @@ class _Replies(Transform):
         is_retrieval = tool.name == service.offer.retrieve
         call = looking_behind(self._server, tool.name, own._run) if is_retrieval else own._run
 
-        async def run(arguments: dict[str, Any]) -> Any:
-            return await self._serve(profile, tool, arguments, call)
+        def run(arguments: dict[str, Any]) -> Awaitable[Any]:
+            return self._serve(profile, tool, arguments, call)
 
         # The server calls `_run`, tools made from this one call `run`, and background tasks `fn`.
         vars(copy).update({"_run": run, "run": run, ANSWERING: True})
@@ -458,14 +458,14 @@ class _Outermost(Middleware):
         self._server = server
         self._replies = replies
 
-    async def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+    def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Coroutine[Any, Any, Any]:
         """Past the hooks of the base class, which cost more than all that is done here."""
         # a message that is not what its method asks for is no call, and stays a protocol error
         if isinstance(context.message, mcp_types.CallToolRequestParams):
-            return await self._call(context, call_next)
+            return self._call(context, call_next)
         if isinstance(context.message, mcp_types.ReadResourceRequestParams):
-            return await self._read(context, call_next)
-        return await call_next(context)
+            return self._read(context, call_next)
+        return cast(Coroutine[Any, Any, Any], call_next(context))
 
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         if is_asked_inside(self._server):

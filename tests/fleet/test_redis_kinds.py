@@ -13,7 +13,7 @@ from certificates import make_certificate
 from servers import find_free_port, listening
 
 SEARCH = {"q": "token", "envelope": "v2", "page_size": 3}
-CUT = {**SEARCH, "response_mode": "full", "max_tokens": 400}
+CUT = {**SEARCH, "response_mode": "full", "max_tokens": 600}
 PASSWORD = "not-to-be-shown"
 
 
