@@ -34,7 +34,7 @@ class Mint:
         self._moment = -1
         self._head = ""
         self._last = 0
-        self._drawn: Iterator[bytes] = iter(())
+        self._drawn: Iterator[tuple[int, str]] = iter(())
 
     def new(self) -> str:
         """An id that is greater than all before it."""
@@ -49,15 +49,17 @@ class Mint:
             return self._head + _PAIRS[self._last >> 10] + _PAIRS[self._last & 1023]
 
     def _begin(self, moment: int) -> None:
-        drawn = next(self._drawn, None) or self._draw()
+        self._last, letters = next(self._drawn, None) or self._draw()
         self._moment = moment
-        self._head = _seconds(moment >> 10) + _PAIRS[moment & 1023] + drawn[3:].translate(_LETTERS).decode()
-        self._last = int.from_bytes(drawn[:3], "big") % (_MOST // 2)
+        self._head = _seconds(moment >> 10) + _PAIRS[moment & 1023] + letters
 
-    def _draw(self) -> bytes:
-        """Chance for many moments at once, because asking the system for it takes longer than all the rest."""
-        drawn = os.urandom(_DRAWN * _MOMENTS)
-        self._drawn = iter([drawn[start : start + _DRAWN] for start in range(0, len(drawn), _DRAWN)])
+    def _draw(self) -> tuple[int, str]:
+        """Where a moment's ids begin to count, and their letters; for many moments, because that takes longest."""
+        chance = os.urandom(_DRAWN * _MOMENTS)
+        moments = [chance[start : start + _DRAWN] for start in range(0, len(chance), _DRAWN)]
+        self._drawn = iter(
+            [(int.from_bytes(one[:3]) % (_MOST // 2), one[3:].translate(_LETTERS).decode()) for one in moments]
+        )
         return next(self._drawn)
 
 
