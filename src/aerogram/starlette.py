@@ -414,7 +414,13 @@ async def _within_limits(exchange: Exchange, call: Handler, request: Request) ->
 def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
     """The response for what a handler returned; any application may stand for one."""
     terms = exchange.terms
-    if callable(value) and (not isinstance(value, Response) or (terms is not None and not terms.migrated)):
+    if isinstance(value, Response):
+        if terms is not None and not terms.migrated:
+            return value
+        if not announce_json(value.raw_headers):
+            exchange.other_format = value.raw_headers
+            return value
+    elif callable(value):
         return value  # type: ignore[no-any-return]
     if exchange.scope["method"] not in SAFE_METHODS:
         exchange.body = getattr(request, "_body", None)

@@ -126,7 +126,8 @@ class Layer:
             if exchange.held is not None:
                 await exchange.finish()
         finally:
-            exchange.inner = None
+            if exchange.inner is not None:
+                exchange.inner = None
             if exchange.outer is None:
                 scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
             else:
@@ -211,15 +212,19 @@ class Exchange(Stamped):
             start = _headed(start, given)
         if terms is not None and not terms.migrated:
             self.layer.served[terms.path][LEGACY] += 1
-            return self._pass(start, [*given, _LEGACY_MARK])
-        if self.ours is not None and self.ours.status == status:
+            given = [*given, _LEGACY_MARK]
+        elif self.ours is not None and self.ours.status == status:
             return self._open(start, self._version_of(self.ours))
-        if status >= _FAILURES:
+        elif status >= _FAILURES:
             return self._begin_failure(start)
-        if terms is None or given is self.other_format or not fields.announce_json(given):
-            # a cache must not give it to those who ask for an envelope, where there is one
-            return self._pass(start, given if terms is None else fields.varying(given))
-        return self._begin_json(start, terms)
+        elif terms is not None:
+            if given is not self.other_format and fields.announce_json(given):
+                return self._begin_json(start, terms)
+            # a cache must not give it to those who ask for an envelope
+            given = fields.varying(given)
+        self._is_open = True  # as `_pass` has it, for one call less
+        passing = {**start, "headers": given}
+        return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
 
     def _begin_json(self, start: Message, terms: Terms) -> Awaitable[None]:
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
@@ -236,7 +241,7 @@ class Exchange(Stamped):
     def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
         """Let an answer go its way that has no choice of envelopes."""
         self._is_open = True
-        passing = _headed(start, given)
+        passing = {**start, "headers": given}
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
 
     async def _pass_within_limits(self, start: Message) -> None:
@@ -380,10 +385,11 @@ class Exchange(Stamped):
 
         `scope` is what the handler gets.
         """
-        self.reach(scope)
+        if scope is not self.scope:
+            self.reach(scope)
+            scope = self.scope
         if terms is not None:
             self.terms = terms
-        scope = self.scope
         if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
             self.admit(self.terms)  # whatever another request is refused for depends on the answer
             if scope["query_string"] and scope["method"] not in SAFE_METHODS:
