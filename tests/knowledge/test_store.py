@@ -136,7 +136,8 @@ def test_many_threads_share_a_few_connections(small):
         thread.start()
     for thread in threads:
         thread.join()
-    assert 1 <= [one.resolve() for one in OPEN_FILES.iterdir()].count(rows) <= 8
+    # SQLite itself holds on to the files of some that it has closed, as long as others are open
+    assert 1 <= [one.resolve() for one in OPEN_FILES.iterdir()].count(rows) < len(threads)
     small.close()
     assert rows not in [one.resolve() for one in OPEN_FILES.iterdir()]
 

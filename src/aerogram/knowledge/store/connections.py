@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,6 +25,9 @@ KEPT: Final = 8
 """How many idle connections stay open."""
 PAGES_IN_LOG: Final = 16_000
 """So many changed pages (64 MB) are gathered before they go into the file: many of them change again until then."""
+PAUSE: Final = 0.01
+PRIMARY: Final = 0xFF
+"""The part of an error code of SQLite that says what it is; the rest says more about it."""
 NO_FILE: Final = -1
 """The file of a connection that is good for once."""
 
@@ -100,12 +104,26 @@ class Connections:
         return self.path.exists() and not (log.exists() and log.stat().st_size)
 
 
+def _keep_log(connection: sqlite3.Connection) -> None:
+    """Have changes go into a log first. Those who begin one for a new file at the same time are not made to wait."""
+    patient_until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY != sqlite3.SQLITE_BUSY or time.monotonic() > patient_until:
+                raise
+            time.sleep(PAUSE)
+        else:
+            return
+
+
 def _prepared(uri: str, *, journal: bool = True) -> sqlite3.Connection:
     """A connection to a database of the present version."""
     connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         if journal:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _keep_log(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_LOG}")
         connection.execute("PRAGMA cache_size = -32000")

@@ -81,12 +81,11 @@ VERSION: Final = len(MIGRATIONS)
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring a database to the present version; it must not be in a transaction."""
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = _version(connection)
     if found == 0 and connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-        raise Conflict(
-            "There is a database that is no index of Aerogram, or one from before its first version",
-            remediation="Ingest into another folder with --index",
-        )
+        found = _version(connection)  # another process may just have made them, and their version with them
+        if found == 0:
+            raise _strange()
     if found > VERSION:
         raise Conflict(
             f"This index was made by a later version of Aerogram (format {found}; this one reads {VERSION})",
@@ -95,10 +94,22 @@ def migrate(connection: sqlite3.Connection) -> None:
     connection.create_function("key_of", 1, lambda value: None if value is None else key_of(value), deterministic=True)
     for version in range(found, VERSION):
         connection.execute("BEGIN IMMEDIATE")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != version:
+        if _version(connection) != version:
             connection.execute("ROLLBACK")  # another process was faster
             continue
         for statement in MIGRATIONS[version].split(";\n"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {version + 1}")
         connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return found
+
+
+def _strange() -> Conflict:
+    return Conflict(
+        "There is a database that is no index of Aerogram, or one from before its first version",
+        remediation="Ingest into another folder with --index",
+    )

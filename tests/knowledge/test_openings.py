@@ -1,0 +1,25 @@
+"""Several processes that open a new index at the same moment: each of them finds it ready."""
+
+import subprocess
+import sys
+import time
+
+OPEN = """
+import sys, time
+from pathlib import Path
+from aerogram.knowledge.store.connections import Connections
+
+folder, start = Path(sys.argv[1]), float(sys.argv[2])
+for number in range(25):
+    time.sleep(max(0, start + number / 20 - time.time()))
+    with Connections(folder / f"{number}.sqlite").lend() as connection:
+        assert connection.execute("SELECT COUNT(*) FROM files").fetchone() == (0,)
+"""
+
+
+def test_whoever_opens_a_new_index_at_the_same_moment_finds_it_ready(tmp_path):
+    start = str(time.time() + 2)
+    program = [sys.executable, "-c", OPEN, str(tmp_path), start]
+    running = [subprocess.Popen(program, stderr=subprocess.PIPE, text=True) for _ in range(5)]
+    assert [process.communicate()[1] for process in running] == [""] * 5
+    assert [process.returncode for process in running] == [0] * 5
