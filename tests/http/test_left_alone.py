@@ -137,6 +137,11 @@ REQUESTS = [
 ]
 
 
+def _placeless(crash):
+    """What was raised, without the place of the handler: FastAPI looks it up by an id that another one may have had."""
+    return tuple(re.sub(r'\n\n  File ".*', "", one, flags=re.DOTALL) if isinstance(one, str) else one for one in crash)
+
+
 @pytest.mark.filterwarnings("ignore")  # what applications do wrong, they may do wrong
 @pytest.mark.parametrize(("name", "asked"), REQUESTS)
 def test_an_answer_and_all_that_comes_with_it_are_those_of_the_bare_application(site, address, kept, name, asked):
@@ -146,7 +151,7 @@ def test_an_answer_and_all_that_comes_with_it_are_those_of_the_bare_application(
         answer = answered(address, (name, variant), method, path, *rest)
         raised = site.outcomes.get(timeout=60)
         # what nobody handles is told once: by the server, or by the layer where it has answered
-        told_once = [*kept.crashes, *([raised] if raised else [])]
+        told_once = [_placeless(one) for one in (*kept.crashes, *([raised] if raised else []))]
         return answer, (list(site.events[name, variant]), told_once)
 
     bare, beside = seen("bare", *asked)
