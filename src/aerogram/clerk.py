@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.contract import Call, Contract
 from aerogram.errors import ReplyError, ValidationFailed
+from aerogram.limits import Allowance
 from aerogram.mint import new_request_id
 from aerogram.normalize.signals import contained
 from aerogram.paged import Paged
-from aerogram.reply import Reply
+from aerogram.reply import Notice, Reply
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import sanitize
 from aerogram.shape.advice import Levers
@@ -174,11 +175,31 @@ class ContractClerk:
     ) -> Reply[Any]:
         """What a reply left out; the query says how it is to be shown."""
         asked = exchange.controls(CONTROLS)
+        size = asked.pop("max_tokens", None)
+        return await self._fetched(
+            Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, self._contracts, size
+        )
+
+    async def fetch(
+        self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None, notices: tuple[Notice, ...] = ()
+    ) -> Reply[Any]:
+        """What a reply left out, within a size in any shape, with what else there is to tell; as with `within`."""
+        return await self._fetched(wanted, exchange, self._sized, max_tokens, notices)
+
+    async def _fetched(
+        self,
+        wanted: Retrieval,
+        exchange: Exchange,
+        contracts: Mapping[Version, Contract],
+        max_tokens: int | None,
+        notices: tuple[Notice, ...] = (),
+    ) -> Reply[Any]:
         exchange.is_shaped = True
-        size = {"max_tokens": asked.pop("max_tokens")} if "max_tokens" in asked else _NO_CONTROLS
-        wanted = Retrieval(hash, ids, path, as_text=as_text, **asked)
-        contract = self._reached(self._contracts, exchange)
-        reply = await contract.retrieved(wanted, self._call(exchange, size))
+        call = self._call(exchange, _NO_CONTROLS if max_tokens is None else {"max_tokens": max_tokens})
+        if notices:
+            held = call.allowance or Allowance()
+            call = replace(call, allowance=replace(held, notices=(*held.notices, *notices)))
+        reply = await self._reached(contracts, exchange).retrieved(wanted, call)
         exchange.settled = reply if reply.problem is None else None
         return reply
 

@@ -23,12 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from aerogram.content import Content
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.cursor import _decode
 from aerogram.errors import AerogramError
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.knowledge.filters import Filters
-from aerogram.limits import Allowance
 from aerogram.page.host import Host
 from aerogram.page.routes import page_routes
 from aerogram.paged import Paged, Resume
@@ -170,24 +169,6 @@ class _Desk:
             return None
         return digest
 
-    def _speaking(self, request: Request) -> Contract:
-        """The contract in the shape that this caller gets, so that sizes are those of what is sent."""
-        exchange: Exchange = request.scope[EXCHANGE]
-        return replace(self._contract, channels="text", dialect=exchange.layer.speakers[exchange.version])
-
-    def _call(self, request: Request, max_tokens: int | None) -> Call:
-        exchange: Exchange = request.scope[EXCHANGE]
-        return Call(
-            operation=exchange.terms.operation if exchange.terms else "unknown",
-            request_id=exchange.request_id,
-            client_tag=exchange.client_tag,
-            principal=self._principal(request.scope),
-            max_tokens=max_tokens,
-            allowance=Allowance(notices=unknown_in(request)),  # whose notices count in the size of a reply
-            writer=exchange.writer,
-            started=exchange.started,
-        )
-
     def search(self) -> Any:
         """Find passages."""
 
@@ -319,7 +300,8 @@ class _Desk:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
             chosen = _names(ids) or ()
             asked = Retrieval(hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size)
-            reply = await self._speaking(request).retrieved(asked, self._call(request, max_tokens))
+            exchange: Exchange = request.scope[EXCHANGE]
+            reply = await exchange.layer.clerk.fetch(asked, exchange, max_tokens, unknown_in(request))
             if reply.fidelity is not None and reply.problem is None:
                 response.headers["X-Fidelity"] = reply.fidelity.level
                 response.headers["Link"] = f'</v1/content/{hash}?as_text=true>; rel="alternate"'
