@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from aerogram.paged import Paged
-from aerogram.reply import Reply
+from aerogram.reply import Notice, Reply
 
 __all__ = ["Clerk"]
 
@@ -35,6 +35,11 @@ class Clerk(Protocol):
 
     async def retrieve(self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool) -> Reply[Any]:
         """What a reply left out."""
+
+    async def fetch(
+        self, wanted: Any, exchange: Any, max_tokens: int | None, notices: tuple[Notice, ...] = ()
+    ) -> Reply[Any]:
+        """What a reply left out, within a size in any shape, with what else there is to tell."""
 
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
