@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-SOURCES := src tests bench
+SOURCES := packages tests bench
+PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 # two workers on a small machine, more where there are more cores
 WORKERS ?= auto
 
@@ -14,14 +15,15 @@ help: ## list the targets
 
 setup: $(READY) ## make .venv and install what everything needs
 
-$(READY): pyproject.toml constraints.txt
+$(READY): $(PROJECTS) constraints.txt
 	@echo "== setting up .venv (about a minute the first time)"
 	@echo "   1 of 3: the environment"
 	@$(PYTHON) -m venv .venv
 	@echo "   2 of 3: pip"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@echo "   3 of 3: the packages"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e 'packages/aerogram[all]' -e packages/aerogram-page -e packages/aerogram-knowledge --group dev
 	@touch $@
 
 serve: $(READY) ## the knowledge server with the sample documents: page, HTTP and MCP on localhost

@@ -153,7 +153,7 @@ def main():
         (folder / "redis").mkdir()
         redis = running.enter_context(backends.running_redis(folder / "redis"))
         shared = ("--redis", redis.url, "--limits", "100000000/day")
-        ingest = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+        ingest = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
         index = str(folder / "index")
         subprocess.run([sys.executable, "-c", ingest, index, str(SAMPLES)], check=True)
         said = run(folder, "folder", ("--index", index, *shared), lambda: processor_time([redis.process.pid]))

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import knowledge_corpus as corpus
 import knowledge_quality as quality
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.embed import default_embedder, quantise
-from aerogram.knowledge.filters import Filters
-from aerogram.knowledge.lexicon import query_terms
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.embed import default_embedder, quantise
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.lexicon import query_terms
 
 MOST = int(os.environ.get("KNOWLEDGE_CHUNKS", "100000"))
 SHARES = (0.1, 0.3, 1.0)

@@ -17,7 +17,7 @@ SMALL = "the of and to in a is that for it as was with be by on not he his but a
 
 def vocabulary():
     """Whole words of plain letters, in the order of the tokenizer, which is roughly that of their frequency."""
-    stored = (files("aerogram.knowledge") / "model" / "tokenizer.json").read_text("utf-8")
+    stored = (files("aerogram_knowledge") / "model" / "tokenizer.json").read_text("utf-8")
     pieces = json.loads(stored)["model"]["vocab"]
     words = [word for word in pieces if word.isascii() and word.isalpha() and len(word) > 2]
     return SMALL.split() + [word for word in words if word not in set(SMALL.split())]

@@ -6,7 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from aerogram.knowledge import Knowledge
+from aerogram_knowledge import Knowledge
 
 DATA = Path(__file__).parent / "data" / "knowledge"
 METHODS = ("bm25", "vector", "hybrid")

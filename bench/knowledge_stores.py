@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import knowledge_corpus as corpus
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.embed import default_embedder
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.embed import default_embedder
 
 CHUNKS = int(os.environ.get("KNOWLEDGE_CHUNKS", "20000"))
 QUESTIONS = 200
@@ -92,7 +92,7 @@ def shown(name, callers, ask):
 
 def report_kills(folder):
     """Kill an ingest at odd moments; what a reader finds at once, and what the next run makes of it."""
-    program = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+    program = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
     sound = 0
     for attempt in range(KILLS):
         index = folder / f"killed{attempt}"

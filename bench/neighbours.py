@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.embed import default_embedder, quantise
-from aerogram.knowledge.filters import Filters
-from aerogram.knowledge.store.postgres.store import PostgresStore
-from aerogram.knowledge.transfer import copy
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.embed import default_embedder, quantise
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.store.postgres.store import PostgresStore
+from aerogram_knowledge.transfer import copy
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))

@@ -17,8 +17,8 @@ from pathlib import Path
 import asyncpg
 
 import knowledge_corpus as corpus
-from aerogram.knowledge.lexicon import index_terms, query_terms
-from aerogram.knowledge.store.postgres import postings
+from aerogram_knowledge.lexicon import index_terms, query_terms
+from aerogram_knowledge.store.postgres import postings
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 

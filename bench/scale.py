@@ -20,12 +20,12 @@ import psutil
 
 import knowledge_corpus as corpus
 from aerogram.digest.text import CanonicalText
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.chunks import Chunk
-from aerogram.knowledge.documents import Document
-from aerogram.knowledge.embed import default_embedder, quantise
-from aerogram.knowledge.language import stem_all
-from aerogram.knowledge.store import Entry, FileState
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.chunks import Chunk
+from aerogram_knowledge.documents import Document
+from aerogram_knowledge.embed import default_embedder, quantise
+from aerogram_knowledge.language import stem_all
+from aerogram_knowledge.store import Entry, FileState
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))

@@ -10,8 +10,8 @@ import httpx
 from fastmcp import Client, FastMCP
 from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
 
-from aerogram.knowledge import Knowledge
 from aerogram.tokens import counter_named
+from aerogram_knowledge import Knowledge
 from server_process import SAMPLES, place_for_index, serving
 
 QUESTIONS = {

@@ -42,7 +42,7 @@ def samples():
     ]
     found = {
         "english prose": "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))),
-        "python code": "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py"))[:20]),
+        "python code": "\n".join(path.read_text() for path in sorted((ROOT / "packages").rglob("*.py"))[:20]),
         "compact JSON": json.dumps(rows, separators=(",", ":")),
         "indented JSON": json.dumps(rows, indent=2),
         "numbers": ",".join(str(chance.random()) for _ in range(500)),

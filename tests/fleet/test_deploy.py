@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from aerogram import dialects, read
-from aerogram.server.gate import needs_keys
-from aerogram.server.settings import Settings
+from aerogram.serving.gate import needs_keys
+from aerogram_knowledge.server.settings import Settings
 from balancer import wait_for
 from servers import find_free_port, listening
 from serving import SAMPLES, clean_environment

@@ -21,9 +21,9 @@ import pytest
 
 from aerogram import read
 from aerogram.cursor import Cursors
-from aerogram.knowledge.ring import StoreRing
-from aerogram.knowledge.store.address import open_store
 from aerogram.retrieval import Retrieval
+from aerogram_knowledge.ring import StoreRing
+from aerogram_knowledge.store.address import open_store
 from backends import is_root, program_with_faked_time
 from balancer import balancing, wait_for
 from postgres import running_postgres
@@ -129,7 +129,7 @@ def own_postgres(tmp_path):
     """A PostgreSQL that this test may stop, with the samples in it."""
     with running_postgres() as server:
         url = server.new_database()
-        program = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+        program = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
         subprocess.run([sys.executable, "-c", program, url, str(SAMPLES)], check=True, capture_output=True)
         server.samples = url
         yield server

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.knowledge import Knowledge
+from aerogram_knowledge import Knowledge
 from knowledge.documents import GERMAN, GRAPH, GUIDE, HARVEST, JAPANESE
 from postgres import database, postgres
 

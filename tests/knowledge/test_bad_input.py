@@ -14,7 +14,7 @@ import pytest
 
 from aerogram.digest.limits import Limits
 from aerogram.errors import Conflict, NotFound, ValidationFailed
-from aerogram.knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge import Knowledge, NoEmbedder
 from knowledge.documents import GUIDE, HARVEST
 
 IS_ROOT = os.geteuid() == 0
@@ -22,7 +22,7 @@ NO_EXCEPTIONS = "-dac_override,-dac_read_search"
 LIKE_ANYBODY = ("setpriv", f"--inh-caps={NO_EXCEPTIONS}", f"--bounding-set={NO_EXCEPTIONS}") if IS_ROOT else ()
 """How root runs a program that permissions hold for."""
 INGEST_AGAIN = (
-    "import sys; from aerogram.knowledge import Knowledge; "
+    "import sys; from aerogram_knowledge import Knowledge; "
     "done = Knowledge(sys.argv[1]).ingest(); print(list(done.problems), done.removed)"
 )
 needs_permissions = pytest.mark.skipif(

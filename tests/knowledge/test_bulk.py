@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from aerogram.errors import Unavailable
-from aerogram.knowledge import Knowledge
+from aerogram_knowledge import Knowledge
 from knowledge.embedders import Fragile
 
 

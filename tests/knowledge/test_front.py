@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.documents import File, read_file
-from aerogram.knowledge.front import UNKNOWN_LICENSE
-from aerogram.knowledge.licences import LicenseBlocked
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.documents import File, read_file
+from aerogram_knowledge.front import UNKNOWN_LICENSE
+from aerogram_knowledge.licences import LicenseBlocked
 
 BODY = "# Ferry contract\n\nThe ferry company pays nine crowns for each berth.\n"
 FREE = "# Ferry weather\n\nThe ferry waits when there is fog.\n"

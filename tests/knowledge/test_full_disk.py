@@ -16,7 +16,7 @@ MOUNT = 'mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@"'
 PROGRAM = """
 import contextlib, subprocess, sys
 from pathlib import Path
-from aerogram.knowledge import Knowledge
+from aerogram_knowledge import Knowledge
 
 disk, docs = Path(sys.argv[1]), Path(sys.argv[2])
 index, filler = disk / "index", disk / "filler"

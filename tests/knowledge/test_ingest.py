@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.watch import watch
 from aerogram.tokens import best_counter
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.watch import watch
 from knowledge.documents import GUIDE, HARVEST
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.licences import LicenseBlocked
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.licences import LicenseBlocked
 
 OPEN = "---\nlicense: CC-BY-4.0\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n"
 CLOSED = "---\nlicense: Trade-Secret\n---\n# Ferry contract\n\nThe ferry company pays nine crowns for each berth.\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aerogram.errors import InvalidCursor, ValidationFailed
-from aerogram.knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge import Knowledge, NoEmbedder
 
 
 def walk(index, query, **asked):

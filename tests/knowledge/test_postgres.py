@@ -14,16 +14,16 @@ import time
 import pytest
 
 from aerogram.errors import Conflict, Forbidden, NotFound, Unavailable, ValidationFailed
-from aerogram.knowledge import Knowledge, NoEmbedder
-from aerogram.knowledge.ring import StoreRing
-from aerogram.knowledge.store.postgres.replicas import LAG
-from aerogram.knowledge.store.postgres.schema import VERSION
-from aerogram.knowledge.store.postgres.store import PostgresStore
+from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.ring import StoreRing
+from aerogram_knowledge.store.postgres.replicas import LAG
+from aerogram_knowledge.store.postgres.schema import VERSION
+from aerogram_knowledge.store.postgres.store import PostgresStore
 from knowledge.documents import GUIDE, HARVEST
 from postgres import Postgres, own_folder, run, running_postgres
 
-OPEN = "import sys; from aerogram.knowledge.store.address import open_store; open_store(sys.argv[1], 256).close()"
-INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+OPEN = "import sys; from aerogram_knowledge.store.address import open_store; open_store(sys.argv[1], 256).close()"
+INGEST = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from aerogram.dialects.knowledge_v1 import (
     SearchResultPreview,
 )
 from aerogram.errors import InvalidFields, NotFound
-from aerogram.knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge import Knowledge, NoEmbedder
 
 
 def files(reply):

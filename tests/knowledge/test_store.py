@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from aerogram.errors import IntegrityError, Unavailable
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.repair import repair
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.repair import repair
 from knowledge.documents import GUIDE, HARVEST
 
-INGEST = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+INGEST = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
 
 
 OPEN_FILES = Path("/proc/self/fd")

@@ -12,11 +12,11 @@ import time
 import pytest
 
 from aerogram.errors import Conflict, NotFound
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.transfer import copy
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.transfer import copy
 from knowledge.documents import GRAPH, GUIDE, HARVEST, JAPANESE
 
-COPY = "import sys; from aerogram.knowledge.transfer import copy; copy(*sys.argv[1:])"
+COPY = "import sys; from aerogram_knowledge.transfer import copy; copy(*sys.argv[1:])"
 
 
 @pytest.fixture(params=["folder to database", "database to folder"])

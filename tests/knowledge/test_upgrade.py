@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from aerogram.errors import Conflict
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.licences import LicenseBlocked
-from aerogram.knowledge.store.schema import VERSION
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.licences import LicenseBlocked
+from aerogram_knowledge.store.schema import VERSION
 from knowledge.documents import GERMAN, GUIDE, JAPANESE
 
 FIRST = Path(__file__).parent / "data" / "version-1.sql"
 """The rows of an index as the first version wrote them, over the documents below."""
 TOLD = "---\ncategory: VERTRÄGE\nlicense: Übergabe-1.0\n---\n"
 DOCUMENTS = {"guides/token.md": GUIDE, "Verträge/Kündigung.md": TOLD + GERMAN, "ja/token.md": JAPANESE}
-OPEN = "import sys; from aerogram.knowledge import Knowledge; Knowledge(sys.argv[1]).search('token')"
+OPEN = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).search('token')"
 DIES = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "
 ROOM = 256 * 1024
 """Larger than any file that opening an index writes, and smaller than the upgrade of one with many documents."""

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from aerogram.errors import Conflict, NotFound
-from aerogram.knowledge import Knowledge
-from aerogram.knowledge.licences import LicenseBlocked
-from aerogram.knowledge.transfer import copy
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.licences import LicenseBlocked
+from aerogram_knowledge.transfer import copy
 
 OPEN = """---
 vendor: Acme Corporation

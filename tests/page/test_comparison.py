@@ -7,10 +7,10 @@ import pytest
 from aerogram import dialects
 from aerogram.codes import TABLE
 from aerogram.dialects import NAMES, dialect
-from aerogram.page.members import explained, members_of
-from aerogram.page.pointers import at
 from aerogram.reading import read
 from aerogram.reply import Action, Citation, Fidelity, Notice, Page, Problem, QueryEcho, RateLimit, Reply, Telemetry
+from aerogram_page.members import explained, members_of
+from aerogram_page.pointers import at
 from page.conftest import SEARCH
 
 ENVELOPES = ("response-v2", "standard-v2", "knowledge-1.0")

@@ -11,9 +11,9 @@ import pytest
 from aerogram import Archive, Contract, Notice, Reply
 from aerogram.errors import Conflict
 from aerogram.limits import Limits, Plan
-from aerogram.page.host import Host
-from aerogram.page.routes import page_app
 from aerogram.sanitize import Redaction
+from aerogram_page.host import Host
+from aerogram_page.routes import page_app
 
 
 @dataclass

@@ -12,8 +12,8 @@ import pytest
 
 from aerogram import dialects
 from aerogram.dialects import dialect
-from aerogram.page.fetching import Place, Unfetched, fetch
 from aerogram.reply import Reply
+from aerogram_page.fetching import Place, Unfetched, fetch
 from page.conftest import inspecting
 from serving import clean_environment
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from aerogram.page.live import Feed
 from aerogram.reply import Reply
 from aerogram.telemetry import Observer
+from aerogram_page.live import Feed
 from balancer import wait_for
 from serving import SAMPLES, serving
 

@@ -11,7 +11,7 @@ import pytest
 
 from aerogram.digest import payload_of, verify
 from aerogram.reading import read
-from aerogram.server.keys import Keys
+from aerogram_knowledge.server.keys import Keys
 from serving import serving
 
 PROGRAM = Path(__file__).with_name("clockwork.py")

@@ -16,7 +16,7 @@ import pytest
 
 from aerogram.digest import payload_of, verify
 from aerogram.reading import read
-from aerogram.server.keys import Keys
+from aerogram_knowledge.server.keys import Keys
 from serving import SAMPLES, clean_environment, command, serving
 
 V2 = {"envelope": "v2"}

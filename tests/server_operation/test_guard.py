@@ -18,11 +18,11 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route
 
 from aerogram.fastmcp import install as install_mcp
-from aerogram.server.gate import Exposed, is_loopback, refuse_exposure
-from aerogram.server.guard import Guard, mcp_principal, principal_of, protect
-from aerogram.server.keys import Keys
-from aerogram.server.settings import Settings
+from aerogram.serving.gate import Exposed, is_loopback, refuse_exposure
+from aerogram.serving.guard import Guard, mcp_principal, principal_of, protect
 from aerogram.starlette import install
+from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.server.settings import Settings
 
 
 async def who(request):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.server.settings import OTHER_VARIABLES, BadSetting, Settings
+from aerogram_knowledge.server.settings import OTHER_VARIABLES, BadSetting, Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,7 +145,7 @@ def test_a_flag_that_does_not_exist_is_a_typing_error():
 
 def test_every_variable_that_the_source_reads_is_known():
     """So that none of them is taken for a typing error."""
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "packages").rglob("*.py")]
     read = set(re.findall(r"\"(AEROGRAM_[A-Z_]*[A-Z])\"", "".join(texts)))
     known = OTHER_VARIABLES | {one.variable for one in Settings.options()}
     assert {"AEROGRAM_STATE", "AEROGRAM_INDEX"} <= read

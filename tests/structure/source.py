@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src"
+SOURCES = sorted((ROOT / "packages").glob("*/src"))
 
 LADDER = (
     ("errors", "identity", "interrupt", "mint", "secrecy", "spelling", "state", "typescript"),
@@ -25,7 +25,7 @@ LADDER = (
     ("clerk", "defaults", "fastmcp_hearing", "following", "installation", "service"),
     ("aerogram", "fastmcp_keeping", "fastmcp_latecomers", "fastmcp_resources", "fastmcp_turn"),
     ("client", "fastmcp", "mcp", "starlette"),
-    ("fastapi",),
+    ("fastapi", "serving"),
     ("testing",),
     ("check", "gateway", "knowledge", "page"),
     ("server",),
@@ -63,6 +63,8 @@ class Module:
         parts = self.name.split(".")
         if parts[-1] == "commands":
             return "commands"
+        if parts[0] != "aerogram":
+            return "server" if parts[1:2] == ["server"] else parts[0].removeprefix("aerogram_")
         return parts[1] if len(parts) > 1 else parts[0]
 
     def imports(self) -> set[str]:
@@ -81,10 +83,11 @@ class Module:
 def modules() -> dict[str, Module]:
     """Every module of the package by its dotted name."""
     found = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = Module(name, path)
+    for source in SOURCES:
+        for path in sorted(source.rglob("*.py")):
+            parts = path.relative_to(source).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = Module(name, path)
     return found
 
 

@@ -7,11 +7,11 @@ import inspect
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import aerogram
-from structure.source import SOURCE
 
 EXPORTS = ("Reply", "Archive", "Contract", "read", "TABLE", "fit")
 
@@ -70,7 +70,7 @@ def test_what_is_pickled_is_read_where_nothing_was_loaded():
 
 def test_type_checkers_are_told_of_every_name_and_its_home():
     """The imports that only they read, and the table that is used at run time, say the same."""
-    tree = ast.parse((SOURCE / "aerogram" / "__init__.py").read_text(encoding="utf-8"))
+    tree = ast.parse(Path(aerogram.__file__).read_text(encoding="utf-8"))
     told = {
         (alias.name, node.module)
         for node in ast.walk(tree)

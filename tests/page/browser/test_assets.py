@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ASSETS = Path(__file__).parents[3] / "src" / "aerogram" / "page" / "assets"
+ASSETS = Path(__file__).parents[3] / "packages/aerogram-page/src/aerogram_page/assets"
 SCRIPTS = sorted(ASSETS.rglob("*.js"))
 NAMESPACE = "http://www.w3.org/2000/svg"
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from aerogram.server.library import Library
+from aerogram_knowledge.server.library import Library
 from page.browser.conftest import held_back
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -20,7 +20,7 @@ VIEWS = {
     "inspect": "#paste",
 }
 """Each view, and what is there when it is ready."""
-ASSETS = Path(__file__).parents[3] / "src" / "aerogram" / "page" / "assets"
+ASSETS = Path(__file__).parents[3] / "packages/aerogram-page/src/aerogram_page/assets"
 PLACE = re.compile(r"\{\w+\}")
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 

@@ -1,0 +1,481 @@
+"""Knowledge: an index over folders of documents. Ingest, search, chunks, vendors and digests, each answered by a Reply.
+
+    knowledge = Knowledge("index")
+    knowledge.ingest("docs")
+    knowledge.search("How long is a token valid?")
+
+Everything it keeps is under one folder: the store, the keys that sign its cursors, the roots that it has read. Or all
+of it is in one database, which many servers share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from aerogram.cursor import Cursors, KeyRing
+from aerogram.digest import Digester, Policy, digest_many, reply_of
+from aerogram.digest.limits import Limits
+from aerogram.digest.text import CanonicalText
+from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
+from aerogram.shape.fields import select
+from aerogram.shape.modes import Mode, allowed_mode
+from aerogram.shape.pages import Paged, Pager, Window
+from aerogram.state import private_directory
+from aerogram_knowledge.advice import instead, names_in
+from aerogram_knowledge.citations import Status, citations_of, verify
+from aerogram_knowledge.cluster import Cluster
+from aerogram_knowledge.crew import Crew
+from aerogram_knowledge.documents import File, read_file
+from aerogram_knowledge.embed import Embedder, embedder_of
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.folder import read_bytes, resolve
+from aerogram_knowledge.fusion import Ranked
+from aerogram_knowledge.ingest import PATIENCE, Hands, Ingested, Ingester, Progress
+from aerogram_knowledge.licences import Gate, filtered_out
+from aerogram_knowledge.mirror import Mirror
+from aerogram_knowledge.parcels import Recipe
+from aerogram_knowledge.prepare import Preparer
+from aerogram_knowledge.register import Register
+from aerogram_knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
+from aerogram_knowledge.ring import StoreRing
+from aerogram_knowledge.roots import Roots
+from aerogram_knowledge.search import SMALL_INDEX, Search, checked_method, checked_query
+from aerogram_knowledge.store import Found, Health, Store
+from aerogram_knowledge.store.address import is_url, open_store
+from aerogram_knowledge.vendors import Directory, cut_short, find_mentions
+
+__all__ = ["Knowledge"]
+
+SEARCH_TOOL: Final = "semantic_search"
+VENDOR_TOOL: Final = "find_vendor_info"
+CHUNKS_TOOL: Final = "get_chunks"
+DIGEST_TOOL: Final = "digest_document"
+MOST_CHUNKS: Final = 50
+WEAK: Final = 0.4
+"""A best result below this score comes with a warning."""
+SPARSE: Final = 5
+FOLLOWED: Final = 3
+_CITED: Final = ("preview", "full")
+_FROM_SEARCH: Final = "Use chunk ids from a search"
+
+
+class Knowledge:
+    """An index in a folder, in the PostgreSQL that a URL names, or over a store of one's own."""
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] = ".aerogram",
+        *,
+        embedder: str | Embedder | None = None,
+        store: Store | None = None,
+        cursors: Cursors | None = None,
+        limits: Limits | None = None,
+        withheld_licenses: Sequence[str] = (),
+        replicas: Sequence[str] = (),
+    ) -> None:
+        self.folder = None if is_url(where) else private_directory(Path(where))
+        self._mirror = Mirror.if_needed(self.folder) if self.folder is not None and store is None else None
+        if self._mirror is not None:
+            where = self.folder = self._mirror.folder
+        self.embedder = embedder_of(embedder)
+        self._where, self._setting = where, embedder
+        self.limits = limits or Limits()
+        self.store: Store = store or open_store(where, self.embedder.dimensions, replicas=replicas)
+        self.cursors = cursors or Cursors(self._ring())
+        self._register: tuple[int, Register] | None = None
+        self._check_embedder()
+        self.gate = Gate.of(withheld_licenses)
+        self._search = Search(self.store, self.embedder, self.gate)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+        if self._mirror is not None:
+            self._mirror.close()
+
+    # -- the documents
+
+    def ingest(
+        self,
+        *paths: str | os.PathLike[str],
+        progress: Progress | None = None,
+        workers: int = 1,
+        cluster: str | None = None,
+    ) -> Ingested:
+        """Bring the index up to date with files and folders; without any, with those it has read before.
+
+        `workers` processes on this machine read side by side, or those of the Dask cluster at an address.
+        """
+        roots = [resolve(path) for path in paths or self.roots().values()]
+        own = self.folder.resolve() if self.folder is not None else None
+        patience = PATIENCE if own is None else 0.0
+        ingester = Ingester(self.store, self._hands(workers, cluster), without=own, patience=patience)
+        total = Ingested()
+        for root in roots:
+            label = self._label(root if root.is_dir() else root.parent)
+            others = [one for one in self.roots() if one != label]
+            _add(total, ingester.run(root, label, progress, others=others))
+        if total.has_changed:
+            self._find_mentions()
+            self.store.settle()
+        return total
+
+    def _hands(self, workers: int, cluster: str | None) -> Hands:
+        """Who reads the files."""
+        # a folder has one writer, who is here; a database has as many as there are
+        recipe = Recipe(self._setting, self.limits, None if self.folder is not None else str(self._where))
+        if cluster is not None:
+            return Cluster(cluster, recipe)
+        if workers > 1:
+            return Crew(recipe, workers)
+        return Preparer(self.embedder, limits=self.limits).batches
+
+    def roots(self) -> Roots:
+        """The folders that the index has read, by the label that their files' names begin with."""
+        return Roots.of(self.store)
+
+    def locate(self, *files: str) -> list[Path | None]:
+        """Where files of the index are, or were when they were read."""
+        roots = self.roots()
+        return [place and place[1] for place in map(roots.place, files)]
+
+    # -- the four questions
+
+    def search(self, query: str, **asked: Any) -> Reply[Any]:
+        """The page of results that a caller asks for; see `search_page`."""
+        return self.search_page(query, **asked).reply
+
+    def search_page(
+        self,
+        query: str,
+        *,
+        response_mode: str = "metadata",
+        page_size: int | None = None,
+        cursor: str | None = None,
+        fields: Sequence[str] | None = None,
+        filters: Mapping[str, Any] | Filters | None = None,
+        method: str = "hybrid",
+        about: bool | None = None,
+        cite: bool | None = None,
+        principal: str | None = None,
+    ) -> Paged:
+        """A page of results, and the cursors that go on from inside it.
+
+        `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
+        citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
+        """
+        with self._search.turn:
+            asked, narrowed = checked_query(query), Filters.of(filters)
+            mode, way = allowed_mode(response_mode), checked_method(method)
+            arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
+            pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
+            self.cursors.prepare(cursor)
+            window = pager.window(cursor, page_size)
+            ranked = self._search.rank(asked, narrowed, way)
+            withheld = self._search.withheld(asked, narrowed, way)
+            if not len(ranked):
+                if withheld:
+                    raise self.gate.refusal(withheld)
+                return Paged(self._nothing(asked, narrowed, ranked, window))
+            first = _first(ranked, window)
+            shown = range(len(ranked))[first : first + window.size]
+            chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
+            wanted = _cites(cite, mode) or about or mode == "full"
+            statuses = self._verified(chunks) if wanted else None
+            kind = kind_for(mode, fields, about)
+            similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
+            known = statuses or ["verified"] * len(chunks)
+            records = search_records(chunks, ranked, shown, known, similar)
+            rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
+            said = self._said(asked, narrowed, ranked)
+            said["notices"] += self.gate.notices(withheld)
+            reply = (Reply.partial if withheld else Reply.ok)(
+                rows,
+                page=_page_of(pager, ranked, first, window),
+                citations=citations_of(chunks, known) if _cites(cite, mode) else (),
+                **said,
+                **self._onward(asked, narrowed, mode, chunks, ranked),
+            )
+            return Paged(reply, lambda count: _seal(pager, ranked, first + count))
+
+    def chunks(
+        self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
+    ) -> Reply[Any]:
+        """Chunks by their ids, in that order."""
+        mode, wanted = allowed_mode(response_mode), _checked_ids(ids)
+        found = self.store.chunks(wanted)
+        missing = [one for one in wanted if one not in {chunk.id for chunk in found}]
+        if not found:
+            raise NotFound(
+                f"There is no chunk {', '.join(map(str, missing[:5]))}",
+                remediation=_FROM_SEARCH,
+                details={"missing_ids": missing},
+            )
+        shown = [one for one in found if not self.gate.holds_back(one)]
+        if not shown:
+            raise self.gate.refusal(len(found))
+        cited = citations_of(shown, self._verified(shown)) if _cites(None, mode) else ()
+        rows = select([chunk_record(one) for one in shown], tuple(fields or ()), mode=mode, kind=CHUNK)
+        notices = (*_missing(missing), *self.gate.notices(len(found) - len(shown)))
+        said: dict[str, Any] = {"operation": CHUNKS_TOOL, "citations": cited}
+        return Reply.partial(rows, notices, **said) if notices else Reply.ok(rows, **said)
+
+    def vendor(
+        self, vendor_name: str, *, response_mode: str = "metadata", fields: Sequence[str] | None = None
+    ) -> Reply[Any]:
+        """What is known about a vendor."""
+        mode = allowed_mode(response_mode)
+        found, withheld = self._registered().vendor(vendor_name)
+        data = select(found, tuple(fields or ()), mode=mode, kind=VENDOR)
+        cut = [name for name in ("entities", "relationships") if len(data.get(name, found[name])) < len(found[name])]
+        said: dict[str, Any] = {
+            "operation": VENDOR_TOOL,
+            "query_echo": QueryEcho(normalized_input={"vendor_name": found["vendor_name"]}),
+            "actions": self._about_vendor(found),
+        }
+        notices = self.gate.notices(withheld)
+        if cut:
+            notices = (cut_short({name: len(found[name]) for name in cut}, mode), *notices)
+        return (Reply.partial if withheld else Reply.ok)(data, notices=notices, **said)
+
+    async def digest(
+        self,
+        source_file: str,
+        query: str,
+        *,
+        digester: Digester | None = None,
+        seconds: float | None = None,
+        principal: str | None = None,
+    ) -> Reply[Any]:
+        """A document of the index, condensed for a question; its text goes into the principal's part of an archive."""
+        asked = checked_query(query)
+        first, text = await asyncio.to_thread(self._whole, source_file)  # the store may let its callers wait
+        work = digester or Digester(Policy(mode="always"))
+        batch = await digest_many(work, {source_file: text}, asked, seconds=seconds, principal=principal)
+        about = {"title": first.title, "url": first.url, "fetched_at": first.fetched_at}
+        known = {name: value for name, value in about.items() if value}
+        return reply_of(batch, {source_file: known}).replace(operation=DIGEST_TOOL)
+
+    def documents(self) -> list[str]:
+        """The `source_file` of every document that may be shown, in order; each can be read and digested."""
+        return self.store.paths(self.gate.narrowed(Filters()))
+
+    def text(self, source_file: str) -> str:
+        """The whole text of a document of the index, as its locators count it."""
+        return self._whole(source_file)[1].text
+
+    def directory(self) -> Directory:
+        """Everyone the index may tell of."""
+        return self._registered().told
+
+    def _registered(self) -> Register:
+        generation = self.store.generation
+        if self._register is None or self._register[0] != generation:
+            self._register = (generation, Register.of(self.store, self.gate))
+        return self._register[1]
+
+    # -- its own state
+
+    def check(self) -> Health:
+        """Whether the index is sound."""
+        return self.store.check()
+
+    def rebuild(self) -> None:
+        """Make everything again that follows from what is stored."""
+        self.store.rebuild()
+
+    def _ring(self) -> KeyRing:
+        """The keys of the cursors: beside a folder, or in the store that servers share."""
+        return StoreRing(self.store) if self.folder is None else KeyRing.at(self.folder / "cursor-keys.json")
+
+    def _check_embedder(self) -> None:
+        """An index is searched with the embedder that it was made with, or not at all."""
+        known = self.store.meta()
+        mine = f"{self.embedder.name}/{self.embedder.dimensions}"
+        if "embedder" not in known:
+            self.store.set_meta(embedder=mine)
+        elif known["embedder"] != mine:
+            self.store.close()
+            raise Conflict(
+                f"This index was made with the embedder {known['embedder']}, not with {mine}",
+                remediation="Use that embedder, or ingest again into another folder",
+                details={"index": known["embedder"], "asked": mine},
+            )
+
+    def _label(self, root: Path) -> str:
+        """What the names of a root's files begin with: nothing for the first root, its own name for others."""
+        roots = self.roots()
+        label = roots.label(root)
+        if label is None:
+            label = roots.free_label(root)
+            roots[label] = root
+            roots.keep(self.store)
+        return label
+
+    def _find_mentions(self) -> None:
+        graph = self.store.graph()
+        found = find_mentions(graph, self.store.texts()) if graph.entities else {}
+        if found or self.store.mentions():
+            self.store.set_mentions(found)
+
+    def _verified(self, chunks: Sequence[Found]) -> list[Status]:
+        """Whether the sources of some chunks still say so; each file is looked for once."""
+        roots = self.roots()
+        here = {root for root in roots.values() if root.exists()}
+        paths = {file: place[1] for file in {chunk.file for chunk in chunks} if (place := roots.place(file))}
+        known = {file for file, path in paths.items() if not here.isdisjoint(path.parents)}
+        return [verify(chunk, paths[chunk.file]) if chunk.file in known else "unverified" for chunk in chunks]
+
+    def _first_of(self, source_file: str) -> Found:
+        """The first chunk of a document that may be shown."""
+        chunks = self.store.chunks_of(source_file)
+        if not chunks:
+            raise NotFound(
+                f"The index has no document {source_file!r}",
+                remediation="Use a source_file from a search",
+                details={"field": "source_file"},
+            )
+        if self.gate.holds_back(chunks[0]):
+            raise self.gate.refusal_of(chunks[0])
+        return chunks[0]
+
+    def _whole(self, source_file: str) -> tuple[Found, CanonicalText]:
+        """The first chunk of a document, and its whole text."""
+        first = self._first_of(source_file)
+        return first, self._text(first)
+
+    def _text(self, chunk: Found) -> CanonicalText:
+        """The whole text of a chunk's document: from the store if it keeps texts, else from the file."""
+        kept = self.store.source(chunk.path)
+        if kept is not None:
+            return kept
+        (path,) = self.locate(chunk.file)
+        if path is None or not path.is_file() or not any(map(path.resolve().is_relative_to, self.roots().values())):
+            raise NotFound(
+                f"The file of {chunk.path!r} is not where it was read",
+                remediation="Ask a server that runs where the documents are, or bring them back and ingest them again",
+            )
+        file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
+        texts = {one.path: one.source for one in read_file(file, self.limits)}
+        if chunk.path not in texts:
+            raise NotFound(f"The file no longer has {chunk.path!r}")
+        return texts[chunk.path]
+
+    def _said(self, query: str, filters: Filters, ranked: Ranked) -> dict[str, Any]:
+        echo = QueryEcho({"query": query}, filters.as_json(), ranked.unknown)
+        weak = len(ranked) and float(ranked.hybrid[0]) < WEAK
+        notices = (Notice.of("LOW_QUALITY_RESULTS"),) if weak else ()
+        return {
+            "operation": SEARCH_TOOL,
+            "query_echo": echo,
+            "notices": notices,
+        }
+
+    def _nothing(self, query: str, filters: Filters, ranked: Ranked, window: Window) -> Reply[Any]:
+        """The reply without results: why, and what to ask instead."""
+        reason = self._search.why_empty(query, filters, ranked.method)
+        retry = self._instead(query, filters, ranked)
+        page = Page(has_more=False, total=0, page_size=window.size)
+        actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
+        said = self._said(query, filters, ranked)
+        if reason == "license_blocked":
+            said["notices"] += (filtered_out(),)
+        return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
+
+    def _instead(self, query: str, filters: Filters, ranked: Ranked) -> dict[str, Any]:
+        """The nearest question that has an answer."""
+        method = ranked.method
+        return instead(
+            query,
+            filters,
+            ranked.unknown,
+            lambda words, fewer: bool(len(self._search.rank(words, fewer, method))),
+            self._names,
+        )
+
+    def _names(self) -> frozenset[str]:
+        """The words by which documents, categories and vendors are called; in a large index it would take too long."""
+        if self.store.count(Filters()) > SMALL_INDEX:
+            return frozenset()
+        categories = self.store.values("category", self.gate.narrowed(Filters()))
+        return names_in(self.documents(), categories, self.directory().vendors())
+
+    def _onward(
+        self, query: str, filters: Filters, mode: Mode, chunks: Sequence[Found], ranked: Ranked
+    ) -> dict[str, Any]:
+        """Calls that a caller is likely to make next, filled in."""
+        onward: dict[str, Any] = {}
+        if mode != "full" and chunks:
+            best = [chunk.id for chunk in chunks[:FOLLOWED]]
+            onward["actions"] = (
+                Action(tool=CHUNKS_TOOL, args={"chunk_ids": best}),
+                Action(tool=DIGEST_TOOL, args={"source_file": chunks[0].path, "query": query}),
+            )
+        if len(ranked) < SPARSE and not filters.is_open:
+            onward["retry_with"] = {"query": query}
+        return onward
+
+    def _about_vendor(self, found: Mapping[str, Any]) -> tuple[Action, ...]:
+        places = found["entities"][0].get("chunk_ids") if found["entities"] else None
+        search = Action(tool=SEARCH_TOOL, args={"query": found["vendor_name"]})
+        return (Action(tool=CHUNKS_TOOL, args={"chunk_ids": places[:FOLLOWED]}), search) if places else (search,)
+
+
+def _add(total: Ingested, one: Ingested) -> None:
+    for name in ("added", "changed", "unchanged", "removed", "chunks", "seconds"):
+        setattr(total, name, getattr(total, name) + getattr(one, name))
+    total.problems |= one.problems
+    total.notes |= one.notes
+    total.passed += one.passed
+
+
+def _missing(ids: Sequence[int]) -> tuple[Notice, ...]:
+    message = f"{len(ids)} chunks do not exist"
+    return (Notice.of("PARTIAL_RESULTS", message, suggestion=_FROM_SEARCH, missing_ids=list(ids)),) if ids else ()
+
+
+def _cites(cite: bool | None, mode: Mode) -> bool:
+    return mode in _CITED if cite is None else cite
+
+
+def _first(ranked: Ranked, window: Window) -> int:
+    """How many results stand before a page: by the last one that was shown, wherever it stands now."""
+    if window.after is None:
+        return window.offset
+    score, identity = window.after
+    return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
+
+
+def _page_of(pager: Pager, ranked: Ranked, first: int, window: Window) -> Page:
+    last = first + window.size
+    more = last < len(ranked)
+    cursor = _seal(pager, ranked, last) if more else None
+    return Page(cursor=cursor, has_more=more, total=len(ranked), page_size=window.size)
+
+
+def _seal(pager: Pager, ranked: Ranked, count: int) -> str:
+    after = [float(ranked.hybrid[count - 1]), int(ranked.ids[count - 1])] if count else None
+    return pager.seal(count, after)
+
+
+def _checked_ids(ids: Any) -> list[int]:
+    several = [ids] if isinstance(ids, int) else ids
+    right = isinstance(several, (list, tuple)) and all(type(one) is int and 0 <= one < 2**63 for one in several)
+    if not right or not 1 <= len(several) <= MOST_CHUNKS:
+        raise ValidationFailed(
+            f"chunk_ids must be 1 to {MOST_CHUNKS} whole numbers",
+            remediation=_FROM_SEARCH,
+            details={"field": "chunk_ids", "received": repr(ids)[:80]},
+        )
+    return list(dict.fromkeys(several))

@@ -1,0 +1,84 @@
+"""The lexicon: the terms under which a text is found.
+
+Words are folded to one case without accents and reduced to their stems in the language of their document. Scripts
+without blanks between words become pairs of signs. A query does not say its language, so each of its words is looked
+for under the stems of every language that the index holds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from aerogram.digest.terms import fold, stopwords
+from aerogram_knowledge.language import FALLBACK, stem_all
+
+__all__ = ["Term", "index_terms", "query_terms"]
+
+MOST_TERMS: Final = 48
+"""A query is a question, not a document: what comes after so many terms is not looked for."""
+
+_UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_WORD: Final = re.compile(f"[^\\W_{_UNSPACED}]{{1,64}}")
+_RUN: Final = re.compile(f"[{_UNSPACED}]+")
+_KANA: Final = re.compile("[\u3040-\u309f]")
+_IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+
+# how much a term of each kind says, before its rarity is known
+WORD, PAIR, MIXED_PAIR, KANA_PAIR, SIGN = 1.0, 1.0, 0.4, 0.1, 0.4
+
+
+class Term(NamedTuple):
+    """One thing that a query asks for: as written, the forms to look for, and how much it says."""
+
+    written: str
+    forms: tuple[str, ...]
+    weight: float
+
+
+def index_terms(text: str, language: str) -> list[str]:
+    """The terms of a text, in order and with repetitions."""
+    words, runs = _tokens(text)
+    found = stem_all(words, language)
+    for run in runs:
+        found += _pairs(run)
+        if len(run) > 1:
+            found += _IDEOGRAPH.findall(run)
+    return found
+
+
+def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Term]:
+    """What a query asks for; words that say nothing only when there are no others."""
+    words, runs = _tokens(unicodedata.normalize("NFKC", query))
+    telling = [word for word in words if word not in stopwords()] or ([] if runs else words)
+    forms = [stem_all(telling, language) for language in sorted(set(languages) or {FALLBACK})]
+    found = {
+        word: Term(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD)
+        for place, word in enumerate(telling)
+    }
+    for run in runs:
+        found.update({term.written: term for term in _run_terms(run)})
+    return list(found.values())[:MOST_TERMS]
+
+
+def _tokens(text: str) -> tuple[list[str], list[str]]:
+    """The words and the runs of signs in a text, folded."""
+    folded = fold(text)
+    return _WORD.findall(folded), [] if folded.isascii() else _RUN.findall(folded)
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[place : place + 2] for place in range(len(run) - 1)] or [run]
+
+
+def _run_terms(run: str) -> Iterator[Term]:
+    for pair in _pairs(run):
+        kana = len(_KANA.findall(pair))
+        weight = PAIR if not kana else KANA_PAIR if kana == len(pair) else MIXED_PAIR
+        if pair not in stopwords():
+            yield Term(pair, (pair,), weight)
+    if len(run) > 1:
+        for sign in _IDEOGRAPH.findall(run):
+            yield Term(sign, (sign,), SIGN)

@@ -1,0 +1,103 @@
+"""The app: everything that a server answers over HTTP, in one ASGI application.
+
+    /mcp               the tools, over streamable HTTP, in both eras of the protocol
+    everything else    the routes, and the page at /
+
+Both parts stand behind a guard of their own, because each says its refusals in its own way. They share the library,
+the contract, the archive and the limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from aerogram.contract import Contract
+from aerogram.limits import Limits
+from aerogram.serving.gate import needs_keys
+from aerogram.serving.guard import mcp_principal, principal_of, protect
+from aerogram.telemetry import Observer
+from aerogram.wire.exchange import App, Receive, Send
+from aerogram.wire.request import Scope
+from aerogram_knowledge.results import KINDS
+from aerogram_knowledge.server.drain import Draining
+from aerogram_knowledge.server.fleet import CACHED, Fleet
+from aerogram_knowledge.server.health import Health
+from aerogram_knowledge.server.host import server_host
+from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.server.keys_at_hand import KeysAtHand
+from aerogram_knowledge.server.library import Library
+from aerogram_knowledge.server.message import OnlyMessages
+from aerogram_knowledge.server.settings import Settings
+from aerogram_page.host import Host
+from aerogram_page.routes import EXEMPTIONS
+
+__all__ = ["MCP_PATH", "build_app", "build_contract"]
+
+MCP_PATH: Final = "/mcp"
+
+
+def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Fleet | None = None) -> Contract:
+    """What the server promises about its replies, by its settings, and over what it shares with other servers."""
+    fleet = fleet or Fleet(settings)
+    return Contract(
+        dialect=settings.dialect,
+        budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
+        archive=fleet.archive,
+        cursors=library.cursors,
+        kinds=KINDS,
+        limits=_limits(settings, keys, fleet),
+        cache=fleet.cache,
+        cached=CACHED if fleet.cache is not None else (),
+        observer=Observer(meter_provider=fleet.metrics.provider),
+    )
+
+
+def build_app(library: Library, contract: Contract, settings: Settings, keys: Keys, fleet: Fleet | None = None) -> App:
+    """The whole application, guarded."""
+    from aerogram_knowledge.server.routes import build_routes
+    from aerogram_knowledge.server.tools import build_tools
+
+    fleet = fleet or Fleet(settings)
+    page = server_host(
+        library,
+        contract,
+        who=principal_of,
+        needs_key=needs_keys(settings),
+        has_ended=lambda: fleet.drain.has_begun,
+    )
+    tools = build_tools(library, _watched(contract, page, "mcp"), principal=mcp_principal)
+    # each request stands for itself, so that any of several servers can answer it
+    mcp = tools.http_app(path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False)
+    health = Health(library, contract.archive, fleet, folder=settings.folder)
+    told = _watched(contract, page, "http")
+    routes = build_routes(library, told, principal=principal_of, health=health, page=page, lifespan=mcp.lifespan)
+    mcp.add_middleware(OnlyMessages)
+    for part in (mcp, routes):
+        protect(part, settings, keys, EXEMPTIONS)
+    return fleet.metrics.count(Draining(KeysAtHand(_Fork(mcp, routes), keys), fleet.drain))
+
+
+def _watched(contract: Contract, page: Host, via: str) -> Contract:
+    """The contract whose replies the page can watch."""
+    if contract.observer is None or page.feed is None:
+        return contract
+    return replace(contract, observer=contract.observer.told_to(page.feed.heard(via)))
+
+
+class _Fork:
+    """Sends the requests of MCP clients one way and all others the other."""
+
+    def __init__(self, mcp: App, routes: Any) -> None:
+        self._mcp = mcp
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
+        await (self._mcp if is_mcp else self._routes)(scope, receive, send)
+
+
+def _limits(settings: Settings, keys: Keys, fleet: Fleet) -> Limits:
+    """The limits of each caller: those of its key, or else those of the settings."""
+    usual = settings.plan
+    return fleet.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual)

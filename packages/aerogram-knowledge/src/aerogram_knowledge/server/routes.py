@@ -1,0 +1,364 @@
+"""Routes: the library over HTTP, in the two envelopes of the standard response contract.
+
+    GET  /v1/search             {total, limit, offset, results}, or CSV with format=csv
+    GET  /v1/vendors/{name}     one record
+    GET  /v1/chunks/{id}        one record
+    GET  /v1/digests            a document condensed for a question; POST takes the same as JSON
+    GET  /v1/content/{hash}     what a reply left out, or the text that a digest quotes
+    GET  /v1/health             {status, version, checks, timestamp_utc}; /v1/health/deep tries every part
+
+Handlers return a `Reply`; its legacy shape is what the table shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
+from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.routing import Route
+
+from aerogram.content import Content
+from aerogram.contract import Contract
+from aerogram.cursor import _decode
+from aerogram.errors import AerogramError
+from aerogram.fastapi import Versions, from_health, install, shapes
+from aerogram.paged import Paged, Resume
+from aerogram.reply import Page, QueryEcho, Reply
+from aerogram.retrieval import Retrieval
+from aerogram.shape.modes import Mode
+from aerogram.wire.exchange import EXCHANGE, Exchange, Receive, Send
+from aerogram.wire.request import Scope
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.server.examples import illustrate
+from aerogram_knowledge.server.heads import Heads
+from aerogram_knowledge.server.health import Health
+from aerogram_knowledge.server.library import Library
+from aerogram_knowledge.server.naming import addressed, in_parameters
+from aerogram_knowledge.server.parameters import heed, told, unknown_in
+from aerogram_knowledge.server.reference import reference_page
+from aerogram_knowledge.server.table import CSV, search_table
+from aerogram_page.host import Host
+from aerogram_page.routes import page_routes
+
+__all__ = ["build_routes"]
+
+Principal = Callable[[Scope], str | None]
+
+VERSIONS: Final = Versions(vendor="aerogram")
+MOST_TOKENS: Final = 1_000_000
+
+Detail = Annotated[Mode, Query(description="How much of each record to show")]
+Listed = Annotated[str, Field(max_length=4_000)]
+Fields = Annotated[list[Listed] | None, Query(max_length=50, description="Only these fields; commas separate several")]
+Cursor = Annotated[str | None, Query(description="Where to go on, as the last page said")]
+Several = Annotated[list[str] | None, Query(max_length=50, description="Only these; say it several times for several")]
+Day = Annotated[
+    str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10, json_schema_extra={"format": "date"})
+]
+PageSize = Annotated[int, Query(ge=1, le=50, description="Records on a page")]
+MaxTokens = Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The largest reply, in tokens")]
+
+
+class DigestRequest(BaseModel):
+    """Which document to condense, and for which question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source_file: str = Field(min_length=1, max_length=1_000, examples=["security/jwt-guide.md"])
+    query: str = Field(min_length=1, max_length=500, examples=["How long is a token valid?"])
+
+
+def build_routes(
+    library: Library,
+    contract: Contract,
+    *,
+    principal: Principal,
+    health: Health | None = None,
+    page: Host | None = None,
+    lifespan: Any = None,
+) -> FastAPI:
+    """The HTTP application over the library; every answer keeps the contract."""
+    app = FastAPI(
+        title="Aerogram",
+        version=version("aerogram"),
+        summary="Search, read and digest a folder of documents.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    # over HTTP the rest of a reply is fetched from an address, not by a tool
+    held = replace(contract, dialect="standard-v2", channels="text", retrieve=None)
+    app.include_router(_Desk(library, held, principal, health or Health(library, held.archive)).router())
+    # a router asks the first route of an address alone which methods there are
+    app.router.routes.append(Route("/v1/digests", _Refused("GET", "POST"), include_in_schema=False))
+    if page is not None:
+        app.router.routes.extend(page_routes(page))
+    app.add_api_route("/docs", reference_page(app), include_in_schema=False, response_class=HTMLResponse)
+    install(app, held, VERSIONS, principal=principal)
+    app.add_middleware(Heads)
+    illustrate(app)
+    return app
+
+
+class _Refused:
+    """Answers what is asked of an address by another method than those that it has."""
+
+    def __init__(self, *methods: str) -> None:
+        self._allowed = {"Allow": ", ".join(methods)}
+
+    async def __call__(self, _scope: Scope, _receive: Receive, _send: Send) -> None:
+        raise HTTPException(405, headers=self._allowed)
+
+
+class _Desk:
+    """Where callers ask the library."""
+
+    def __init__(self, library: Library, contract: Contract, principal: Principal, health: Health) -> None:
+        self._library = library
+        self._contract = contract
+        self._principal = principal
+        self._health = health
+
+    def router(self) -> APIRouter:
+        """The routes; each is named as the tool that does the same."""
+        found = APIRouter(prefix="/v1", dependencies=[Depends(heed)])
+        add = found.add_api_route
+        add("/search", self.search(), name="semantic_search", tags=["search"], responses=_CSV_TOO)
+        add("/vendors/{name}", self.vendor(), name="find_vendor_info", tags=["vendors"])
+        add("/chunks/{id}", self.chunk(), name="get_chunks", tags=["search"])
+        add("/digests", self.digest(), name="digest_document", tags=["digests"])
+        add("/digests", self.posted_digest(), methods=["POST"], name="digest_document", tags=["digests"])
+        add("/content/{hash}", self.content(), name="retrieve", tags=["content"])
+        add("/health", self.health(), name="health", tags=["health"])
+        add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
+        return found
+
+    async def _within(
+        self,
+        max_tokens: int | None,
+        reply: Reply[Any],
+        request: Request,
+        response: Response,
+        resume: Resume | None = None,
+    ) -> Reply[Any]:
+        """The reply within the size that its caller asks for; that of the server is seen to anyway."""
+        reply = told(reply, request)
+        if max_tokens is None:
+            return reply
+        exchange: Exchange = request.scope[EXCHANGE]
+        fitted = await exchange.layer.clerk.within(Paged(reply, resume), exchange, max_tokens)
+        if fitted.problem is None and fitted.data != reply.data:
+            response.headers["X-Fidelity"] = _shortened(reply.data, fitted)
+            if (kept := await self._kept(reply.data, request)) is not None:
+                response.headers["Link"] = f'</v1/content/{kept}>; rel="alternate"'
+        return fitted
+
+    async def _kept(self, data: Any, request: Request) -> str | None:
+        """The hash of what was shortened, if the archive has it; a small reply has had no room to name it."""
+        if self._contract.archive is None:
+            return None
+        digest = Content.of_json(data).hash
+        try:
+            await self._contract.archive.entry(digest, principal=self._principal(request.scope))
+        except AerogramError:
+            return None
+        return digest
+
+    def search(self) -> Any:
+        """Find passages."""
+
+        @shapes(legacy=_offset_page, formats=(CSV,))
+        async def search(
+            request: Request,
+            response: Response,
+            q: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
+            page_size: PageSize = 10,
+            cursor: Cursor = None,
+            response_mode: Detail = "metadata",
+            fields: Fields = None,
+            category: Several = None,
+            path: Several = None,
+            license: Several = None,
+            after: Day = None,
+            before: Day = None,
+            max_tokens: MaxTokens = None,
+            format: Annotated[Literal["json", "csv"], Query(description="CSV has every result")] = "json",
+        ) -> Any:
+            """Find passages that answer a question."""
+            where = {"category": category, "path": path, "license": license, "after": after, "before": before}
+            with in_parameters("semantic_search"):
+                asked = {
+                    "response_mode": response_mode,
+                    "fields": _names(fields),
+                    "filters": Filters.of(where),
+                    "principal": self._principal(request.scope),
+                }
+                if format == "csv" or _wants_csv(request):
+                    table = await search_table(self._library, q, asked)
+                    return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
+                reply, resume = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
+            placed = _placed(addressed(reply, "semantic_search"), cursor, page_size)
+            if max_tokens is None:
+                return Paged(told(placed, request), resume)
+            return await self._within(max_tokens, placed, request, response, resume)
+
+        return search
+
+    def vendor(self) -> Any:
+        """Look up a vendor."""
+
+        async def vendor(
+            request: Request,
+            response: Response,
+            name: Annotated[str, Path(min_length=1, max_length=200)],
+            response_mode: Detail = "metadata",
+            fields: Fields = None,
+            max_tokens: MaxTokens = None,
+        ) -> Reply[Any]:
+            """Say who a vendor is, and whom it has to do with."""
+            with in_parameters("find_vendor_info"):
+                reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
+            return await self._within(max_tokens, addressed(reply, "find_vendor_info"), request, response)
+
+        return vendor
+
+    def chunk(self) -> Any:
+        """Read a passage."""
+
+        async def chunk(
+            request: Request,
+            response: Response,
+            id: Annotated[int, Path(ge=0, lt=2**63)],
+            response_mode: Detail = "full",
+            fields: Fields = None,
+            max_tokens: MaxTokens = None,
+        ) -> Reply[Any]:
+            """Read a passage by its id."""
+            reply = await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
+            return await self._within(max_tokens, reply.replace(data=reply.data[0]), request, response)
+
+        return chunk
+
+    def digest(self) -> Any:
+        """Digest a document."""
+
+        async def digest(
+            request: Request,
+            response: Response,
+            source_file: Annotated[str, Query(min_length=1, max_length=1_000, description="From a search")],
+            query: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
+            max_tokens: MaxTokens = None,
+        ) -> Reply[Any]:
+            """Condense a document for a question, with quotations that can be checked."""
+            asked = DigestRequest(source_file=source_file, query=query)
+            return await self._digested(asked, request, response, max_tokens)
+
+        return digest
+
+    def posted_digest(self) -> Any:
+        """Digest a document that is named in JSON."""
+
+        async def digest(
+            asked: DigestRequest, request: Request, response: Response, max_tokens: MaxTokens = None
+        ) -> Reply[Any]:
+            """Condense a document for a question, with quotations that can be checked."""
+            return await self._digested(asked, request, response, max_tokens)
+
+        return digest
+
+    async def _digested(
+        self, asked: DigestRequest, request: Request, response: Response, max_tokens: int | None
+    ) -> Reply[Any]:
+        who = self._principal(request.scope)
+        reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
+        echo = QueryEcho(normalized_input=asked.model_dump())
+        return await self._within(max_tokens, reply.replace(query_echo=echo), request, response)
+
+    def content(self) -> Any:
+        """Give back what was left out."""
+
+        async def content(
+            request: Request,
+            response: Response,
+            hash: Annotated[str, Path(min_length=12, max_length=100)],
+            ids: Annotated[
+                list[Listed] | None, Query(max_length=50, description="Only these records; commas separate several")
+            ] = None,
+            path: Annotated[str, Query(description="A JSON Pointer into it", max_length=1_000)] = "",
+            response_mode: Detail = "full",
+            fields: Fields = None,
+            as_text: Annotated[bool, Query(description="As the text that was hashed")] = False,
+            cursor: Cursor = None,
+            page_size: Annotated[int | None, Query(ge=1, le=50, description="Records on a page")] = None,
+            max_tokens: MaxTokens = None,
+        ) -> Reply[Any]:
+            """Give back what a reply left out, or the text that a digest quotes, by its hash."""
+            chosen = _names(ids) or ()
+            asked = Retrieval(hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size)
+            exchange: Exchange = request.scope[EXCHANGE]
+            reply = await exchange.layer.clerk.fetch(asked, exchange, max_tokens, unknown_in(request))
+            if reply.fidelity is not None and reply.problem is None:
+                response.headers["X-Fidelity"] = reply.fidelity.level
+                response.headers["Link"] = f'</v1/content/{hash}?as_text=true>; rel="alternate"'
+            return reply
+
+        return content
+
+    def health(self) -> Any:
+        """Tell whether the server is up."""
+
+        @shapes(reply=from_health)
+        async def health(response: Response) -> dict[str, Any]:
+            """Whether the server is up and its index in its place; 503 when it is not, because nothing is answered."""
+            found = await self._health.brief()
+            if found["status"] == "unhealthy":
+                response.status_code = 503
+            return found
+
+        return health
+
+    def deep_health(self) -> Any:
+        """Try every part."""
+
+        @shapes(reply=from_health)
+        async def deep_health() -> dict[str, Any]:
+            """Whether store, embedder, archive, Redis and disk work: each is used once."""
+            return await self._health.deep()
+
+        return deep_health
+
+
+_CSV_TOO: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {CSV: {"schema": {"type": "string"}}}}}
+
+
+def _names(said: list[str] | None) -> list[str] | None:
+    """The names in a parameter that may be said several times, each time with several of them."""
+    return [one.strip() for part in said or () for one in part.split(",") if one.strip()] or None
+
+
+def _wants_csv(request: Request) -> bool:
+    return request.headers.get("accept", "").partition(";")[0].strip().lower() == CSV
+
+
+def _placed(reply: Reply[Any], cursor: str | None, page_size: int) -> Reply[Any]:
+    """The page with the place at which it begins, which the legacy shape tells."""
+    offset = _decode(cursor)["offset"] if cursor else 0
+    page = reply.page or Page(total=0, page_size=page_size)
+    return reply.replace(page=replace(page, extra={**(page.extra or {}), "offset": offset}))
+
+
+def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
+    page = reply.page or Page()
+    offset = (page.extra or {}).get("offset", 0)
+    return {"total": page.total, "limit": page.page_size, "offset": offset, "results": reply.data}
+
+
+def _shortened(whole: Any, fitted: Reply[Any]) -> str:
+    """What a shortened reply lacks, for a header field, because its legacy shape has no place for it."""
+    level = fitted.fidelity.level if fitted.fidelity else "summary"
+    return f"{level}; shown={len(fitted.data)}; of={len(whole)}" if isinstance(whole, list) else level

@@ -1,0 +1,308 @@
+"""Serve: a folder of documents behind MCP and HTTP, from its first reading to its last reply.
+
+read the documents ──▶ listen ──▶ answer ──▶ on Ctrl-C or SIGTERM: finish what is running, and end
+      │                              │
+      └── on standard streams: at the latest after a while, reading goes on beside answering
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from aerogram.cursor import KeyRing
+from aerogram.errors import Conflict, MissingExtra, NotFound
+from aerogram.serving.gate import refuse_exposure
+from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
+from aerogram_knowledge.ingest import Ingested, Progress
+from aerogram_knowledge.knowledge import Knowledge
+from aerogram_knowledge.places import others
+from aerogram_knowledge.server.addresses import is_url, without_secrets
+from aerogram_knowledge.server.app import MCP_PATH, build_app, build_contract
+from aerogram_knowledge.server.clients import KEY_VARIABLE
+from aerogram_knowledge.server.drain import Drain
+from aerogram_knowledge.server.fleet import Fleet
+from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.server.library import Library
+from aerogram_knowledge.server.logs import configure_logs
+from aerogram_knowledge.server.opening import open_keys, open_library
+from aerogram_knowledge.server.settings import Settings
+from aerogram_knowledge.server.upkeep import upkeep
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["refuse_others", "require_documents", "serve", "welcome"]
+
+log = logging.getLogger("aerogram.server")
+
+PATIENCE: Final = 20.0
+"""Seconds that a client on standard streams waits for the first reading, before it is answered from what there is."""
+PAUSE: Final = 5.0
+Begin = Callable[[], Progress]
+Told = Callable[[Ingested], None]
+Ready = Callable[[str, str], None]
+
+
+def serve(
+    settings: Settings, *, begin: Begin | None = None, told: Told | None = None, ready: Ready | None = None
+) -> None:
+    """Serve until the process is told to end.
+
+    `begin` is called when nothing stands in the way and the reading begins, and gives who hears of its progress;
+    `told` hears what it came to, `ready` the address and a question that has an answer.
+    """
+    require_documents(settings)
+    if settings.transport == "stdio":
+        _set_up_logs(settings)
+        fleet = Fleet(settings)
+        with open_library(settings, fleet.clock) as library:
+            refuse_others(library.knowledge, settings)
+            _serve_stdio(library, settings, fleet, told)
+        return
+    if not settings.has_shared_keys:
+        refuse_exposure(settings, open_keys(settings))
+    with listening(settings.host, settings.port) as listener:
+        _set_up_logs(settings)
+        fleet = Fleet(settings)
+        with open_library(settings, fleet.clock) as library:
+            refuse_others(library.knowledge, settings)
+            keys = open_keys(settings, library.knowledge.store, fleet.clock)
+            refuse_exposure(settings, keys)
+            _update(library, settings.documents, told, None if begin is None else begin())
+            _serve_http(library, settings, keys, fleet, listener, ready)
+
+
+def _update(library: Library, documents: tuple[Path, ...], told: Told | None, progress: Progress | None = None) -> None:
+    """Read what has changed; an index behind an address is read into by whoever is told to, not by every server."""
+    if library.folder is None and not documents:
+        return
+    if not library.can_be_written:
+        log.warning("%s cannot be written, so it is served as it is: no change of a document is read", library.folder)
+        return
+    paths = documents or _roots_here(library)
+    if not paths and library.knowledge.roots():
+        return
+    done = library.update(*paths, progress=progress)
+    if told is not None:
+        told(done)
+    _warn(done)
+
+
+def _roots_here(library: Library) -> tuple[Path, ...]:
+    """The folders that the index has read, those that are on this machine."""
+    roots = library.knowledge.roots().values()
+    for one in roots:
+        if not one.exists():
+            log.warning("%s is not on this machine, so no change of its documents is read, and none is digested", one)
+    return tuple(one for one in roots if one.exists())
+
+
+def _warn(done: Ingested) -> None:
+    """Say what is served less than somebody may think who has named documents."""
+    _warn_of_files(done)
+    if not (done.files or done.unchanged):
+        log.warning("no document was found: Markdown, HTML, text, reStructuredText, PDF and JSONL files are read")
+
+
+def _warn_of_files(done: Ingested, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Say which files could not be read, or not wholly, apart from what was heard before."""
+    told = done.notes | done.problems
+    for path, reason in sorted(told.items()):
+        if heard.get(path) != reason:
+            log.warning("%s: %s", path, reason)
+    return told
+
+
+def _set_up_logs(settings: Settings) -> None:
+    """One log for all; FastMCP would write its own beside it, with a trace for every mistake of a caller."""
+    import fastmcp  # noqa: F401 - loading it sets up its log
+
+    theirs = logging.getLogger("fastmcp")
+    theirs.handlers.clear()
+    theirs.propagate = True
+    configure_logs(settings)
+    theirs.setLevel(logging.CRITICAL)
+
+
+def require_documents(settings: Settings) -> None:
+    """Raise `NotFound` when a document that is named is not there, or when none is named and there is no index."""
+    for one in settings.documents:
+        if not one.exists():
+            raise NotFound(f"there is no {one}")
+    if not settings.documents and not is_url(settings.where) and not (settings.folder / "rows.sqlite").exists():
+        raise NotFound("there is nothing to serve: name a folder of documents, as in `aerogram serve ./docs`")
+
+
+def refuse_others(knowledge: Knowledge, settings: Settings) -> None:
+    """Raise `Conflict` when documents are named and the index has others too: nobody has said that they be shown."""
+    found = list(map(str, others(knowledge, settings.documents))) if settings.documents else []
+    if found:
+        raise Conflict(
+            f"the index {without_secrets(str(settings.where))} also has documents of {', '.join(found)}, "
+            "which are not among those to serve",
+            remediation=f"name them too, take them out with `aerogram index forget {found[0]}`, keep what you serve in "
+            "an index of its own with --index FOLDER, or name no folder to serve the whole index",
+        )
+
+
+# HTTP
+
+
+def _serve_http(
+    library: Library, settings: Settings, keys: Keys, fleet: Fleet, listener: socket.socket, ready: Ready | None
+) -> None:
+    app = build_app(library, build_contract(library, settings, keys, fleet), settings, keys, fleet)
+    server = make_server(app, settings)
+    address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
+
+    def begun() -> None:
+        if ready is not None:
+            ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
+
+    with fleet.metrics.told(), _following(library, settings):
+        run_to_the_end(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys, begun))
+    log.info("the server has ended")
+
+
+def _shown(host: str) -> str:
+    """The host as it stands in an address; whoever listens everywhere is also on this machine."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host.strip("[]"), host.strip("[]"))  # noqa: S104 - not bound here
+    return f"[{name}]" if ":" in name else name
+
+
+async def _answer_and_keep_up(
+    server: uvicorn.Server,
+    listener: socket.socket,
+    fleet: Fleet,
+    seconds: float,
+    ring: KeyRing,
+    begun: Callable[[], object],
+) -> None:
+    async with upkeep(ring, fleet.archive):
+        await _answer(server, listener, fleet.drain, seconds, begun)
+
+
+async def _answer(
+    server: uvicorn.Server, listener: socket.socket, drain: Drain, seconds: float, begun: Callable[[], object]
+) -> None:
+    """Answer until a signal comes, and for some seconds more; a second one does not wait for what is running."""
+
+    def stop() -> None:
+        server.should_exit = True
+
+    def end() -> None:
+        if drain.has_begun:
+            server.force_exit = server.should_exit
+            stop()
+        else:
+            drain.begin()
+            asyncio.get_running_loop().call_later(seconds, stop)
+
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
+    with signals(end):
+        begun()  # from here on a signal finds somebody who listens
+        await answer_on(server, listener)
+
+
+# standard streams
+
+
+def _serve_stdio(library: Library, settings: Settings, fleet: Fleet, told: Told | None) -> None:
+    from aerogram_knowledge.server.tools import build_tools
+
+    keys = open_keys(settings, library.knowledge.store, fleet.clock)
+    tools = build_tools(library, build_contract(library, settings, keys, fleet))
+    reading = threading.Thread(target=_read, args=(library, settings.documents, told), daemon=True)
+    reading.start()
+    reading.join(PATIENCE)
+    with _following(library, settings):
+        run_to_the_end(_talk(tools))
+
+
+def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> None:
+    try:
+        _update(library, documents, told)
+    except Exception:
+        log.exception("the documents could not be read")
+
+
+async def _talk(tools: Any) -> None:
+    """Answer on the standard streams until the client closes them, or a signal comes."""
+    talking = asyncio.create_task(tools.run_stdio_async(show_banner=False))
+    with signals(talking.cancel), contextlib.suppress(asyncio.CancelledError):
+        await talking
+
+
+# documents that change
+
+
+@contextlib.contextmanager
+def _following(library: Library, settings: Settings) -> Iterator[None]:
+    """Keep the index up to date beside everything else, if that is wanted."""
+    if not settings.watch or not library.can_be_written:
+        yield
+        return
+    stop = threading.Event()
+    thread = threading.Thread(target=_follow, args=(library, settings.documents, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(PAUSE)
+
+
+def _follow(library: Library, documents: tuple[Path, ...], stop: threading.Event) -> None:
+    from aerogram_knowledge.watch import watch
+
+    while not stop.is_set():
+        try:
+            watch(library.knowledge, _listener(), stop, paths=documents)
+        except MissingExtra as error:
+            log.warning("changes are not followed: %s", error)
+            return
+        except Exception as error:  # noqa: BLE001 - the index may be gone, and may come back
+            log.warning("changes cannot be followed at the moment: %s", error)
+            stop.wait(PAUSE)
+
+
+def _listener() -> Told:
+    """Who writes down what changes come to, each file that cannot be read once."""
+    heard: dict[str, str] = {}
+
+    def told(done: Ingested) -> None:
+        nonlocal heard
+        log.info("the documents have changed: %d new, %d changed, %d gone", done.added, done.changed, done.removed)
+        heard = _warn_of_files(done, heard)
+
+    return told
+
+
+def welcome(address: str, question: str, owner: str | None = None) -> str:
+    """What a person reads when the server is ready.
+
+    `owner` is the token that lets the owner watch a server that asks for keys; what to try then has a key as well.
+    """
+    query = urlencode({"q": question, "envelope": "v2"})
+    header = f'-H "X-API-Key: ${KEY_VARIABLE}" ' if owner else ""
+    client: dict[str, Any] = {"type": "http", "url": address + MCP_PATH}
+    if owner:
+        client["headers"] = {"X-API-Key": f"${{{KEY_VARIABLE}}}"}
+    key = "  key       the page asks for one; make it with: aerogram keys create NAME\n" if owner else ""
+    return (
+        f"\nReady at {address} (Ctrl-C ends it)\n\n"
+        f"  try       curl {header}'{address}/v1/search?{query}'\n"
+        f"  clients   {json.dumps({'mcpServers': {'aerogram': client}})}\n"
+        f"  page      {address}/{f'#owner={owner}' if owner else ''}\n{key}"
+        f"  docs      {address}/docs"
+    )

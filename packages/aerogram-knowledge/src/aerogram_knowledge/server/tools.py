@@ -1,0 +1,206 @@
+"""Tools: the library over MCP: tools to search, read and digest it, its documents as resources, and two prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Annotated, Any, Final
+
+from fastmcp import FastMCP
+from fastmcp.server.transforms import Transform
+from fastmcp.tools.base import Tool
+from mcp_types import ToolAnnotations
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from aerogram.contract import Contract
+from aerogram.fastmcp import install
+from aerogram.reply import Reply
+from aerogram.shape.modes import Mode
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.server.library import Library
+
+__all__ = ["Desk", "build_tools"]
+
+INSTRUCTIONS: Final = (
+    "Search first, in metadata or preview mode. Read the passages you need with get_chunks, follow the cursor for "
+    "more. digest_document condenses a whole document, with quotations. Cite source_file."
+)
+OFFERS: Final = ("knowledge-1.0", "response-v2", "standard-v2")
+CONTROLLED: Final = ("semantic_search", "find_vendor_info", "get_chunks", "digest_document")
+_IDLE: Final = (("default", None), ("default", ""), ("default", False), ("additionalProperties", True))
+"""Members of a schema that say nothing."""
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Where(TypedDict, total=False):
+    """Which documents to look at."""
+
+    category: list[str]
+    path: list[str]
+    license: list[str]
+    after: Annotated[str, Field(description="YYYY-MM-DD")]
+    before: str
+
+
+Query = Annotated[str, Field(min_length=1, max_length=500, description="A question or words")]
+Detail = Annotated[Mode, Field(description="How much to show")]
+Fields = Annotated[list[str] | None, Field(description="Only these fields")]
+
+
+def build_tools(
+    library: Library,
+    contract: Contract,
+    *,
+    offers: tuple[str, ...] = OFFERS,
+    principal: Callable[[], str | None] = lambda: None,
+) -> FastMCP[Any]:
+    """An MCP server over the library whose replies keep the contract; `offers` are dialects a client may ask for."""
+    server: FastMCP[Any] = FastMCP("aerogram", instructions=INSTRUCTIONS, version=version("aerogram"))
+    desk = Desk(library, contract, principal)
+    for handler in (desk.semantic_search, desk.find_vendor_info, desk.get_chunks, desk.digest_document):
+        server.add_tool(_tool(handler))
+    controls = dict.fromkeys(CONTROLLED, ("max_tokens",))
+    install(server, contract=contract, controls=controls, offers=offers, principal=principal)
+    server.add_transform(_Brief())
+    _add_resources(server, library)
+    _add_prompts(server)
+    return server
+
+
+class Desk:
+    """Where callers ask the library."""
+
+    def __init__(self, library: Library, contract: Contract, principal: Callable[[], str | None]) -> None:
+        self._library = library
+        self._contract = contract
+        self._principal = principal
+
+    async def semantic_search(
+        self,
+        query: Query,
+        response_mode: Detail = "metadata",
+        page_size: Annotated[int, Field(strict=True, ge=1, le=50)] = 10,
+        cursor: Annotated[str | None, Field(description="From the last page")] = None,
+        fields: Fields = None,
+        filters: Where | None = None,
+    ) -> Any:
+        """Find passages that answer a question."""
+        return await self._library.search(
+            query,
+            response_mode=response_mode,
+            page_size=page_size,
+            cursor=cursor,
+            fields=fields,
+            filters=Filters.of(filters),
+            principal=self._principal(),
+        )
+
+    async def find_vendor_info(
+        self,
+        vendor_name: Annotated[str, Field(min_length=1, max_length=200)],
+        response_mode: Detail = "metadata",
+        fields: Fields = None,
+    ) -> Reply[Any]:
+        """Say who a vendor is, and whom it has to do with."""
+        return await self._library.vendor(vendor_name, response_mode=response_mode, fields=fields)
+
+    async def get_chunks(
+        self,
+        chunk_ids: Annotated[list[int], Field(min_length=1, max_length=50)],
+        response_mode: Detail = "full",
+        fields: Fields = None,
+    ) -> Reply[Any]:
+        """Read passages by the ids from a search."""
+        return await self._library.chunks(chunk_ids, response_mode=response_mode, fields=fields)
+
+    async def digest_document(
+        self,
+        source_file: Annotated[str, Field(min_length=1, max_length=1000, description="From a search")],
+        query: Query,
+    ) -> Reply[Any]:
+        """Condense a document for a question, with quotations that can be checked."""
+        return await self._library.digest(source_file, query, self._contract.archive, self._principal())
+
+
+def _tool(handler: Callable[..., Any]) -> Tool:
+    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return Tool.from_function(handler, output_schema=None, annotations=hints)
+
+
+class _Brief(Transform):
+    """Lists the inputs of all tools in few words, because every conversation pays for the list."""
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        return [_brief_copy(tool) for tool in tools]
+
+
+def _brief_copy(tool: Tool) -> Tool:
+    outline = _outline(tool.output_schema)
+    copy = tool.model_copy(update={"parameters": _brief(tool.parameters), "output_schema": outline})
+    vars(copy)["get_meta"] = lambda: tool.meta  # without the framework's empty list of tags
+    return copy
+
+
+def _outline(schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    """By which members a reply is known in each dialect that a client may ask for, and no more."""
+    if schema is None:
+        return None
+    known = [{"required": one["required"][:2]} for one in schema.get("anyOf", [schema]) if "required" in one]
+    return {"type": "object", "anyOf": known} if len(known) > 1 else {"type": "object", **dict(*known)}
+
+
+def _brief(schema: Any) -> Any:
+    """A schema in which an optional input has its one type, and no default that says nothing."""
+    if isinstance(schema, list):
+        return [_brief(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: value for name, value in schema.items() if (name, value) not in _IDLE}
+    options = [one for one in kept.get("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        del kept["anyOf"]
+        kept |= options[0]
+    if "max_tokens" in kept:
+        kept["max_tokens"] = {**kept["max_tokens"], "description": "Largest reply"}
+    return {name: _brief(value) for name, value in kept.items()}
+
+
+def _add_resources(server: FastMCP[Any], library: Library) -> None:
+    @server.resource("aerogram://documents", mime_type="application/json")
+    async def documents() -> dict[str, Any]:
+        """The files, categories, languages, licences and vendors that there are."""
+        return await library.contents()
+
+    @server.resource("aerogram://documents/{path*}#{record*}", mime_type="text/plain")
+    async def record(path: str, record: str) -> str:
+        """The text of one record of a file, by its source_file."""
+        return await library.text(f"{path}#{record}")
+
+    @server.resource("aerogram://documents/{path*}", mime_type="text/plain")
+    async def document(path: str) -> str:
+        """The text of one document, by its source_file."""
+        return await library.text(path)
+
+
+def _add_prompts(server: FastMCP[Any]) -> None:
+    @server.prompt
+    def answer_from_documents(question: str) -> str:
+        """Answer a question from the documents, with sources."""
+        return (
+            f"Answer from the documents alone: {question}\n\n"
+            "1. Call semantic_search with response_mode preview.\n"
+            "2. Read the two or three best passages with get_chunks.\n"
+            "3. If they come from one long document, call digest_document on it with the question.\n"
+            "4. Answer in your own words and name the source_file of every statement. Say so if nothing fits."
+        )
+
+    @server.prompt
+    def brief_on_vendor(vendor: str) -> str:
+        """Gather what is known about a vendor."""
+        return (
+            f"Write half a page about {vendor}.\n\n"
+            "1. Call find_vendor_info; if the name is ambiguous, choose among the candidates it gives.\n"
+            "2. Call semantic_search for its contracts, risks and prices, in metadata mode.\n"
+            "3. Read what matters with get_chunks, and cite it."
+        )

@@ -1,0 +1,373 @@
+"""The embedded store: everything under one folder, no server to start.
+
+    rows.sqlite     the truth: every change is one transaction with a generation
+    keywords/       derived: tantivy, stamped with the generation that it has seen
+    (memory)        derived: the matrix of vectors
+
+Whoever finds that something derived is behind brings it up to date, from the rows. A search works on a snapshot of
+both, so that it never sees half of a change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from aerogram.digest.text import CanonicalText
+from aerogram.errors import AerogramError
+from aerogram.jsontext import dumps
+from aerogram.state import locked, private_directory
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.lexicon import Term, index_terms
+from aerogram_knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity
+from aerogram_knowledge.store.export import entry_of
+from aerogram_knowledge.store.keywords import Keywords, Posting
+from aerogram_knowledge.store.rows import Rows
+from aerogram_knowledge.store.vectors import Matrix
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aerogram_knowledge.store import Ids, Numbers
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there one process writes at a time by agreement
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["EmbeddedStore"]
+
+SAMPLE: Final = 4_096
+"""How many of all values are looked at for a guess of where the largest begin."""
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """Both derived indexes at one moment."""
+
+    generation: int
+    stamp: int
+    searcher: Any
+    matrix: Matrix
+    languages: frozenset[str]
+
+
+class EmbeddedStore:
+    """A store in a folder; several threads and several processes may use it at once."""
+
+    def __init__(self, folder: Path, dimensions: int) -> None:
+        self.folder = private_directory(folder)
+        self.dimensions = dimensions
+        self._rows = Rows(folder / "rows.sqlite")
+        self._keywords = Keywords(folder / "keywords")
+        self._refreshing = threading.Lock()
+        self._snapshot: _Snapshot | None = None
+
+    @property
+    def generation(self) -> int:
+        """A number that changes whenever the content does."""
+        return self._rows.generation
+
+    def meta(self) -> Mapping[str, str]:
+        """What the index remembers about itself."""
+        return self._rows.meta()
+
+    def set_meta(self, **values: str) -> None:
+        """Remember something; a copy outlives damaged rows, so that they can be made again."""
+        self._rows.set_meta(values)
+        draft = self.folder / f"meta.{os.getpid()}.tmp"
+        draft.write_bytes(dumps(dict(self._rows.meta()), indent=True))
+        draft.replace(self.folder / "meta.json")
+
+    def shared(self, name: str) -> tuple[bytes, int] | None:
+        """A document that all processes share, and its version."""
+        return self._rows.shared(name)
+
+    def set_shared(self, name: str, value: bytes, version: int) -> bool:
+        """Write a shared document if it still has this version."""
+        return self._rows.set_shared(name, value, version)
+
+    def shared_names(self) -> Sequence[str]:
+        """The names of the shared documents there are."""
+        return self._rows.shared_names()
+
+    def files(self) -> Mapping[str, FileState]:
+        """Every file that was read."""
+        return self._rows.files()
+
+    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+        """Replace everything that these files held."""
+        with self._writing():
+            stored = self._rows.put(states, entries, graphs)
+            if self._keywords.generation == stored.generation - 1:
+                self._keywords.apply(stored.gone, _postings(stored.ids, entries), stored.generation)
+            else:
+                self._catch_up()
+
+    def touch(self, states: Sequence[FileState]) -> None:
+        """Remember that these files were seen again."""
+        self._rows.touch(states)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Forget files and everything they held."""
+        with self._writing():
+            self._rows.remove(paths)
+            self._catch_up()
+
+    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+        """What some files hold."""
+        found, vectors = self._rows.held(files)
+        return [entry_of(rows, vectors, None) for rows in found], self._rows.graphs(files)
+
+    def identities(self, after: int, limit: int) -> list[Identity]:
+        """The ids that were ever given."""
+        return self._rows.identities(after, limit)
+
+    def reserve(self, identities: Sequence[Identity]) -> None:
+        """Take over ids that another store has given."""
+        self._rows.reserve(identities)
+
+    def candidates(
+        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates:
+        """The best chunks by words and the best by meaning, each with both numbers."""
+        import numpy as np
+
+        now = self._current()
+        scores = self._keywords.search(now.searcher, terms, filters, by_words)
+        matrix = now.matrix
+        places, there = matrix.places(scores.ids)
+        close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
+        wanted = close if filters.is_open else np.where(self._allowed(matrix, filters), close, 0)
+        words = np.zeros(len(matrix.ids), np.float32)
+        words[places[there]] = scores.words[there]
+        found = words > 0
+        found[_largest(wanted, by_meaning)] = True
+        chosen = np.flatnonzero(found)
+        return Candidates(
+            matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), scores.unknown, scores.coverage
+        )
+
+    def chunks(self, ids: Iterable[int]) -> list[Found]:
+        """The chunks of these ids that exist."""
+        return self._rows.chunks(list(ids))
+
+    def chunks_of(self, path: str) -> list[Found]:
+        """The chunks of one document in order."""
+        return self._rows.chunks_of(path)
+
+    def source(self, path: str) -> CanonicalText | None:  # noqa: ARG002  # the protocol names it
+        """Nothing: documents are read where they lie."""
+        return None
+
+    def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """Near-duplicates of each of these chunks."""
+        return self._rows.similar(ids)
+
+    def paths(self, filters: Filters) -> list[str]:
+        """The documents that pass these filters and can be read."""
+        return self._rows.paths(filters)
+
+    def count(self, filters: Filters) -> int:
+        """How many chunks pass these filters."""
+        return self._rows.count(filters)
+
+    def languages(self) -> frozenset[str]:
+        """The languages of the documents."""
+        return self._current().languages
+
+    def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
+        """The values there are, each with its number of documents."""
+        return self._rows.values(name, filters)
+
+    def names_under(self, licenses: Sequence[str]) -> frozenset[str]:
+        """The documents under these licences, and their files."""
+        return self._rows.names_under(licenses)
+
+    def graph(self) -> Graph:
+        """Everything that is known about who is who."""
+        return self._rows.graph()
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The id and the text of every chunk."""
+        return self._rows.texts()
+
+    def mentions(self, filters: Filters | None = None) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """For each entity, the chunks that name it."""
+        return self._rows.mentions(filters)
+
+    def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Replace what is known about who is named where."""
+        with self._writing():
+            self._rows.set_mentions(found)
+            self._catch_up()
+
+    def ping(self) -> Mapping[str, Any]:
+        """Whether the rows can be read, and how fast."""
+        started = time.perf_counter()
+        generation, chunks = self.generation, self.count(Filters())
+        seconds = round(time.perf_counter() - started, 4)
+        engine = f"SQLite {sqlite3.sqlite_version}"
+        return {"engine": engine, "generation": generation, "chunks": chunks, "seconds": seconds}
+
+    def settle(self) -> None:
+        """Nothing is left to do after many changes."""
+
+    def check(self) -> Health:
+        """Whether rows and keywords are sound and tell the same story."""
+        try:
+            problems = [f"the rows are damaged: {one}" for one in self._rows.damage()]
+            facts: dict[str, Any] = dict(self._rows.facts())
+            searcher = self._current().searcher
+        except AerogramError as error:
+            return Health((str(error),), {"bytes": self._bytes()})
+        if searcher.num_docs != facts["chunks"]:
+            problems.append(f"the keyword index has {searcher.num_docs} chunks and the rows {facts['chunks']}")
+        if facts["vectors"] != facts["chunks"]:
+            problems.append(f"{facts['chunks'] - facts['vectors']} chunks have no vector")
+        facts |= {"generation": self.generation, "bytes": self._bytes(), "segments": searcher.num_segments}
+        return Health(tuple(problems), facts)
+
+    def rebuild(self) -> None:
+        """Make the keyword index and the matrix again, from the rows."""
+        with locked(self.folder / "write.lock"):
+            self._keywords.clear()
+            self._catch_up()
+            self._keywords.release()
+        with self._refreshing:
+            self._snapshot = None
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._keywords.release()
+        self._rows.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with locked(self.folder / "write.lock"):
+            if self._keywords.generation < 0:
+                self._keywords.clear()
+            elif not self._keywords.is_open:
+                self._keywords.open()
+            try:
+                yield
+            finally:
+                self._keywords.release()
+
+    def _catch_up(self) -> None:
+        """Apply what the keyword index has not seen; the write lock is held."""
+        changes = self._rows.changes(self._keywords.generation)
+        postings = [_posting(row) for row in changes.added]
+        self._keywords.apply(changes.removed, postings, changes.generation)
+
+    def _current(self) -> _Snapshot:
+        """A snapshot of the present generation."""
+        generation, now = self._rows.generation, self._snapshot
+        if now is not None and now.generation == now.stamp == generation:
+            return now
+        with self._refreshing:
+            return self._refreshed(generation, self._keywords.generation)
+
+    def _refreshed(self, generation: int, stamp: int) -> _Snapshot:
+        now = self._snapshot
+        if now is not None and now.generation >= generation and now.stamp >= stamp == generation:
+            return now
+        if stamp != generation:
+            with _unless_locked(self.folder / "write.lock") as free:
+                # whoever holds the lock is about to do this; until then the older keywords are good enough
+                if free or stamp < 0:
+                    with contextlib.nullcontext() if free else locked(self.folder / "write.lock"):
+                        self._mend()
+        if not self._keywords.is_open:
+            self._keywords.open()
+        stamp = self._keywords.generation
+        matrix, generation = self._matrix(now)
+        self._snapshot = _Snapshot(
+            generation, stamp, self._keywords.searcher(), matrix, frozenset(self._rows.values("language"))
+        )
+        return self._snapshot
+
+    def _mend(self) -> None:
+        if self._keywords.generation < 0 or self._keywords.generation > self._rows.generation:
+            self._keywords.clear()
+        elif not self._keywords.is_open:
+            self._keywords.open()
+        if self._keywords.generation != self._rows.generation:
+            self._catch_up()
+        self._keywords.release()
+
+    def _matrix(self, now: _Snapshot | None) -> tuple[Matrix, int]:
+        """The matrix of the present rows, mended from the last one if there is one."""
+        since = now.generation if now is not None else -1
+        removed, rows, generation = self._rows.vectors(since)
+        ids, documents, vectors = zip(*rows, strict=True) if rows else ((), (), ())
+        newer = Matrix.of(ids, documents, vectors, self.dimensions)
+        if now is None:
+            return newer, generation
+        return (now.matrix.mended(removed, newer) if removed or rows else now.matrix), generation
+
+    def _allowed(self, matrix: Matrix, filters: Filters) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.isin(matrix.documents, np.array(self._rows.documents(filters), np.int64))
+
+    def _bytes(self) -> int:
+        return sum(one.stat().st_size for one in self.folder.rglob("*") if one.is_file())
+
+
+def _largest(values: Numbers, count: int) -> Ids:
+    """The places of the largest values above nothing; looking above a good guess first saves most of the work."""
+    import numpy as np
+
+    places = np.flatnonzero(values > _guess(values, count))
+    if len(places) < count:
+        places = np.flatnonzero(values > 0)
+    if len(places) <= count:
+        return places
+    found = values[places]
+    least = np.partition(found, len(found) - count)[len(found) - count]
+    above, equal = places[found > least], places[found == least]
+    # among equals those with the lower ids, so that the same chunks are chosen however the guess was
+    return np.concatenate([above, equal[: count - len(above)]])
+
+
+def _guess(values: Numbers, count: int) -> float:
+    """A number that half as many again as the largest are probably above, judged by a sample."""
+    import numpy as np
+
+    sample = values[:: max(1, len(values) // SAMPLE)]
+    above = count * len(sample) * 3 // (len(values) * 2) + 1 if len(values) else 0
+    return max(0.0, float(np.partition(sample, -above)[-above])) if 0 < above < len(sample) else 0.0
+
+
+def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterator[Posting]:
+    for numbers, entry in zip(ids, entries, strict=True):
+        about = entry.document
+        for one, terms, head in zip(numbers, entry.terms, entry.head_terms, strict=True):
+            yield Posting(one, [*terms, *head], about.path, about.category, about.license, about.dated)
+
+
+def _posting(row: tuple[Any, ...]) -> Posting:
+    one, text, header, language, *about = row
+    return Posting(one, index_terms(text, language) + index_terms(header, language), *about)
+
+
+@contextlib.contextmanager
+def _unless_locked(path: Path) -> Iterator[bool]:
+    """Take the lock if nobody has it; whether it was taken."""
+    with path.open("a+b") as file:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

@@ -1,0 +1,222 @@
+"""Keywords: which chunks have the words of a query, by BM25, in tantivy.
+
+The index is derived from the rows and says which generation of them it has seen, in a file beside it that is written
+after every commit. Being killed in between is harmless: what is newer is applied again, and applying twice is the same
+as once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from aerogram.errors import IntegrityError, MissingExtra, Unavailable
+from aerogram_knowledge.filters import Filters, key_of
+from aerogram_knowledge.lexicon import Term
+
+if TYPE_CHECKING:
+    from aerogram_knowledge.store import Ids, Numbers
+
+__all__ = ["Keywords", "Posting", "Scores"]
+
+FORMAT: Final = 1
+"""Changes whenever the fields, or the terms that the lexicon makes, do."""
+HEAP: Final = 64_000_000
+REBUILD: Final = "Run `aerogram index rebuild`"
+
+
+class Posting(NamedTuple):
+    """A chunk as the keyword index takes it."""
+
+    id: int
+    terms: Sequence[str]
+    path: str
+    category: str | None
+    license: str | None
+    dated: str | None
+
+
+class Scores(NamedTuple):
+    """The best chunks by words, the terms nobody has, and the share of the query that somebody has."""
+
+    ids: Ids
+    words: Numbers
+    unknown: tuple[str, ...]
+    coverage: float
+
+
+class Keywords:
+    """The keyword index in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._tantivy = _tantivy()
+        self._writer: Any = None
+        self._index: Any = None
+
+    @property
+    def generation(self) -> int:
+        """Which generation of the rows it has seen; -1 when there is no usable index."""
+        try:
+            stamp = json.loads((self.folder / "stamp.json").read_bytes())
+            return int(stamp["generation"]) if stamp["format"] == FORMAT else -1
+        except (OSError, ValueError, KeyError, TypeError):
+            return -1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be searched and written."""
+        return self._index is not None
+
+    def open(self) -> None:
+        """Make it ready to be searched; a damaged one is told plainly."""
+        try:
+            self._index = self._tantivy.Index.open(str(self.folder))
+            self._index.config_reader("manual")
+            self._index.reload()
+        except ValueError as error:
+            raise IntegrityError("The keyword index is damaged and cannot be opened", remediation=REBUILD) from error
+
+    def searcher(self) -> Any:
+        """A view that does not change while others write."""
+        self._index.reload()
+        return self._index.searcher()
+
+    def clear(self) -> None:
+        """Start from nothing."""
+        self.release()
+        self._index = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self._tantivy.Index(self._schema(), path=str(self.folder))
+        self.open()
+
+    def apply(self, removed: Iterable[int], added: Iterable[Posting], generation: int) -> None:
+        """Take what changed in the rows, and remember up to where."""
+        try:
+            writer = self._held_writer()
+            for one in removed:
+                writer.delete_documents_by_term("id", one)
+            for posting in added:
+                writer.delete_documents_by_term("id", posting.id)
+                writer.add_document(self._document(posting))
+            writer.commit()
+            self._stamp(generation)
+        except (ValueError, OSError) as error:
+            self._writer = None
+            raise Unavailable(
+                f"The keyword index could not be written, perhaps because the disk is full: {error}",
+                remediation="Free some space; what is missing is added at the next use",
+            ) from error
+
+    def release(self) -> None:
+        """Let others write."""
+        if self._writer is not None:
+            self._writer.wait_merging_threads()
+            self._writer = None
+
+    def search(self, searcher: Any, terms: Sequence[Term], filters: Filters, limit: int) -> Scores:
+        """The best chunks by words: each one's BM25 as a share of what the query could earn."""
+        import numpy as np
+
+        total = searcher.num_docs
+        rarity = [_rarity(total, self._frequency(searcher, term)) for term in terms]
+        unknown = tuple(term.written for term, (_, count) in zip(terms, rarity, strict=True) if not count)
+        earned = sum(term.weight * rare for term, (rare, _) in zip(terms, rarity, strict=True))
+        known = sum(term.weight * rare for term, (rare, count) in zip(terms, rarity, strict=True) if count)
+        if not known:
+            return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
+        hits = searcher.search(self._query(terms, filters), limit, count=False).hits
+        ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
+        earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
+        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
+
+    def _frequency(self, searcher: Any, term: Term) -> int:
+        return int(sum(searcher.doc_freq("body", form) for form in term.forms))
+
+    def _query(self, terms: Sequence[Term], filters: Filters) -> Any:
+        query, occur = self._tantivy.Query, self._tantivy.Occur
+        schema = self._index.schema
+        asked = []
+        for term in terms:
+            for form in term.forms:
+                one = query.term_query(schema, "body", form, "freq")
+                asked.append((occur.Should, one if term.weight == 1 else query.boost_query(one, term.weight)))
+        words = query.boolean_query(asked)
+        held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._held(filters)]
+        barred = [(occur.MustNot, query.term_query(schema, "license", one, "basic")) for one in filters.withheld]
+        return query.boolean_query([(occur.Must, words), *held, *barred]) if held or barred else words
+
+    def _held(self, filters: Filters) -> Iterable[Any]:
+        """The queries that say what a document must be."""
+        query, schema = self._tantivy.Query, self._index.schema
+        for name, values in (("category", filters.category), ("license", filters.license), ("path", filters.path)):
+            if values:
+                wanted = [key_of(one) for one in values]
+                yield query.boolean_query(
+                    [(self._tantivy.Occur.Should, query.term_query(schema, name, one, "basic")) for one in wanted]
+                )
+        if filters.after or filters.before:
+            low, high = _day(filters.after) or 1, _day(filters.before) or 99_991_231
+            kind = self._tantivy.FieldType.Integer
+            yield query.range_query(schema, "dated", kind, low, high, True, True)
+
+    def _document(self, posting: Posting) -> Any:
+        document = self._tantivy.Document()
+        document.add_integer("id", posting.id)
+        document.add_text("body", " ".join(posting.terms))
+        document.add_integer("dated", _day(posting.dated))
+        for name, value in (("category", posting.category), ("license", posting.license)):
+            if value:
+                document.add_text(name, key_of(value))
+        for step in _steps(posting.path):
+            document.add_text("path", key_of(step))
+        return document
+
+    def _schema(self) -> Any:
+        builder = self._tantivy.SchemaBuilder()
+        builder.add_integer_field("id", indexed=True, fast=True)
+        builder.add_integer_field("dated", indexed=True, fast=True)
+        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        for name in ("category", "license", "path"):
+            builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+        return builder.build()
+
+    def _held_writer(self) -> Any:
+        if self._writer is None:
+            self._writer = self._index.writer(HEAP, 1)
+        return self._writer
+
+    def _stamp(self, generation: int) -> None:
+        draft = self.folder / f"stamp.{os.getpid()}.tmp"
+        draft.write_text(json.dumps({"generation": generation, "format": FORMAT}))
+        draft.replace(self.folder / "stamp.json")
+
+
+def _rarity(total: int, count: int) -> tuple[float, int]:
+    """What finding a term once in a chunk of usual length is worth, as BM25 has it."""
+    return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5)), count
+
+
+def _day(text: str | None) -> int:
+    return int(text.replace("-", "")) if text else 0
+
+
+def _steps(path: str) -> list[str]:
+    """A path and every folder above it."""
+    parts = path.partition("#")[0].split("/")
+    steps = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return steps if steps[-1] == path else [*steps, path]
+
+
+def _tantivy() -> Any:
+    try:
+        import tantivy
+    except ImportError as error:
+        raise MissingExtra("knowledge", "tantivy") from error
+    return tantivy

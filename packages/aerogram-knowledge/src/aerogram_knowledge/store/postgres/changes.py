@@ -1,0 +1,320 @@
+"""Changes: what an ingest writes, each change in one transaction.
+
+Writers go side by side as long as they can: they lock their own files, in order, and store documents, chunks and
+vectors. What all writers touch (postings, near-duplicates, the generation) comes last, behind the one lock of the
+state. So nobody waits in a circle, and the same file from two writers is there once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, fields
+from typing import Any, Final, NamedTuple
+
+from aerogram.jsontext import dumps
+from aerogram.reply import utc_timestamp
+from aerogram_knowledge.lexicon import index_terms
+from aerogram_knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
+from aerogram_knowledge.store import Entry, FileState, Graph, Identity
+from aerogram_knowledge.store.postgres import postings
+
+__all__ = ["DOCUMENT", "FILE", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
+
+MOST_ALIKE: Final = 40
+FILE: Final = ", ".join(one.name for one in fields(FileState))
+DOCUMENT: Final = (
+    "path, file, kind, title, category, publisher, license, dated, url, language, "
+    "text_hash, extractor, checksum, fetched_at"
+)
+_CHUNK: Final = ("id", "document", "idx", "header", "text", "start", "end", "tokens", "buckets")
+_FILES: Final = (
+    f"INSERT INTO aerogram_files ({FILE}) SELECT * FROM "
+    "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) "
+    "ON CONFLICT (path) DO UPDATE SET size = excluded.size, changed_ns = excluded.changed_ns, "
+    "checksum = excluded.checksum, problem = excluded.problem, note = excluded.note, reader = excluded.reader"
+)
+_KEYS: Final = "category_key, license_key"
+_DOCUMENTS: Final = (
+    # ruff: noqa: S608  # what is put into statements here are names of columns and numbers of parameters
+    f"INSERT INTO aerogram_documents ({DOCUMENT}, {_KEYS}, total, steps) "
+    f"SELECT {DOCUMENT}, {_KEYS}, total, string_to_array(steps, chr(10)) "
+    f"FROM unnest({', '.join(f'${n}::text[]' for n in range(1, 18))}, $18::int[]) "
+    f"AS t ({DOCUMENT}, {_KEYS}, steps, total) RETURNING path, id"
+)
+_ALIKE: Final = """
+SELECT new.id, near.id, near.text, d.language FROM unnest($1::bigint[]) AS one (id)
+JOIN aerogram_chunks new ON new.id = one.id
+CROSS JOIN LATERAL (
+  SELECT o.id, o.text, o.document FROM aerogram_chunks o
+  WHERE o.buckets && new.buckets AND o.id <> new.id LIMIT $2
+) near JOIN aerogram_documents d ON d.id = near.document
+"""
+
+
+class _Chunk(NamedTuple):
+    """A chunk with everything that is stored about it."""
+
+    id: int
+    entry: Entry
+    place: int
+
+    @property
+    def body(self) -> Sequence[str]:
+        return self.entry.terms[self.place]
+
+    @property
+    def terms(self) -> list[str]:
+        return [*self.body, *self.entry.head_terms[self.place]]
+
+
+class _Old(NamedTuple):
+    """A chunk that was there before a change, as far as its terms need it."""
+
+    id: int
+    text: str
+    header: str
+    language: str
+
+    @property
+    def terms(self) -> list[str]:
+        return index_terms(self.text, self.language) + index_terms(self.header, self.language)
+
+
+async def put(
+    connection: Any, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]
+) -> int:
+    """Replace what these files held; the generation of the change."""
+    # a table that was just made has no statistics, and the planner would read it whole
+    await connection.execute("SET LOCAL enable_seqscan = off")
+    ordered = sorted(states, key=lambda one: one.path)
+    await connection.execute(_FILES, *_columns([astuple(one) for one in ordered], 7))
+    before = {old.id: old for old in await _clear(connection, [one.path for one in ordered])}
+    chunks = [chunk async for chunk in _identified(connection, entries)]
+    numbers = await _insert_documents(connection, entries, {one.path: one.checksum for one in states})
+    await _insert_chunks(connection, chunks, numbers)
+    # the same words under the same id have the same postings, unless their language was taken for another one
+    same = {one.id for one in chunks if one.id in before and before[one.id].language == one.entry.document.language}
+    gone = [old for old in before.values() if old.id not in same]
+    new = {one.id: one for one in chunks if one.id not in same}
+    generation = await _step(connection, gone, {one: chunk.terms for one, chunk in new.items()})
+    await _compare(connection, {one: chunk.body for one, chunk in new.items()})
+    await connection.execute("DELETE FROM aerogram_mentions WHERE id = ANY($1)", list(before))
+    await _insert_graphs(connection, graphs)
+    return generation
+
+
+async def forget(connection: Any, paths: Sequence[str]) -> int:
+    """Forget files and everything they held; the generation of the change."""
+    ordered = sorted(paths)
+    await connection.execute("SET LOCAL enable_seqscan = off")
+    await connection.execute("SELECT 1 FROM aerogram_files WHERE path = ANY($1) ORDER BY path FOR UPDATE", ordered)
+    gone = await _clear(connection, ordered)
+    await connection.execute("DELETE FROM aerogram_files WHERE path = ANY($1)", ordered)
+    generation = await _step(connection, gone, {})
+    await connection.execute("DELETE FROM aerogram_mentions WHERE id = ANY($1)", [old.id for old in gone])
+    return generation
+
+
+async def touch(connection: Any, states: Sequence[FileState]) -> None:
+    """Remember when files were seen again."""
+    rows = sorted((one.path, one.size, one.changed_ns) for one in states)
+    await connection.execute(
+        "UPDATE aerogram_files f SET size = t.size, changed_ns = t.changed_ns "
+        "FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS t (path, size, changed_ns) WHERE f.path = t.path",
+        *_columns(rows, 3),
+    )
+
+
+async def set_meta(connection: Any, values: Mapping[str, str]) -> int:
+    """Remember something about the index; the generation of the change."""
+    generation = await _next(connection, 0, 0)
+    await connection.execute(
+        "INSERT INTO aerogram_meta SELECT * FROM unnest($1::text[], $2::text[]) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        *_columns(sorted(values.items()), 2),
+    )
+    return generation
+
+
+async def reserve(connection: Any, identities: Sequence[Identity]) -> None:
+    """Take over ids that were given elsewhere, and give larger ones from now on."""
+    await connection.execute(
+        "INSERT INTO aerogram_identities (id, path, digest, occurrence) "
+        "SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[]) ON CONFLICT DO NOTHING",
+        *_columns([(one.id, one.path, one.digest, one.occurrence) for one in identities], 4),
+    )
+    await connection.execute(
+        "SELECT setval(pg_get_serial_sequence('aerogram_identities', 'id'), max(id)) FROM aerogram_identities"
+    )
+
+
+async def set_mentions(connection: Any, found: Mapping[str, Sequence[tuple[int, int]]]) -> int:
+    """Replace what is known about who is named where; the generation of the change."""
+    generation = await _next(connection, 0, 0)
+    await connection.execute("DELETE FROM aerogram_mentions")
+    rows = [(_text(entity), one, count) for entity, places in found.items() for one, count in places]
+    await connection.copy_records_to_table("aerogram_mentions", records=rows, columns=("entity", "id", "count"))
+    return generation
+
+
+async def _clear(connection: Any, files: Sequence[str]) -> list[_Old]:
+    """Delete the documents of some files; the chunks that they had."""
+    rows = await connection.fetch(
+        "DELETE FROM aerogram_chunks c USING aerogram_documents d WHERE d.id = c.document AND d.file = ANY($1) "
+        "RETURNING c.id, c.text, c.header, d.language",
+        files,
+    )
+    old = [_Old(*row) for row in rows]
+    if old and await connection.fetchval("SELECT dimensions FROM aerogram_state"):
+        await connection.execute("DELETE FROM aerogram_vectors WHERE id = ANY($1)", [one.id for one in old])
+    await connection.execute(
+        "DELETE FROM aerogram_sources s USING aerogram_documents d WHERE d.id = s.document AND d.file = ANY($1)", files
+    )
+    await connection.execute("DELETE FROM aerogram_documents WHERE file = ANY($1)", files)
+    await connection.execute("DELETE FROM aerogram_graph WHERE file = ANY($1)", files)
+    return old
+
+
+async def _identified(connection: Any, entries: Sequence[Entry]) -> Any:
+    """The chunks with their ids, which are the same for ever for the same words in the same document."""
+    keys = [key for entry in entries for key in _keys(entry)]
+    rows = await connection.fetch(
+        "SELECT path, digest, occurrence, id FROM aerogram_identities WHERE path = ANY($1)",
+        [entry.document.path for entry in entries],
+    )
+    known = {tuple(row[:3]): row[3] for row in map(tuple, rows)}
+    missing = [key for key in keys if key not in known]
+    if missing:
+        made = await connection.fetch(
+            "INSERT INTO aerogram_identities (path, digest, occurrence) "
+            "SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) ON CONFLICT (path, digest, occurrence) "
+            "DO UPDATE SET path = excluded.path RETURNING path, digest, occurrence, id",
+            *_columns(missing, 3),
+        )
+        known |= {tuple(row[:3]): row[3] for row in map(tuple, made)}
+    for entry in entries:
+        for place, key in enumerate(_keys(entry)):
+            yield _Chunk(known[key], entry, place)
+
+
+def _keys(entry: Entry) -> Iterator[tuple[str, str, int]]:
+    seen: Counter[str] = Counter()
+    for chunk in entry.chunks:
+        yield entry.document.path, chunk.digest, seen[chunk.digest]
+        seen[chunk.digest] += 1
+
+
+async def _insert_documents(connection: Any, entries: Sequence[Entry], checksums: Mapping[str, str]) -> dict[str, int]:
+    """The numbers of the documents by their paths."""
+    rows = [_document(entry, checksums[entry.document.file]) for entry in entries]
+    numbers = dict(map(tuple, await connection.fetch(_DOCUMENTS, *_columns(rows, 18))))
+    # a document that came from another store may have left its text behind, in its file
+    sources = [(numbers[one.document.path], one.document.source) for one in entries if one.document.source.text]
+    await connection.copy_records_to_table(
+        "aerogram_sources",
+        records=[(number, _text(source.text), source.paged) for number, source in sources],
+        columns=("document", "text", "paged"),
+    )
+    return numbers
+
+
+def _document(entry: Entry, checksum: str) -> tuple[Any, ...]:
+    document = entry.document
+    said = [getattr(document, name) for name in DOCUMENT.split(", ")[:10]]
+    source = document.source
+    about = [source.hash, f"{source.extractor}/{source.version}", checksum, entry.fetched_at or utc_timestamp()]
+    keys = [_key(document.category), _key(document.license), "\n".join(_steps(document.path))]
+    return tuple(_text(one) for one in [*said, *about, *keys, len(entry.chunks)])
+
+
+async def _insert_chunks(connection: Any, chunks: Sequence[_Chunk], numbers: Mapping[str, int]) -> None:
+    rows, vectors = [], []
+    for one in chunks:
+        chunk, number = one.entry.chunks[one.place], numbers[one.entry.document.path]
+        words = _text(chunk.header), _text(chunk.text), chunk.start, chunk.end, chunk.tokens
+        rows.append((one.id, number, chunk.index, *words, buckets_of(shingles_of(one.body))))
+        vectors.append((one.id, number, numbers_of(one.entry.vectors[one.place])))
+    await connection.copy_records_to_table("aerogram_chunks", records=rows, columns=_CHUNK)
+    if vectors and vectors[0][2] != "[]":
+        await connection.execute(
+            "INSERT INTO aerogram_vectors SELECT id, document, vector::halfvec "
+            "FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS t (id, document, vector)",
+            *_columns(vectors, 3),
+        )
+
+
+async def _step(connection: Any, gone: Sequence[_Old], new: Mapping[int, Sequence[str]]) -> int:
+    """Take the lock that all writers take last, and change what belongs to all of them."""
+    old = {one.id: one.terms for one in gone}
+    terms = sum(map(len, new.values())) - sum(map(len, old.values()))
+    generation = await _next(connection, len(new) - len(old), terms)
+    if old:
+        await postings.drop(connection, old)
+        await connection.execute("DELETE FROM aerogram_likenesses WHERE id = ANY($1) OR other = ANY($1)", list(old))
+    if new:
+        await postings.add(connection, new)
+    return generation
+
+
+async def _next(connection: Any, chunks: int, terms: int) -> int:
+    found: int = await connection.fetchval(
+        "UPDATE aerogram_state SET generation = generation + 1, chunks = chunks + $1, terms = terms + $2 "
+        "RETURNING generation",
+        chunks,
+        terms,
+    )
+    return found
+
+
+async def _compare(connection: Any, bodies: Mapping[int, Sequence[str]]) -> None:
+    """Find the chunks that new ones are nearly the same as."""
+    found = []
+    for one, other, text, language in await connection.fetch(_ALIKE, list(bodies), MOST_ALIKE):
+        alike = likeness(shingles_of(bodies[one]), shingles_of(index_terms(text, language)))
+        if alike > THRESHOLD:
+            found += [(one, other, round(alike, 4)), (other, one, round(alike, 4))]
+    if found:
+        await connection.execute(
+            "INSERT INTO aerogram_likenesses SELECT DISTINCT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) "
+            "ON CONFLICT (id, other) DO UPDATE SET likeness = excluded.likeness",
+            *_columns(found, 3),
+        )
+
+
+async def _insert_graphs(connection: Any, graphs: Mapping[str, Graph]) -> None:
+    rows = [
+        (path, kind, place, _text(dumps(record).decode()))
+        for path, graph in graphs.items()
+        for kind, records in (("entity", graph.entities), ("relationship", graph.relationships))
+        for place, record in enumerate(records)
+    ]
+    await connection.copy_records_to_table("aerogram_graph", records=rows, columns=("file", "kind", "place", "record"))
+
+
+def numbers_of(vector: bytes) -> str:
+    """A vector of signed bytes as pgvector reads it."""
+    import numpy as np
+
+    return f"[{','.join(map(str, np.frombuffer(vector, np.int8).tolist()))}]"
+
+
+def _key(value: str | None) -> str | None:
+    return value.strip().lower() if value else None
+
+
+def _steps(path: str) -> list[str]:
+    """A path and every folder above it, as filters name them."""
+    parts = path.lower().partition("#")[0].split("/")
+    steps = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return steps if steps[-1] == path.lower() else [*steps, path.lower()]
+
+
+def _text(value: Any) -> Any:
+    """A text as PostgreSQL takes it: without NUL, and as long as before."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
+
+
+def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    """Rows as columns, for `unnest`."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

@@ -1,0 +1,191 @@
+"""A pool: connections to one PostgreSQL, on an event loop in a thread of its own.
+
+Callers come from any thread and wait. Every wait has an end: for a connection, for an answer, and for the server to
+notice that nobody waits any longer. A connection that did not answer in time is cut, because asking it politely to stop
+could wait as long; the next call makes a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from aerogram.errors import Unavailable, ValidationFailed
+from aerogram_knowledge.store.postgres.faults import driver, meaning_of
+
+__all__ = ["NEAREST", "Pool"]
+
+T = TypeVar("T")
+
+GRACE: Final = 2.0
+"""Seconds beyond its time after which a call ends, whatever has become of its connection."""
+NAME: Final = "aerogram"
+NEAREST: Final = 400
+"""So many near vectors are looked for in a large index; a thousand would take more than three times as long."""
+
+
+class _Loop:
+    """The event loop of a process, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+    def get(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            pid = os.getpid()  # a forked child has none of its parent's threads
+            if pid not in self._loops:
+                self._loops = {pid: asyncio.new_event_loop()}
+                threading.Thread(target=self._loops[pid].run_forever, name="aerogram-postgres", daemon=True).start()
+            return self._loops[pid]
+
+
+_LOOP: Final = _Loop()
+
+
+class Pool:
+    """Up to `most` connections; `patience` seconds to wait for one, `seconds` for an answer.
+
+    `nearest` is how many near vectors pgvector looks for at once.
+    """
+
+    def __init__(
+        self, url: str, *, most: int = 10, patience: float = 5.0, seconds: float = 10.0, nearest: int = NEAREST
+    ) -> None:
+        self.url = url
+        self.nearest = nearest
+        self.most = most
+        self.patience = patience
+        self.seconds = seconds
+        self._pool: Any = None
+        self._closed = False
+        self._opening = asyncio.Lock()
+
+    def fetch(self, statement: str, *values: Any) -> list[Any]:
+        """The rows of a statement."""
+
+        async def ask(connection: Any) -> list[Any]:
+            found: list[Any] = await connection.fetch(statement, *values)
+            return found
+
+        return self.run(ask)
+
+    def change(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        """Work in one transaction that may take longer than a question."""
+
+        async def together(connection: Any) -> T:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+                return await work(connection)
+
+        return self.run(together, seconds)
+
+    def apart(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        """Long work outside a transaction, with a connection that is not used again, because it may set it up."""
+
+        async def alone(connection: Any) -> T:
+            await connection.execute("SET statement_timeout = 0")
+            try:
+                return await work(connection)
+            finally:
+                connection.terminate()
+
+        return self.run(alone, seconds)
+
+    def run(self, work: Callable[[Any], Awaitable[T]], seconds: float | None = None) -> T:
+        """What some work with a connection gives, or why it could not be done; in time either way."""
+        limit = seconds or self.seconds
+        future = asyncio.run_coroutine_threadsafe(self._work(work, limit), _LOOP.get())
+        try:
+            return future.result(self.patience + limit + GRACE)
+        except BaseException as error:
+            future.cancel()
+            raise meaning_of(error) from error
+
+    def usage(self) -> dict[str, int]:
+        """How many connections there are."""
+        pool = self._pool
+        if pool is None:
+            return {"size": 0, "idle": 0, "most": self.most}
+        return {"size": pool.get_size(), "idle": pool.get_idle_size(), "most": self.most}
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._closed = True
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            asyncio.run_coroutine_threadsafe(_end(pool), _LOOP.get()).result(self.patience)
+
+    async def _work(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        pool = await self._opened()
+        try:
+            connection = await pool.acquire(timeout=self.patience)
+        except ValueError as error:
+            raise _unreadable(error) from error
+        overdue: list[bool] = []
+
+        def cut() -> None:
+            overdue.append(True)
+            connection.terminate()
+
+        timer = asyncio.get_running_loop().call_later(seconds, cut)
+        try:
+            return await work(connection)
+        except Exception as error:
+            if overdue:
+                raise TimeoutError from None
+            if isinstance(error, driver().InternalClientError):  # it was cut off in the middle of something
+                with contextlib.suppress(driver().InterfaceError):  # it may have left the pool by itself
+                    connection.terminate()
+            raise
+        finally:
+            timer.cancel()
+            with contextlib.suppress(Exception):  # one that cannot go back is ended by the pool, and a new one made
+                await pool.release(connection, timeout=GRACE)
+
+    async def _opened(self) -> Any:
+        if self._closed:
+            raise Unavailable("The store is closed")
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await driver().create_pool(
+                    self.url,
+                    min_size=0,
+                    max_size=self.most,
+                    init=self._prepare,
+                    reset=_keep,
+                    timeout=self.patience,
+                    server_settings={"application_name": NAME},
+                )
+        return self._pool
+
+    async def _prepare(self, connection: Any) -> None:
+        """Let the server give up as well."""
+        settings = {
+            "statement_timeout": int(self.seconds * 1000),
+            "idle_in_transaction_session_timeout": 60_000,
+            "jit": "off",
+            # as many near ones as a question asks for at once, and more of them until enough pass its filters
+            "hnsw.ef_search": self.nearest,
+            "hnsw.iterative_scan": "relaxed_order",
+        }
+        await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
+
+
+def _unreadable(error: ValueError) -> ValidationFailed:
+    return ValidationFailed(
+        f"The address of the store cannot be used: {error}",
+        remediation="Write it as postgresql://user:password@host:5432/database",
+    )
+
+
+async def _keep(_: Any) -> None:
+    """A connection goes back as it is, because asking the server to forget would cost every question a round trip."""
+
+
+async def _end(pool: Any) -> None:
+    pool.terminate()

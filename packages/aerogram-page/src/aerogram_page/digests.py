@@ -1,0 +1,131 @@
+"""Digests: a document with the evidence of its digest highlighted where it stands, and whether all of it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from anyio import to_thread
+
+from aerogram.digest.locator import InvalidLocator, Locator
+from aerogram.digest.payload import DigestPayload, is_digest, payload_of
+from aerogram.digest.sources import reread
+from aerogram.digest.text import page_spans, text_hash
+from aerogram.digest.verification import Verification, fetch, verify
+from aerogram.errors import NotFound, ReplyError
+from aerogram.jsontext import loads
+from aerogram.reading import raise_for_problem
+from aerogram.tokens import best_counter
+from aerogram_page import asks
+from aerogram_page.host import Host
+
+__all__ = ["LARGEST_TEXT", "DigestView"]
+
+LARGEST_TEXT: Final = 4_000_000
+"""Characters of the longest document that is shown; the digest of a longer one is verified all the same."""
+
+
+class DigestView:
+    """Shows digests over their documents."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def show(self, ask: asks.Digest, principal: str | None) -> dict[str, Any]:
+        """A digest that is made now, or one that was given."""
+        if ask.source_file is not None and ask.query is not None:
+            source = await self._made(ask.source_file, ask.query, principal)
+            payload = payload_of(source)
+            about = {"source_file": ask.source_file, "title": source.get("title") or ask.source_file}
+            return {**about, **await self.shown(payload, None, principal)}
+        given = loads(ask.digest) if isinstance(ask.digest, str) else ask.digest
+        return {"source_file": None, "title": None, **await self.shown(payload_of(given), ask.text, principal)}
+
+    async def _made(self, source_file: str, query: str, principal: str | None) -> Mapping[str, Any]:
+        reply = raise_for_problem(await self._host.digest(source_file, query, principal))
+        source: Mapping[str, Any] = reply.data["sources"][0]
+        if not is_digest(source):
+            raise ReplyError("The document was not digested", code="UNAVAILABLE", details={"source_file": source_file})
+        return source
+
+    async def shown(self, payload: DigestPayload, given: str | None, principal: str | None) -> dict[str, Any]:
+        """A digest over its text: that which was given, or that in the archive."""
+        text, source = await self._text(payload, given, principal)
+        return await to_thread.run_sync(_shown, payload, text, source)
+
+    async def _text(self, payload: DigestPayload, given: str | None, principal: str | None) -> tuple[str | None, str]:
+        if given is not None:
+            return await to_thread.run_sync(_meant, payload, given), "given"
+        archive = self._host.contract.archive
+        if archive is None:
+            return None, "none"
+        try:
+            return await fetch(archive, payload.source_text_hash, principal=principal), "archive"
+        except NotFound:
+            return None, "none"
+
+
+def _meant(payload: DigestPayload, given: str) -> str:
+    """The text that a digest speaks of; a person pastes the document as it is."""
+    is_canonical = text_hash(given) == payload.source_text_hash
+    return given if is_canonical else reread(given, payload.source_text_hash).text
+
+
+def _shown(payload: DigestPayload, text: str | None, source: str) -> dict[str, Any]:
+    found = None if text is None else verify(payload, text)
+    count = best_counter().count
+    written = payload.to_json()
+    is_shown = text is not None and len(text) <= LARGEST_TEXT
+    return {
+        "payload": loads(written),
+        "payload_text": written,
+        "verified": None if found is None else bool(found),
+        "checked": {"hash": _hash_holds(found), "snippets": len(payload.evidence_snippets)},
+        "not_from_text": [{"field": one.field, "text": one.text} for one in found.unfound] if found is not None else [],
+        "mismatches": [_mismatch(one) for one in found.mismatches] if found is not None else [],
+        "segments": _segments(payload, text or "") if is_shown else [],
+        "text_hash": None if text is None else text_hash(text),
+        "source": source,
+        "size": {"document": count(text) if text is not None and is_shown else None, "digest": count(written)},
+        "omitted": None if text is None or is_shown else {"characters": len(text), "limit": LARGEST_TEXT},
+    }
+
+
+def _hash_holds(found: Verification | None) -> bool | None:
+    return None if found is None else all(one.field != "source_text_hash" for one in found.mismatches)
+
+
+def _mismatch(one: Any) -> dict[str, Any]:
+    return {"field": one.field, "message": one.message, "said": one.said, "found": one.found}
+
+
+def _segments(payload: DigestPayload, text: str) -> list[dict[str, Any]]:
+    """The text in pieces, those that are quoted with the number of the snippet that quotes them."""
+    segments: list[dict[str, Any]] = []
+    place = 0
+    for start, end, number in sorted(_spans(payload, text)):
+        if start < place:  # a part of what is highlighted already
+            continue
+        if start > place:
+            segments.append({"text": text[place:start], "evidence": None})
+        segments.append({"text": text[start:end], "evidence": number})
+        place = end
+    if place < len(text):
+        segments.append({"text": text[place:], "evidence": None})
+    return segments
+
+
+def _spans(payload: DigestPayload, text: str) -> list[tuple[int, int, int]]:
+    """Where each snippet stands that says what stands there."""
+    pages = page_spans(text)
+    found = []
+    for number, snippet in enumerate(payload.evidence_snippets):
+        try:
+            locator = Locator.parse(snippet.locator)
+            if locator.quote(text) != snippet.text or not snippet.text:
+                continue
+        except InvalidLocator:
+            continue
+        first = pages[locator.page - 1][0] if locator.page is not None else 0
+        found.append((first + locator.start, first + locator.end, number))
+    return found

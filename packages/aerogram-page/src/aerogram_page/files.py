@@ -1,0 +1,61 @@
+"""Files: the document of the page and its assets, out of the package; small, tagged, and never from another folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from aerogram.errors import NotFound
+
+__all__ = ["POLICY", "Asset", "asset"]
+
+DOCUMENT: Final = "index.html"
+TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
+)
+"""What a browser lets the page do: nothing but what the page brings itself, and no text becomes script."""
+
+
+class Asset(NamedTuple):
+    """A file as it is sent."""
+
+    content: bytes
+    media_type: str
+    tag: str
+
+
+def asset(name: str) -> Asset:
+    """The file of that name; its tag follows from its content."""
+    path = PurePosixPath(name)
+    kind = TYPES.get(path.suffix)
+    if kind is None or path.is_absolute() or any(part.startswith(".") for part in path.parts) or "\\" in name:
+        raise NotFound("The page has no such file")
+    found = files("aerogram_page").joinpath("assets", *path.parts)
+    if not found.is_file():
+        raise NotFound("The page has no such file")
+    content = found.read_bytes()
+    return Asset(content, kind, _tag(content))
+
+
+@lru_cache(maxsize=256)
+def _tag(content: bytes) -> str:
+    return f'"{sha256(content).hexdigest()[:32]}"'

@@ -1,0 +1,82 @@
+"""Host: what a page is given by whoever mounts it. This one has opened replies and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from aerogram.archive import Archive
+from aerogram.contract import Contract
+from aerogram.errors import NotFound
+from aerogram.reply import Reply
+from aerogram.shape.modes import MODES, Mode
+from aerogram.wire.request import Scope
+from aerogram_page.live import Feed
+from aerogram_page.opening import Opened
+
+__all__ = ["Host", "standing_alone"]
+
+
+@dataclass
+class Host:
+    """A contract by which replies are made, and what stands behind the page.
+
+    A server's host says more: which operations can be called, who asks, who owns the server.
+    """
+
+    contract: Contract
+    feed: Feed | None = None
+    opened: Opened | None = None
+    """The reply that the page begins with, if it was started for one."""
+    kind: ClassVar[str] = "inspect"
+    mounted: Sequence[str] = field(default=(), kw_only=True)
+    mcp_path: ClassVar[str | None] = None
+    needs_key: bool = field(default=False, kw_only=True)
+
+    def principal(self, scope: Scope) -> str | None:  # noqa: ARG002 - a server looks at it
+        """Who asks."""
+        return None
+
+    def is_owner(self, scope: Scope) -> bool:  # noqa: ARG002
+        """Whether the caller may see what the server is doing for others."""
+        return True
+
+    def modes(self, operation: str) -> tuple[Mode, ...]:  # noqa: ARG002
+        """The modes in which an operation answers."""
+        return MODES
+
+    async def answer(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],  # noqa: ARG002
+        mode: Mode,  # noqa: ARG002
+        principal: str | None,  # noqa: ARG002
+    ) -> Any:
+        """The outcome of a call, before any shaping."""
+        raise NotFound(
+            f"There is no operation {operation[:80]!r} to call here",
+            remediation="Open a reply, or start the page with `aerogram serve`",
+        )
+
+    async def contents(self) -> Mapping[str, Any]:
+        """What there is to find."""
+        raise NotFound("There is no index here", remediation="Start the page with `aerogram serve`")
+
+    async def suggestion(self) -> str:
+        """A question that has an answer."""
+        return ""
+
+    async def digest(self, source_file: str, query: str, principal: str | None) -> Reply[Any]:  # noqa: ARG002
+        """A document condensed for a question."""
+        raise NotFound("There are no documents here", remediation="Start the page with `aerogram serve`")
+
+    def clients(self, mcp_url: str) -> list[dict[str, str]]:  # noqa: ARG002
+        """How MCP clients are told of the server: for each, its file and what stands in it."""
+        return []
+
+
+def standing_alone(**settings: Any) -> Host:
+    """A host for opened replies; what is left out of them is kept in memory."""
+    # there is no tool that gives content back here: the page itself does
+    return Host(Contract(archive=Archive.in_memory(), retrieve=None, **settings))

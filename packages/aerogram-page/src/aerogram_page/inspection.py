@@ -1,0 +1,74 @@
+"""Inspection: the page over one reply, on a port of this machine, until the person who looks at it has seen enough."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from aerogram.errors import Unauthenticated
+from aerogram.serving.guard import protect
+from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
+from aerogram_page.host import standing_alone
+from aerogram_page.opening import Opened
+from aerogram_page.routes import EXEMPTIONS, page_app
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["inspect"]
+
+
+@dataclass(frozen=True)
+class _OnThisMachine:
+    """The rules of a page that one person looks at."""
+
+    host: str = "127.0.0.1"
+    transport: str = "http"
+    auth: str = "none"
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    max_body: int = 2**20
+    timeout: float = 30.0
+    max_connections: int = 1000
+    grace: float = 1.0
+
+
+class _NoKeys:
+    """A server whose callers need none."""
+
+    has_active = False
+
+    def check(self, secret: str) -> NoReturn:  # noqa: ARG002 - there is none that it could be
+        """Refuse."""
+        raise Unauthenticated("The API key is not valid", remediation="Ask without a key")
+
+
+def inspect(opened: Opened | None = None, *, port: int = 0, ready: Callable[[str], object] | None = None) -> None:
+    """Show a reply, or a page to paste one into, until the process is told to end; `ready` hears the address."""
+    rules = _OnThisMachine()
+    with listening(rules.host, port, None) as listener:
+        host = standing_alone()
+        host.opened = opened
+        app = page_app(host)
+        protect(app, rules, _NoKeys(), EXEMPTIONS)
+        logging.getLogger("aerogram").addHandler(logging.NullHandler())
+        server = make_server(app, rules)
+        run_to_the_end(_show(server, listener, ready or (lambda _: None)))
+
+
+async def _show(server: uvicorn.Server, listener: socket.socket, ready: Callable[[str], object]) -> None:
+    """Answer until a signal comes; a second one does not wait for what is running."""
+
+    def end() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
+    with signals(end):
+        # whoever connects now waits in the queue of the socket
+        ready(f"http://{_OnThisMachine.host}:{listener.getsockname()[1]}/")
+        await answer_on(server, listener)

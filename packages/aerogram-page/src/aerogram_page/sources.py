@@ -1,0 +1,220 @@
+"""Sources: the replies that a page shows, as they are before anything is left out.
+
+a call      answered by the host, kept for a while: moving a slider costs no search
+a reply     opened from a file, pasted, or fetched by `aerogram inspect`
+a failure   any code of the table
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from anyio import to_thread
+
+from aerogram.archive import Archive
+from aerogram.codes import TABLE
+from aerogram.content import canonical_json, sha256_of
+from aerogram.contract import Call, Contract
+from aerogram.dialects import dialect as dialect_named
+from aerogram.errors import NotFound, UnknownCode
+from aerogram.mint import new_request_id
+from aerogram.reply import Reply
+from aerogram.shape.fit import Fitted
+from aerogram.shape.modes import MODES, Mode
+from aerogram.tokens import Budget, Counter
+from aerogram.wire.channels import Policy, Sizer
+from aerogram.wire.routes import CONTENT
+from aerogram_page import asks
+from aerogram_page.host import Host
+from aerogram_page.opening import Opened
+from aerogram_page.ways import Carriage
+
+__all__ = ["Shown", "Sources"]
+
+KEPT_ANSWERS: Final = 128
+KEPT_SECONDS: Final = 300.0
+KEPT_REPLIES: Final = 8
+KEPT_BYTES: Final = 40 * 1024 * 1024
+ARCHIVED_BYTES: Final = 64 * 1024 * 1024
+"""How much of opened replies is kept at hand: how many, their text, and what falls off them, per caller."""
+
+
+@dataclass(eq=False)
+class Shown:
+    """A whole reply in one mode, and how large it is in each dialect."""
+
+    operation: str
+    reply: Reply[Any]
+    archive: Archive | None
+    elapsed: float = 1.0
+    """Milliseconds that the answer took; the same however often it is fitted."""
+    born: float = field(default_factory=time.monotonic)
+    request_id: str = field(default_factory=new_request_id)
+    _sizes: dict[tuple[str, Policy, Counter], int] = field(default_factory=dict)
+
+    def contract(self, base: Contract, dialect: str, going: Carriage, budget: Budget | None = None) -> Contract:
+        """The contract by which this reply is said in a dialect: without limits, and with a clock that stands."""
+        return replace(
+            base,
+            dialect=dialect_named(dialect),
+            channels=going.channels,
+            retrieve=base.retrieve if going.way == "mcp" or base.retrieve is None else CONTENT,
+            budget=budget,
+            budgets={},
+            archive=self.archive,
+            limits=None,
+            cache=None,
+            observer=None,
+            deprecations={},
+            clock=lambda: 0.0,
+        )
+
+    @property
+    def call(self) -> Call:
+        """The call that this reply answers."""
+        return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
+
+    def fitted(self, contract: Contract) -> Fitted:
+        """The reply within the budget of a contract, as it would be sent."""
+        found = contract.finish(self.reply, self.call)
+        return found._replace(reply=contract.counted(found.reply, self.call))
+
+    def size(self, contract: Contract, counter: Counter) -> int:
+        """How large the whole reply is, as a counter counts it."""
+        key = (contract.speaker.name, contract.channels, counter)
+        if key not in self._sizes:
+            whole = self.fitted(replace(contract, budget=None)).reply
+            self._sizes[key] = Sizer(contract.speaker, contract.channels, counter)(whole)
+        return self._sizes[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An opened reply, and what it is in the modes that were looked at."""
+
+    opened: Opened
+    views: dict[Mode, Shown] = field(default_factory=dict)
+
+
+class Sources:
+    """Finds what is to be shown, and keeps it at hand."""
+
+    def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
+        self._host = host
+        self._clock = clock
+        self._answers: OrderedDict[str, asyncio.Task[Shown]] = OrderedDict()
+        self._opened: OrderedDict[tuple[str | None, str], _Kept] = OrderedDict()
+        self._first = None if host.opened is None else _Kept(host.opened)
+        # a reply that somebody pastes into a server is no business of the server's own archive
+        self._archive = Archive.in_memory(quota=ARCHIVED_BYTES)
+
+    def keep(self, opened: Opened, principal: str | None) -> None:
+        """Keep an opened reply at hand; the oldest make room for it."""
+        self._opened.pop((principal, opened.id), None)
+        self._opened[principal, opened.id] = _Kept(opened)
+        while len(self._opened) > 1 and self._is_full:
+            self._opened.popitem(last=False)
+
+    @property
+    def _is_full(self) -> bool:
+        size = sum(kept.opened.bytes for kept in self._opened.values())
+        return len(self._opened) > KEPT_REPLIES or size > KEPT_BYTES
+
+    def modes(self, source: asks.Source) -> tuple[Mode, ...]:
+        """The modes in which a source can be shown."""
+        if source.call is not None:
+            return self._host.modes(source.call.operation)
+        return MODES if source.reply is not None else ("full",)
+
+    async def find(self, source: asks.Source, mode: Mode, principal: str | None, *, is_free: bool = False) -> Shown:
+        """The reply of a source in a mode; a call that is free takes nothing from the caller's limits."""
+        if source.call is not None:
+            return await self._answered(source.call, mode, principal, is_free)
+        if source.failure is not None:
+            return self._failed(source.failure)
+        return await to_thread.run_sync(self._view, self._opened_reply(source.reply or "", principal), mode)
+
+    # calls
+
+    async def _answered(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> Shown:
+        """The answer to a call: the kept one, or that of whoever has just asked the same."""
+        asked = canonical_json([call.operation, call.arguments, mode, principal])
+        key = sha256_of(asked)
+        task = self._answers.get(key)
+        if task is None or self._is_stale(task):
+            task = self._answers[key] = asyncio.ensure_future(self._ask(call, mode, principal, is_free))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may have nobody to hear it
+            self._answers.move_to_end(key)
+            while len(self._answers) > KEPT_ANSWERS:
+                self._answers.popitem(last=False)
+        # whoever goes away does not take the answer from the others
+        return await asyncio.shield(task)
+
+    def _is_stale(self, task: asyncio.Task[Shown]) -> bool:
+        if not task.done():
+            return False
+        if task.cancelled() or task.exception() is not None:
+            return True
+        shown = task.result()
+        return shown.reply.problem is not None or self._clock() - shown.born > KEPT_SECONDS
+
+    async def _ask(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> Shown:
+        contract = self._host.contract
+        asked = Call(operation=call.operation, arguments=call.arguments, principal=principal)
+        if not is_free:
+            await contract.admit(asked)
+        started = time.perf_counter()
+        try:
+            outcome = await self._host.answer(call.operation, call.arguments, mode, principal)
+        except Exception as error:  # noqa: BLE001 - a failure is a reply that can be shown
+            outcome = error
+        heard = await contract.hear(outcome, asked)
+        elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
+        reply = contract.told(heard.reply, asked)
+        return Shown(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
+
+    # opened replies and failures
+
+    def _opened_reply(self, name: str, principal: str | None) -> _Kept:
+        found = self._opened.get((principal, name))
+        if found is None and self._first is not None and self._first.opened.id == name:
+            return self._first
+        if found is None:
+            raise NotFound("This reply is no longer open", remediation="Open it again", details={"reply": name})
+        return found
+
+    def _view(self, kept: _Kept, mode: Mode) -> Shown:
+        """An opened reply in a mode; the same view each time, because it knows its sizes."""
+        opened = kept.opened
+        if mode not in kept.views:
+            reply = opened.reply if mode == "full" else self._in_mode(opened.reply, opened.operation, mode)
+            kept.views[mode] = Shown(opened.operation, reply, self._archive)
+        return kept.views[mode]
+
+    def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
+        """A reply in a mode; of a record that is there for the one list in it, the items of that list are."""
+        call = Call(operation=operation, response_mode=mode)
+        lists = [name for name, value in reply.data.items() if isinstance(value, list)] if _is_box(reply) else []
+        if len(lists) != 1:
+            return self._host.contract.shaped(reply, call).reply
+        rows = self._host.contract.shaped(Reply(reply.data[lists[0]]), call).reply.data
+        return reply.replace(data={**reply.data, lists[0]: rows})
+
+    def _failed(self, code: str) -> Shown:
+        try:
+            row = TABLE[code]
+        except UnknownCode as error:
+            raise NotFound(str(error), remediation="Use a code of the table of errors") from None
+        delay = 30 if row.retry == "yes" and row.kind in ("rate_limit", "unavailable") else None
+        reply = Reply.failed(row.name, row.title, retry_after=delay)
+        return Shown("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
+
+
+def _is_box(reply: Reply[Any]) -> bool:
+    return reply.problem is None and isinstance(reply.data, dict)

@@ -1,0 +1,296 @@
+"""The guard: what stands between the network and an application. Plain ASGI.
+
+    request ─▶ room        for its connection        503, may be tried again
+            ─▶ gate        Host, Origin, key         403, 401
+            ─▶ size        of the body               413
+            ─▶ time        until the answer begins   503, may be tried again
+            ─▶ application                           with the caller in scope["user"]
+
+A refusal is answered as every failure is: through the contract's layer around the application, in the shape that was
+negotiated. Where there is no such layer, it is problem details. Each request gets one line in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
+
+from aerogram.dialects import dialect
+from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
+from aerogram.faults import problem_of
+from aerogram.mint import new_request_id
+from aerogram.reply import Reply, accept_request_id
+from aerogram.serving.connection import is_turned_away, refuse_crowd
+from aerogram.serving.gate import Access, Caller, Gate, Keys
+from aerogram.terminal import one_line
+from aerogram.wire.exchange import BODY, EXCHANGE, START, App, Message, Receive, Send
+from aerogram.wire.headers import Fields
+from aerogram.wire.http import render
+from aerogram.wire.negotiation import Refused
+from aerogram.wire.request import Scope
+
+__all__ = ["Exemptions", "Guard", "Rules", "mcp_principal", "principal_of", "protect"]
+
+log = logging.getLogger("aerogram.access")
+
+OPEN_PATHS: Final = frozenset({"/v1/health"})
+"""What may be asked without a key: whether the server lives."""
+
+_CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="aerogram"')
+_CLOSE: Final = (b"connection", b"close")
+_POLICY_VIOLATION: Final = 1008
+
+
+class Rules(Access, Protocol):
+    """What holds for the requests of a server, as its settings say."""
+
+    @property
+    def max_body(self) -> int:
+        """Bytes of the largest body."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds until an answer has begun; 0 for any number."""
+
+
+class Exemptions(NamedTuple):
+    """Paths for which other rules hold, as those of a page."""
+
+    is_open: Callable[[str], bool] = lambda _: False
+    """Whether anybody may get what is there, without a key."""
+    large_bodies: Mapping[str, int] = MappingProxyType({})
+    """Where bodies may be larger than elsewhere, and how large, in bytes."""
+    problems_below: str | None = None
+    """Below which path refusals are problem details, whatever else was negotiated."""
+
+
+NO_EXEMPTIONS: Final = Exemptions()
+
+
+def protect(app: Any, settings: Rules, keys: Keys, exempt: Exemptions = NO_EXEMPTIONS) -> None:
+    """Guard a Starlette application; call it before the application starts, and before `install` or after it."""
+    app.add_middleware(Guard, settings=settings, keys=keys, exempt=exempt)
+    if settings.allowed_origins:
+        from starlette.middleware.cors import CORSMiddleware
+
+        # outside of the guard, because a browser asks for leave without a key
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["X-Fidelity", "X-Warning"],
+        )
+
+
+def principal_of(scope: Scope) -> str | None:
+    """Who asks, as the guard has found out."""
+    caller = scope.get("user")
+    return caller.identity if isinstance(caller, Caller) else None
+
+
+def mcp_principal() -> str | None:
+    """Who calls a tool of a FastMCP server behind the guard; None for a server on standard streams."""
+    try:
+        from fastmcp.server.dependencies import get_http_request
+    except ImportError:
+        raise MissingExtra("fastmcp", "fastmcp") from None
+    try:
+        return principal_of(get_http_request().scope)
+    except RuntimeError:  # there is no HTTP request
+        return None
+
+
+class Guard:
+    """The middleware; one for an application."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        settings: Rules,
+        keys: Keys,
+        open_paths: frozenset[str] = OPEN_PATHS,
+        exempt: Exemptions = NO_EXEMPTIONS,
+    ) -> None:
+        self.app = app
+        self.exempt = exempt
+        self.gate = Gate(settings, keys)
+        self.max_body = settings.max_body
+        self.timeout = settings.timeout
+        self._open_paths = open_paths
+        self._left_behind: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] == "http":
+            await _Passage(self, scope, receive, send).go()
+        elif scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def admit(self, scope: Scope) -> None:
+        """Put the caller into the scope, or raise the refusal."""
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        path = scope["path"]
+        is_open = scope.get("method") in ("GET", "HEAD") and (path in self._open_paths or self.exempt.is_open(path))
+        caller = self.gate.admit(headers, is_open=is_open)
+        if caller is not None:
+            scope["user"] = caller
+
+    def leave_behind(self, task: asyncio.Task[None]) -> None:
+        """Let go of a request that took too long; a thread cannot be stopped, so it is not waited for."""
+        task.cancel()
+        self._left_behind.add(task)  # kept, or the loop might drop it before it has cleaned up
+        task.add_done_callback(self._left_behind.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self.admit(scope)
+        except ReplyError:
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+            return
+        await self.app(scope, receive, send)
+
+
+class _Passage:
+    """One request on its way through the guard."""
+
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
+        self._guard = guard
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._taken = 0
+        self._largest = max(guard.max_body, guard.exempt.large_bodies.get(scope["path"], 0))
+        self._refusal: ReplyError | None = None
+        self._status: int | None = None
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._started = time.perf_counter()
+
+    async def go(self) -> None:
+        """Pass, and be entered into the log."""
+        try:
+            try:
+                refuse_crowd(self._scope)
+                self._guard.admit(self._scope)
+                self._check_declared_size()
+            except ReplyError as refusal:
+                await self._answer(refusal)
+            else:
+                await self._pass()
+        finally:
+            self._log()
+
+    async def _pass(self) -> None:
+        """Run the application, and answer for it if its time is over before it has begun to."""
+        task = asyncio.create_task(self._run())
+        try:
+            limit = self._guard.timeout or None
+            await asyncio.wait({task, self._begun}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if task.done() or self._begun.done():
+                await task
+            else:
+                self._guard.leave_behind(task)
+                self._refusal = _too_late(limit or 0)
+        finally:
+            if not task.done():
+                task.cancel()
+        if self._refusal is not None and self._status is None:
+            await self._answer(self._refusal)
+
+    async def _run(self) -> None:
+        try:
+            await self._guard.app(self._scope, self._take, self._give)
+        except Exception:
+            if self._refusal is None or self._status is not None:
+                raise
+
+    def _check_declared_size(self) -> None:
+        for name, value in self._scope["headers"]:
+            if name.lower() == b"content-length" and value.isdigit() and int(value) > self._largest:
+                raise _too_large(self._largest)
+
+    async def _take(self) -> Message:
+        """The next message from the client; a body that grows beyond its limit ends here."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._taken += len(message.get("body", b""))
+            if self._taken > self._largest:
+                self._refusal = _too_large(self._largest)
+                raise self._refusal
+        return message
+
+    async def _give(self, message: Message) -> None:
+        """A message of the application; what it says once the guard has refused is not heard."""
+        if self._refusal is not None and not self._begun.done():
+            return
+        if message["type"] == START:
+            self._status = message["status"]
+            if not self._begun.done():
+                self._begun.set_result(None)
+        await self._send(message)
+
+    async def _answer(self, refusal: ReplyError) -> None:
+        problem = problem_of(refusal)
+        status = getattr(refusal, "status", None) or problem.status
+        given: Fields = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
+        if is_turned_away(self._scope):
+            given.append(_CLOSE)
+        self._status = status
+        exchange = self._scope.get(EXCHANGE)
+        below = self._guard.exempt.problems_below
+        if exchange is not None and not (below and self._scope["path"].startswith(below)):
+            await exchange.respond(refusal, self._send, status=status, given=given)
+            return
+        said = dialect("problem").complete(
+            Reply.failed(problem, request_id=self._request_id()), operation=self._scope["path"]
+        )
+        body = render(said, dialect("problem"), dialect("problem").media_type, status)
+        given += [(b"content-type", body.media_type.encode()), (b"content-length", b"%d" % len(body.content))]
+        await self._send({"type": START, "status": body.status, "headers": given})
+        await self._send({"type": BODY, "body": body.content})
+
+    def _request_id(self) -> str:
+        exchange = self._scope.get(EXCHANGE)
+        if exchange is not None:
+            return str(exchange.request_id)
+        sent = next((value for name, value in self._scope["headers"] if name.lower() == b"x-request-id"), b"")
+        return accept_request_id(sent.decode("latin-1")) or new_request_id()
+
+    def _log(self) -> None:
+        if not log.isEnabledFor(logging.INFO):
+            return
+        facts = {
+            "method": self._scope["method"],
+            "path": one_line(self._scope["path"]),
+            "status": self._status,
+            "duration": round(time.perf_counter() - self._started, 6),
+            "principal": principal_of(self._scope),
+        }
+        words = f"{facts['method']} {facts['path']} {self._status or 'no answer'}"
+        log.info(words, extra={"request_id": self._request_id(), "request": facts})
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(
+        413,
+        "CONTENT_TOO_LARGE",
+        f"The body of a request has at most {limit:,} bytes",
+        "Send less, or in several requests",
+        max_bytes=limit,
+    )
+
+
+def _too_late(limit: float) -> Unavailable:
+    return Unavailable(
+        f"There was no answer within {limit:g} seconds", remediation="Try again, or ask for less", retry_after=1
+    )
