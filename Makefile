@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-SOURCES := packages tests bench
+SOURCES := packages tests bench tools
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 # two workers on a small machine, more where there are more cores
 WORKERS ?= auto
@@ -35,6 +35,8 @@ check: $(READY) ## lint and types
 	@$(BIN)/ruff format --check $(SOURCES)
 	@echo "== types"
 	@$(BIN)/mypy
+	@echo "== the house, and what it was a day ago"
+	@$(BIN)/python tools/house.py
 
 programs: ## the browser, the Redis and the balancer that the tests use, from Debian's packages
 	@echo "== programs for the tests"
