@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import orjson
 
 from aerogram.errors import ContractError
+from aerogram.natives import Unsound, check_data
 
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -27,6 +28,15 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
         if "64-bit" in str(error):
             return _with_large_integers(value, indent=indent)
         raise ContractError(_unwritable(str(error))) from None
+
+
+def dumps_unproven(value: Any) -> bytes:
+    """As `dumps`, for what a stranger has put together: what orjson must not be given is a `ContractError` too."""
+    try:
+        check_data(value)
+    except Unsound as error:
+        raise ContractError(_unwritable(str(error))) from None
+    return dumps(value)
 
 
 def _with_large_integers(value: Any, *, indent: bool) -> bytes:
