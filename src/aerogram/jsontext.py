@@ -73,6 +73,28 @@ def loads(text: str | bytes | bytearray | memoryview) -> Any:
     return value
 
 
+def find_looseness(text: bytes) -> tuple[str, int] | None:
+    """The rule that a text breaks which Python takes for JSON, or would but for its size, and the place where it does.
+
+    None for JSON, of which repeated members are a part here, and for what nobody takes for it.
+    """
+    place = 0
+    try:
+        try:
+            value = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            place = error.pos
+            value = json.loads(text, parse_float=_finite, parse_constant=_no_constant)
+        dumps(value)  # proves depth and whole characters
+    except ContractError as error:
+        return error.rule, place
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    except (ValueError, RecursionError) as error:
+        return _TOO_DEEP if isinstance(error, RecursionError) else _TOO_LONG_NUMBER, place
+    return None
+
+
 def loads_loosely(text: str | bytes) -> tuple[Any, bool]:
     """What others may read in a text, and whether that is all that it says: of a repeated member the last one counts.
 
