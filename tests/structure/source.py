@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "packages").glob("*/src"))
 
 LADDER = (
-    ("errors", "identity", "interrupt", "mint", "secrecy", "spelling", "state", "typescript"),
+    ("errors", "identity", "interrupt", "mint", "natives", "secrecy", "spelling", "state", "typescript"),
     ("bucket", "codes", "content", "cursor", "file_store", "hosts", "jsontext", "ledger", "redis_store", "tokens"),
     ("archive", "counters", "reply"),
     ("deprecation", "faults", "flags", "limits", "paged", "sanitize", "telemetry"),

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 import orjson
 
 from aerogram.errors import ContractError
+from aerogram.natives import check_data
 
 __all__ = ["LARGE", "Content", "Kind", "canonical_json", "read_json", "sha256_of"]
 
@@ -45,6 +46,7 @@ _LONG = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 def canonical_json(value: Any) -> bytes:
     """The one spelling of a JSON value that its hash is taken of."""
     try:
+        check_data(value)
         return orjson.dumps(value, option=_CANONICAL)
     except (TypeError, RecursionError) as error:
         if "64-bit" in str(error):

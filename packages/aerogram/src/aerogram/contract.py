@@ -42,7 +42,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.echo import echoing
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
 from aerogram.faults import problem_of
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.jsontext import dumps_unproven, pointer_of
 from aerogram.limits import Limits
 from aerogram.normalize.plain import plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -233,7 +233,7 @@ class Contract:
         """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
         parts = {name: plain(value) for name, value in said.said().items() if name != "data"}
         try:
-            if len(dumps(parts)) <= self.forms.max_bytes:
+            if len(dumps_unproven(parts)) <= self.forms.max_bytes:
                 return said
         except ContractError:
             log.debug("a reply says more than JSON can; it is mended")

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import orjson
 
 from aerogram.errors import ContractError
+from aerogram.natives import Unsound, check_data
 
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -27,6 +28,15 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
         if "64-bit" in str(error):
             return _with_large_integers(value, indent=indent)
         raise ContractError(_unwritable(str(error))) from None
+
+
+def dumps_unproven(value: Any) -> bytes:
+    """As `dumps`, for what a stranger has put together: what orjson must not be given is a `ContractError` too."""
+    try:
+        check_data(value)
+    except Unsound as error:
+        raise ContractError(_unwritable(str(error))) from None
+    return dumps(value)
 
 
 def _with_large_integers(value: Any, *, indent: bool) -> bytes:
@@ -61,6 +71,28 @@ def loads(text: str | bytes | bytearray | memoryview) -> Any:
         raise ContractError(_TOO_LONG_NUMBER) from None
     dumps(value)  # proves depth and whole characters at C speed
     return value
+
+
+def find_looseness(text: bytes) -> tuple[str, int] | None:
+    """The rule that a text breaks which Python takes for JSON, or would but for its size, and the place where it does.
+
+    None for JSON, of which repeated members are a part here, and for what nobody takes for it.
+    """
+    place = 0
+    try:
+        try:
+            value = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            place = error.pos
+            value = json.loads(text, parse_float=_finite, parse_constant=_no_constant)
+        dumps(value)  # proves depth and whole characters
+    except ContractError as error:
+        return error.rule, place
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    except (ValueError, RecursionError) as error:
+        return _TOO_DEEP if isinstance(error, RecursionError) else _TOO_LONG_NUMBER, place
+    return None
 
 
 def loads_loosely(text: str | bytes) -> tuple[Any, bool]:

@@ -33,7 +33,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.faults import problem_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps_unproven
 from aerogram.negotiation import ACTION, Agreed, Offer, agree, negotiate
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
@@ -467,7 +467,7 @@ def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
 def _size(written: Mapping[str, Any]) -> int | None:
     """How many bytes a result takes on the wire; unknown when a framework's own objects are in it."""
     try:
-        return len(dumps(written))
+        return len(dumps_unproven(written))
     except ContractError:
         return None
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aerogram.errors import ContractError, UnknownDialect
-from aerogram.jsontext import dumps, loads
+from aerogram.jsontext import dumps, dumps_unproven, loads
 from aerogram.tokens import Estimate
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def parse(body: Any) -> Any:
     """JSON text parsed strictly; parsed JSON proven to be JSON."""
     if isinstance(body, (str, bytes, bytearray, memoryview)):
         return loads(body)
-    if b"null" in dumps(body):  # where a number that JSON has no word for may hide
+    if b"null" in dumps_unproven(body):  # where a number that JSON has no word for may hide
         _prove_finite(body)
     return body
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, JsonValue, RootModel
 
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps_unproven
 from aerogram.reply import Reply, plain
 
 NAME = "bare"
@@ -45,7 +45,7 @@ class BareDialect(Dialect):
 
     def check(self, body: Any, *, lenient: bool) -> None:
         try:
-            dumps(body)
+            dumps_unproven(body)
         except ContractError as error:
             raise ContractError(error.rule, "", NAME) from None
 

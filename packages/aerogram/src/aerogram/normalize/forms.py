@@ -35,7 +35,7 @@ from pydantic.dataclasses import is_pydantic_dataclass
 
 from aerogram.normalize.models import dumper, is_model, weigher
 
-__all__ = ["Form", "Kind", "base64_text", "encode_text", "form_of", "qualified_name"]
+__all__ = ["Form", "Kind", "base64_text", "encode_text", "form_of", "moment", "qualified_name"]
 
 Kind = Literal["json", "iterator", "awaitable", "block", "exception", "odd"]
 
@@ -54,7 +54,7 @@ class Form(NamedTuple):
     weigh: Callable[[Any, int], int] | None = None
 
 
-TEMPORAL = orjson.OPT_UTC_Z
+_ZONES = frozenset((type(None), dt.timezone, zoneinfo.ZoneInfo))
 _ENDLESS = 1_000_000
 _LONG = 4096  # bits of an integer
 _DEEPEST_OUTLINE = 4
@@ -87,11 +87,17 @@ def base64_size(value: bytes | bytearray | memoryview, _: int = 0) -> int:
     return (memoryview(value).nbytes + 2) // 3 * 4
 
 
-def _moment(value: Any) -> str:
-    try:
-        return orjson.dumps(value, option=TEMPORAL)[1:-1].decode()
-    except TypeError:  # a subclass, or a time with a zone
+def moment(value: Any) -> str:
+    """A datetime, a date or a time in ISO 8601, with `Z` for UTC.
+
+    Zones other than Python's own are asked for their offset here: orjson would take whatever they say for one.
+    """
+    if type(value) is not dt.datetime:
         return re.sub(r"\+00:00$", "Z", value.isoformat())
+    if type(value.tzinfo) not in _ZONES:
+        offset = value.utcoffset()
+        value = value.replace(tzinfo=None if offset is None else dt.timezone(offset))
+    return orjson.dumps(value, option=orjson.OPT_UTC_Z)[1:-1].decode()
 
 
 def _duration(value: dt.timedelta) -> str:
@@ -201,7 +207,7 @@ _BASES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (complex, lambda value: pydantic_core.to_jsonable_python(complex(value))),
     (decimal.Decimal, str),
     (fractions.Fraction, _fraction),
-    ((dt.datetime, dt.date, dt.time), _moment),
+    ((dt.datetime, dt.date, dt.time), moment),
     (dt.timedelta, _duration),
     (dt.tzinfo, _zone),
     (uuid.UUID, str),

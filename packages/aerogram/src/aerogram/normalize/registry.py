@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aerogram.normalize.forms import Form, form_of, qualified_name
+from aerogram.normalize.forms import Form, form_of, moment, qualified_name
 from aerogram.normalize.libraries import library_form, mapped_form
 from aerogram.normalize.signals import SIGNALS
 
@@ -17,6 +17,7 @@ __all__ = ["DEFAULT", "Refused", "Registry", "register"]
 
 _MOST = 10_000
 _PLAIN = (str, int, float, bool, type(None), dict, list, tuple)
+_MOMENTS = dict.fromkeys((dt.datetime, dt.date, dt.time), moment)
 _NATIVE = (dt.datetime, dt.date, dt.time, uuid.UUID, enum.Enum)
 
 
@@ -27,14 +28,14 @@ class Refused(TypeError):
 class Registry:
     """Forms by type; `forms[kind]` has one for every type. What you register comes first, by MRO.
 
-    For the fast way it remembers in `surveyed` the forms of records that a survey sees
-    into, and in `data` the types whose values are nothing but data.
+    For the fast way it remembers in `surveyed` the forms of moments and of records that a
+    survey sees into, and in `data` the types whose values are nothing but data.
     """
 
     def __init__(self) -> None:
         self._own: dict[type, tuple[Form, Mapping[str, Any] | None]] = {}
         self.forms: Mapping[type, Form] = _Memory(self._resolve)
-        self.surveyed: dict[type, Callable[[Any], Any]] = {}
+        self.surveyed: dict[type, Callable[[Any], Any]] = {**_MOMENTS}
         self.data: set[type] = set()
         self.overrides_native = False
 
@@ -48,7 +49,7 @@ class Registry:
         self._own[kind] = (Form("json", to_json), schema)
         self.overrides_native = self.overrides_native or issubclass(kind, _NATIVE)
         self.forms = _Memory(self._resolve)
-        self.surveyed = {}
+        self.surveyed = {**_MOMENTS}
         self.data = set()
 
     @property

@@ -13,6 +13,7 @@ import orjson
 
 from aerogram.content import read_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
+from aerogram.natives import check_natives
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
@@ -221,7 +222,8 @@ def notices_body(notices: tuple[Notice, ...]) -> bytes:
 def response_start(request_id: str | int | None) -> bytes:
     """A JSON-RPC response up to the first member of its result."""
     try:
-        name = orjson.dumps(request_id)
+        check_natives((type(request_id),), (request_id,))
+        name = orjson.dumps(request_id, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except TypeError:  # an integer beyond 64 bits, a lone surrogate
         name = encode(request_id, _DEFAULT).body
     return b'{"jsonrpc":"2.0","id":%b,"result":{' % name

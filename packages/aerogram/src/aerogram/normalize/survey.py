@@ -2,7 +2,8 @@
 
 A few lists that hold each other many times over are small in memory and endless on
 paper. The survey counts containers level by level, at C speed, each as often as it
-would be written. The length of texts is measured on a sample.
+would be written. The length of texts is measured on a sample. A value that orjson must
+not be given is noticed on the way: a container that holds one is always looked into.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 
 import pydantic
 
+from aerogram.natives import check_natives
+
 __all__ = ["extent", "has_non_finite", "is_open"]
 
 _SAMPLE = 24
@@ -25,6 +28,7 @@ _DEEPEST = 200
 _MOST = 10_000
 _PLAIN = frozenset((dict, list, tuple))
 _SCALARS = frozenset((str, int, float, bool, type(None)))
+_USUAL = _PLAIN | _SCALARS
 _members = attrgetter("__dict__")
 
 
@@ -89,6 +93,8 @@ def _weighed(level: Sequence[Any], limit: int) -> int:
 def _opened(values: Sequence[Any]) -> Sequence[Any]:
     """The containers among some values; for a record the dictionary of its fields."""
     kinds = set(map(type, values))
+    if not kinds <= _USUAL:
+        check_natives(kinds, values)
     open_kinds = {kind for kind in kinds if _openable[kind]}
     if not open_kinds <= _PLAIN:
         if len(kinds) == 1:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aerogram.normalize.forms import TEMPORAL, dataclass_reader, stored_fields
+from aerogram.normalize.forms import dataclass_reader, stored_fields
+from aerogram.normalize.models import is_model
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Refused
 from aerogram.normalize.signals import SIGNALS
@@ -25,11 +26,17 @@ from aerogram.reply import Notice
 
 __all__ = ["Encoded", "encode", "encode_carefully", "encode_fast", "encode_items"]
 
-_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_STRICT_INTEGER | TEMPORAL
+_OPTIONS = (
+    orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+    | orjson.OPT_STRICT_INTEGER
+)
 _ORJSON_DEPTH = 254
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _PLAIN = frozenset((dict, list, tuple))
 _FEW = 32
+_MOST_ASIDE = 1_000_000
 _NULL = re.compile(rb"null")  # faster than `in`, which is slow on common letters
 _members = attrgetter("__dict__")
 
@@ -174,7 +181,7 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
                 raise Refused
         plain = form.convert(value)
         if is_open(kind) and not registry.has_own:
-            surveyed[kind] = form.convert
+            surveyed[kind] = _reader(kind, form.convert)
         else:  # the survey has not seen what is inside
             room -= 1 + extent(plain, room)
             if room < 0:
@@ -182,6 +189,24 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
         return plain
 
     return plainer
+
+
+def _reader(kind: Any, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The form of a record that a survey sees into; what the record keeps elsewhere is surveyed when it is read."""
+    if is_model(kind):
+        return convert  # it writes nothing but JSON data
+    count = stored_fields(kind)
+
+    def read(value: Any) -> Any:
+        held = value.__dict__
+        if len(held) == count:
+            return held
+        plain = convert(value)
+        if extent(plain, _MOST_ASIDE) > _MOST_ASIDE:
+            raise Refused
+        return plain
+
+    return read
 
 
 # orjson stops at 254 levels: inside so many lists, a value deeper than allowed is refused.

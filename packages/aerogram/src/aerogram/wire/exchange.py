@@ -30,6 +30,7 @@ from aerogram.wire import headers as fields
 from aerogram.wire.clerk import Clerk
 from aerogram.wire.headers import Fields
 from aerogram.wire.http import LONGEST_ERROR, Body, read_problem, render, uncompressed
+from aerogram.wire.intake import refuse_loose
 from aerogram.wire.negotiation import CURRENT, JSON, LEGACY, Refused, Version, Versions
 from aerogram.wire.request import SAFE_METHODS, Scope, lazy
 from aerogram.wire.routes import Directory, Terms, Usage
@@ -98,7 +99,7 @@ class Layer:
         if EXCHANGE in scope:
             exchange.stand_inside(scope[EXCHANGE])
         scope[EXCHANGE] = exchange
-        return self._follow(exchange, receive)
+        return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
         with self.clerk.observed(exchange) as exchange.observation:

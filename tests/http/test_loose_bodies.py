@@ -1,0 +1,204 @@
+"""Bodies that Python takes for JSON and nobody else does: the caller's fault, in the shape that was negotiated."""
+
+import math
+from typing import Annotated, Any
+
+import pytest
+from fastapi import Body, FastAPI, HTTPException, Request
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Mount, Route
+
+from aerogram import ReplyError, fastapi, read, starlette, validate
+from aerogram.starlette import Versions
+
+LOOSE = {
+    "NaN": b'{"name": "a", "price": NaN}',
+    "NaN for a text": b'{"name": NaN}',
+    "infinity": b'{"name": "a", "price": Infinity}',
+    "infinity below zero": b'{"name": "a", "price": -Infinity}',
+    "number without end": b'{"name": "a", "price": 1e999}',
+    "number without end for an integer": b'{"name": "a", "size": -1e999}',
+    "half a pair": rb'{"name": "\ud800"}',
+    "half a pair for a number": rb'{"name": "a", "size": "\udc00\ud800"}',
+    "half a pair in a key": rb'{"name": "a", "\ud800": 1}',
+    "half a pair in bytes": b'{"name": "\xed\xa0\x80"}',
+    "other encoding": '{"name": NaN}'.encode("utf-16"),
+    "nested deeply": b'{"name": %b}' % (b"[" * 300 + b"]" * 300),
+    "nested more deeply": b'{"name": %b}' % (b"[" * 100_000 + b"]" * 100_000),
+    "long integer": b'{"name": "a", "size": %b}' % (b"9" * 5000),
+}
+STRICT = {
+    "pair": rb'{"name": "\ud83d\ude00"}',
+    "words in a text": b'{"name": "NaN, Infinity, 1e999"}',
+    "large integer": b'{"name": "a", "size": 123456789012345678901234567890}',
+    "integer beyond doubles": b'{"name": "a", "size": %b}' % (b"9" * 400),
+    "repeated member": b'{"name": "a", "name": "b"}',
+    "UTF-16": '{"name": "\U0001f600"}'.encode("utf-16"),
+    "nested": b'{"name": "a", "more": %b}' % (b"[" * 150 + b"]" * 150),
+}
+
+
+class Item(BaseModel):
+    name: str
+    size: int = 1
+    price: float = 1.0
+
+
+class Odd(ReplyError):
+    code = "VALIDATION_ERROR"
+
+
+def fast_app() -> FastAPI:
+    app = FastAPI()
+
+    @app.post("/validated")
+    async def validated(item: Item) -> Item:
+        return item
+
+    @app.post("/plain")
+    def plain(item: Annotated[Any, Body()]):
+        return {"item": item}
+
+    @app.post("/read")
+    async def read_it(request: Request):
+        return await request.json()
+
+    @app.post("/refused")
+    async def refused(item: Annotated[Any, Body()]):
+        raise HTTPException(400, detail={"item": item})
+
+    @app.post("/declared")
+    async def declared(item: Annotated[Any, Body()]):
+        raise Odd("odd", details={"item": item})
+
+    @app.post("/response")
+    async def response(item: Annotated[Any, Body()]):
+        return JSONResponse(item)
+
+    @app.get("/nan")
+    def nan():
+        return {"price": math.nan}
+
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    return app
+
+
+class Endpoint(HTTPEndpoint):
+    async def post(self, request):
+        return await request.json()
+
+
+def starlette_app() -> Starlette:
+    async def validated(request):
+        return Item.model_validate(await request.json())
+
+    async def read_it(request):
+        return {"item": await request.json()}
+
+    async def refused(request):
+        raise StarletteHTTPException(400, detail=f"not {await request.json()}")
+
+    async def declared(request):
+        raise Odd("odd", details={"item": await request.json()})
+
+    async def response(request):
+        return JSONResponse(await request.json())
+
+    async def nan(request):
+        return {"price": math.nan}
+
+    made = {"validated": validated, "plain": Endpoint, "read": read_it, "refused": refused, "declared": declared}
+    routes = [Route(f"/{name}", one, methods=["POST"]) for name, one in {**made, "response": response}.items()]
+    app = Starlette(routes=[*routes, Route("/nan", nan)])
+    starlette.install(app, versions=Versions(vendor="acme"))
+    return app
+
+
+PATHS = ("/validated", "/plain", "/read", "/refused", "/declared", "/response")
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module", params=[fast_app, starlette_app])
+def client(request, serve):
+    return serve(request.param())
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("body", LOOSE.values(), ids=LOOSE)
+def test_loose_body_is_the_caller_s_fault_in_either_shape(client, body, path):
+    legacy = client.post(path, content=body, headers=JSON)
+    assert legacy.status_code == 422
+    assert "detail" in legacy.json()
+    current = client.post(f"{path}?envelope=v2", content=body, headers=JSON)
+    assert current.status_code == 422
+    validate(current.content)
+    assert read(current.content).problem.is_a("VALIDATION_ERROR")
+
+
+def test_loose_body_is_answered_by_fastapi_as_one_that_is_not_json(serve):
+    client = serve(fast_app())
+    loose, broken = (
+        client.post("/validated", content=body, headers=JSON).json()["detail"][0] for body in (LOOSE["NaN"], b'{"a":')
+    )
+    assert loose.keys() == broken.keys()
+    assert loose["type"] == broken["type"] == "json_invalid"
+    assert loose["loc"] == ["body", LOOSE["NaN"].index(b"NaN")]
+    assert loose["ctx"] == {"error": "NaN is not a JSON number"}
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/geo+json"])
+def test_loose_body_is_noticed_whatever_its_client_calls_it(serve, kind):
+    headers = {"Content-Type": kind} if kind else {}
+    response = serve(starlette_app()).post("/read", content=LOOSE["NaN"], headers=headers)
+    assert (response.status_code, response.json()["error"]) == (422, "INVALID_FORMAT")
+
+
+def test_loose_body_is_noticed_when_it_comes_in_pieces(client):
+    pieces = (LOOSE["half a pair"][at : at + 3] for at in range(0, 40, 3))
+    assert client.post("/read", content=pieces, headers=JSON).status_code == 422
+
+
+@pytest.mark.parametrize("path", ["/plain", "/read"])
+@pytest.mark.parametrize("body", STRICT.values(), ids=STRICT)
+def test_strict_body_passes(client, body, path):
+    assert client.post(path, content=body, headers=JSON).status_code == 200
+    assert client.post(f"{path}?envelope=v2", content=body, headers=JSON).status_code == 200
+
+
+def test_handler_that_returns_nan_keeps_its_policy(client):
+    reply = read(client.get("/nan?envelope=v2").content)
+    assert reply.data in ({"price": None}, [{"price": None}])
+    assert reply.notices
+
+
+def test_handler_of_the_application_for_what_is_not_json_comes_first(serve):
+    async def answer(request, error):
+        return PlainTextResponse("no", 418)
+
+    async def echo(request):
+        return await request.json()
+
+    app = Starlette(routes=[Route("/", echo, methods=["POST"])], exception_handlers={ValueError: answer})
+    starlette.install(app)
+    assert serve(app).post("/", content=LOOSE["NaN"]).status_code == 418
+
+
+def test_what_is_not_ours_to_read_passes(serve):
+    async def inner(scope, receive, send):
+        body = (await receive())["body"]
+        await PlainTextResponse(body)(scope, receive, send)
+
+    async def echo(request):
+        return PlainTextResponse(await request.body())
+
+    routes = [Mount("/inner", inner), Route("/left", echo, methods=["POST"]), Route("/file", echo, methods=["POST"])]
+    app = Starlette(routes=routes)
+    starlette.install(app, versions=Versions(migrated=("/file", "/inner")))
+    client = serve(app)
+    for path, kind in (("/inner/x", JSON["Content-Type"]), ("/left", JSON["Content-Type"]), ("/file", "text/csv")):
+        response = client.post(path, content=LOOSE["NaN"], headers={"Content-Type": kind})
+        assert (response.status_code, response.content) == (200, LOOSE["NaN"])
