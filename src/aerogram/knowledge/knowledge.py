@@ -24,8 +24,9 @@ from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.knowledge.advice import instead, names_in
 from aerogram.knowledge.citations import Status, citations_of, verify
 from aerogram.knowledge.cluster import Cluster
+from aerogram.knowledge.contents import read_contents
 from aerogram.knowledge.crew import Crew
-from aerogram.knowledge.documents import File, read_file
+from aerogram.knowledge.documents import File
 from aerogram.knowledge.embed import Embedder, embedder_of
 from aerogram.knowledge.filters import Filters
 from aerogram.knowledge.folder import read_bytes, resolve
@@ -367,7 +368,7 @@ class Knowledge:
                 remediation="Ask a server that runs where the documents are, or bring them back and ingest them again",
             )
         file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
-        texts = {one.path: one.source for one in read_file(file, self.limits)}
+        texts = {one.path: one.source for one in read_contents(file, self.limits).documents}
         if chunk.path not in texts:
             raise NotFound(f"The file no longer has {chunk.path!r}")
         return texts[chunk.path]
