@@ -13,9 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from aerogram.digest.limits import UnreadableSource
+from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.reader import ReaderFailed
 from aerogram.reply import Citation
-from aerogram_knowledge.documents import File, read_file
+from aerogram_knowledge.contents import read_contents
+from aerogram_knowledge.documents import File
 from aerogram_knowledge.store import Found
 
 __all__ = ["Status", "citations_of", "verify"]
@@ -80,7 +82,7 @@ def _words(path: Path, seen: tuple[int, int, int], name: str) -> dict[str, str]:
     if seen[0] > LARGEST:
         return {}
     try:
-        documents = read_file(File(name, seen[0], seen[1], path.read_bytes()))
-    except (OSError, UnreadableSource):
+        documents = read_contents(File(name, seen[0], seen[1], path.read_bytes()), Limits()).documents
+    except (OSError, ReaderFailed, UnreadableSource):
         return {}
     return {document.path: document.source.text for document in documents}

@@ -27,6 +27,7 @@ _META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
 _LINK: Final = re.compile(r"<link\b([^>]{0,2000})>", re.IGNORECASE)
 _TITLE: Final = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r"""([a-z:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_DEEP_NAME: Final = re.compile(r"(?<![^\s.=])(?:[^\s.=]++[ \t]*+\.[ \t]*+){100}")
 _HTML_NAMES: Final = {
     "author": "author",
     "category": "category",
@@ -62,7 +63,7 @@ def split_front(text: str) -> Front:
         return _unreadable(found.block, body, "no line ends it")
     try:
         _check_length(found.block)
-        said = _yaml(found.block) if found.mark == "---" else tomllib.loads(found.block)
+        said = _yaml(found.block) if found.mark == "---" else _toml(found.block)
     except (ValueError, RecursionError) as error:
         return _unreadable(found.block, body, str(error).splitlines()[0][:120])
     if not isinstance(said, dict):
@@ -147,15 +148,27 @@ def _attributes(inside: str) -> dict[str, str]:
     return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(inside)}
 
 
+def _toml(text: str) -> Any:
+    if _DEEP_NAME.search(text):
+        raise ValueError("a name has too many parts")  # the time to read it is that number squared
+    return tomllib.loads(text)
+
+
 def _yaml(text: str) -> Any:
     try:
         import yaml
     except ImportError as error:
         raise MissingExtra("knowledge", "pyyaml") from error
-    if re.search(r"(?m)^[^#\n]*[:\-\[,]\s+[&*]\w", text):
-        raise ValueError("anchors and aliases are not read")  # a few lines of them can stand for gigabytes
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            if getattr(event, "anchor", None) is not None:  # a few lines of them can stand for gigabytes
+                raise ValueError("anchors and aliases are not read")
+            return super().compose_node(parent, index)
+
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader)  # noqa: S506  # a safe loader, and safer
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
         raise ValueError(f"{error.problem}{line}") from error

@@ -29,8 +29,9 @@ from aerogram.state import private_directory
 from aerogram_knowledge.advice import instead, names_in
 from aerogram_knowledge.citations import Status, citations_of, verify
 from aerogram_knowledge.cluster import Cluster
+from aerogram_knowledge.contents import read_contents
 from aerogram_knowledge.crew import Crew
-from aerogram_knowledge.documents import File, read_file
+from aerogram_knowledge.documents import File
 from aerogram_knowledge.embed import Embedder, embedder_of
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.folder import read_bytes, resolve
@@ -367,7 +368,7 @@ class Knowledge:
                 remediation="Ask a server that runs where the documents are, or bring them back and ingest them again",
             )
         file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
-        texts = {one.path: one.source for one in read_file(file, self.limits)}
+        texts = {one.path: one.source for one in read_contents(file, self.limits).documents}
         if chunk.path not in texts:
             raise NotFound(f"The file no longer has {chunk.path!r}")
         return texts[chunk.path]

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.reader import ReaderFailed
 from aerogram.errors import AerogramError
 from aerogram.tokens import Counter, best_counter
 from aerogram_knowledge.chunks import MOST_TOKENS, Chunk, chunks_of
-from aerogram_knowledge.documents import Document, File, read_file
+from aerogram_knowledge.contents import read_contents
+from aerogram_knowledge.documents import Document, File
 from aerogram_knowledge.embed import Embedder
 from aerogram_knowledge.folder import Changing, read_bytes
-from aerogram_knowledge.graph import SUFFIXES as GRAPHS
-from aerogram_knowledge.graph import graph_of_documents, graph_of_file
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.meaning import vectors_of
 from aerogram_knowledge.store import Entry, FileState, Graph
@@ -115,7 +115,8 @@ class Preparer:
                     batch.notes[file.path] = job.before.note
                 batch.touched.append(replace(job.before, size=file.size, changed_ns=file.changed_ns))
                 return []
-            parts, graph = self._contents(file)
+            documents, graph = read_contents(file, self.limits)
+            parts = [(document, chunks_of(document, self.counter, self.most_tokens)) for document in documents]
         except Changing as error:
             batch.problems[job.file.path] = str(error)
             return []
@@ -126,7 +127,8 @@ class Preparer:
             raise
         except Exception as error:  # what a reader did not foresee is a matter of this one file
             log.exception("reading %s failed", job.file.path)
-            batch.set_aside(job, f"reading it failed: {type(error).__name__}: {error}")
+            told = str(error) if isinstance(error, ReaderFailed) else f"{type(error).__name__}: {error}"
+            batch.set_aside(job, f"reading it failed: {told}")
             return []
         batch.added += job.before is None
         batch.changed += job.before is not None
@@ -139,14 +141,6 @@ class Preparer:
         batch.chunks += sum(len(chunks) for _, chunks in parts)
         batch.bytes += file.size
         return parts
-
-    def _contents(self, file: File) -> tuple[list[tuple[Document, list[Chunk]]], Graph | None]:
-        if file.path.lower().endswith(GRAPHS):
-            return [], graph_of_file(file)
-        documents = read_file(file, self.limits)
-        parts = [(document, chunks_of(document, self.counter, self.most_tokens)) for document in documents]
-        graph = graph_of_documents(documents)
-        return parts, graph if graph.entities or graph.relationships else None
 
     def _finished(self, batch: Batch, parts: Sequence[tuple[Document, list[Chunk]]]) -> Batch:
         vectors = vectors_of(self.embedder, [chunks for _, chunks in parts])

@@ -92,13 +92,23 @@ def _none(text: str) -> list[Heading]:  # noqa: ARG001  # plain text has no head
 
 
 def _markdown(text: str) -> list[Heading]:
-    code = fenced(text)
     found = [Heading(*one.span(), len(one[1]), _plain(one[2]), one.span(2)) for one in _ATX.finditer(text)]
     found += [
         Heading(*one.span(), 1 if one[2][0] == "=" else 2, _plain(one[1]), one.span(1))
         for one in _SETEXT.finditer(text)
     ]
-    return sorted(one for one in found if one.words and not any(a <= one.start < b for a, b in code))
+    return list(_outside(fenced(text), sorted(one for one in found if one.words)))
+
+
+def _outside(blocks: Iterable[tuple[int, int]], headings: Iterable[Heading]) -> Iterator[Heading]:
+    """The headings that do not stand in a block of code; both are in order, so each is looked at once."""
+    remaining = iter(blocks)
+    block = next(remaining, None)
+    for heading in headings:
+        while block is not None and block[1] <= heading.start:
+            block = next(remaining, None)
+        if block is None or heading.start < block[0]:
+            yield heading
 
 
 def fenced(text: str) -> list[tuple[int, int]]:

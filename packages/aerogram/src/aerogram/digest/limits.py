@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from aerogram.errors import ValidationFailed
 
 Unreadable = Literal["binary", "broken", "encrypted", "missing", "too_large", "too_slow", "unknown_kind"]
+
+MB: Final = 1024 * 1024
+SECONDS: Final = 30.0
+SECONDS_PER_MB: Final = 2.0
+MEMORY_PER_BYTE: Final = 8
+"""What any source may take, and what a large one may take besides: a few kilobytes that take more are up to no good."""
 
 
 class UnreadableSource(ValidationFailed):
@@ -23,12 +29,18 @@ class UnreadableSource(ValidationFailed):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What reading one source may cost. Raise them when you know your sources."""
+    """What reading one source may cost. Raise them when you know your sources.
+
+    `max_unpacked` is for the characters of a PDF, which may be many times its bytes. `memory` is in bytes and grows
+    by 8 for each byte of the source. Without `seconds`, reading may take 30 of them, and 2 more for each MB.
+    """
 
     max_bytes: int = 64 * 1024 * 1024
     max_pages: int = 20_000
     max_chars: int = 64 * 1024 * 1024
     seconds: float | None = None
+    memory: int = 512 * 1024 * 1024
+    max_unpacked: int = 20 * 1024 * 1024
 
     def check_bytes(self, size: int, name: str) -> None:
         """Refuse a source that is too large before it is read."""
@@ -44,6 +56,24 @@ class Limits:
         """Refuse text that has grown too long."""
         if count > self.max_chars:
             raise UnreadableSource("too_large", f"the text has {count:,} characters; the limit is {self.max_chars:,}")
+
+    def check_unpacked(self, count: int) -> None:
+        """Refuse text that comes out of a packed document and has grown too long."""
+        most = min(self.max_chars, self.max_unpacked)
+        if count > most:
+            raise UnreadableSource("too_large", f"the text has {count:,} characters; the limit is {most:,}")
+
+    def allowed_seconds(self, size: int) -> float:
+        """How long reading a source of so many bytes may take."""
+        return SECONDS + SECONDS_PER_MB * size / MB if self.seconds is None else self.seconds
+
+    def allowed_memory(self, size: int) -> int:
+        """How many bytes of memory it may take."""
+        return self.memory + MEMORY_PER_BYTE * size
+
+    def allowed_answer(self, size: int) -> int:
+        """How many bytes may come of it."""
+        return 4 * min(self.max_chars, self.max_unpacked) + 2 * MEMORY_PER_BYTE * size + MB
 
     def deadline(self) -> Deadline:
         """A deadline that starts to run now."""

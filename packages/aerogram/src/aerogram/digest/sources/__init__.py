@@ -1,18 +1,26 @@
-"""Sources: any document to its canonical text. One file per kind, peers behind `read`."""
+"""Sources: any document to its canonical text. One file per kind, peers behind `read`.
+
+What is packed or large is read in a process of its own, within limits. What is small and not packed is read here: that
+takes time and memory in proportion to its size, so there is nothing to be afraid of.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
+from aerogram.digest import reader
 from aerogram.digest.limits import Limits, UnreadableSource
 from aerogram.digest.preamble import split_preamble
 from aerogram.digest.sources import encoding, html, pdf
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
 
 Kind = Literal["plain", "markdown", "html", "pdf"]
+
+SMALL: Final = 256 * 1024
+"""Up to so many bytes or characters are read here."""
 
 _BY_SUFFIX: dict[str, Kind] = {
     ".htm": "html",
@@ -47,13 +55,17 @@ def read(
     if kind is not None and kind not in get_args(Kind):
         raise UnreadableSource("unknown_kind", f"{kind!r} is not a kind of source: {', '.join(get_args(Kind))}")
     if isinstance(source, PurePath):
-        return _read_bytes(_load(Path(source), limits), kind, name or source.name, limits, preamble)
+        name = name or source.name
+        source = _load(Path(source), limits)
     if isinstance(source, (bytes, bytearray, memoryview)):
         limits.check_bytes(len(source), name or "the source")
-        return _read_bytes(bytes(source), kind, name, limits, preamble)
+        content = bytes(source)
+        is_harmless = len(content) <= SMALL and not _is_pdf(content, kind, name)
+        return (_read_bytes if is_harmless else _read_apart)(content, kind, name, limits, preamble)
     if not isinstance(source, str):
         raise UnreadableSource("unknown_kind", f"a source is text, bytes or a path, not {type(source).__name__}")
-    return _read_text(source, kind, name, limits, preamble)
+    limits.check_chars(len(source))
+    return (_read_text if len(source) <= SMALL else _read_apart)(source, kind, name, limits, preamble)
 
 
 def reread(
@@ -85,8 +97,20 @@ def _load(path: Path, limits: Limits) -> bytes:
         raise UnreadableSource("missing", f"the file cannot be read: {error.strerror}") from error
 
 
+def _read_apart(source: str | bytes, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
+    """The same text, made in a process of its own."""
+    read_here = _read_text if isinstance(source, str) else _read_bytes
+    asked = source, kind, name, limits, preamble
+    found: CanonicalText = reader.run(read_here, *asked, limits=limits, size=len(source), returns=[CanonicalText])
+    return found
+
+
+def _is_pdf(content: bytes, kind: Kind | None, name: str) -> bool:
+    return pdf.is_pdf(content, kind == "pdf" or _named(name) == "pdf")
+
+
 def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
-    if pdf.is_pdf(content, kind == "pdf" or _named(name) == "pdf"):
+    if _is_pdf(content, kind, name):
         return _read_pdf(content, limits)
     if kind == "pdf":
         raise UnreadableSource("broken", "the source is not a PDF")

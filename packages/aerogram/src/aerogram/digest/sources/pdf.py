@@ -92,14 +92,14 @@ def _read_pages(pdfium: Any, document: Any, limits: Limits, deadline: Deadline) 
             words = ""
             unread.append(number + 1)
         total += len(words)
-        limits.check_chars(total)
+        limits.check_unpacked(total)
         pages.append(words)
     return PAGE_BREAK.join(pages), _note(unread)
 
 
 def _page_words(document: Any, number: int, limits: Limits) -> str:
     with closing(document[number]) as page, closing(page.get_textpage()) as words:
-        limits.check_chars(words.count_chars())
+        limits.check_unpacked(words.count_chars())
         return _mend(words.get_text_range().replace(PAGE_BREAK, "\n"))
 
 

@@ -1,0 +1,44 @@
+"""Contents: what a file holds, documents and a part of the vendor graph, read by a process that may fail.
+
+Whoever sends a file decides what is in it, so nothing of it is taken apart here: front matter, markup, pages and tables
+are read within the limits of a reader. A file that does not keep them is unreadable, like one that is broken.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from aerogram.digest import reader
+from aerogram.digest.limits import Limits
+from aerogram.digest.text import CanonicalText
+from aerogram_knowledge.documents import Document, File, read_file
+from aerogram_knowledge.graph import SUFFIXES, graph_of_documents, graph_of_file
+from aerogram_knowledge.sections import Section
+from aerogram_knowledge.store import Graph
+
+__all__ = ["Contents", "read_contents"]
+
+
+class Contents(NamedTuple):
+    """The documents of a file, and what it says about who is who."""
+
+    documents: list[Document]
+    graph: Graph | None
+
+
+_RETURNED: Final = (CanonicalText, Contents, Document, Graph, Section)
+
+
+def read_contents(file: File, limits: Limits) -> Contents:
+    """What a file holds; `UnreadableSource` says why that cannot be told."""
+    limits.check_bytes(file.size, file.path)
+    found: Contents = reader.run(_contents, file, limits, limits=limits, size=len(file.content), returns=_RETURNED)
+    return found
+
+
+def _contents(file: File, limits: Limits) -> Contents:
+    if file.path.lower().endswith(SUFFIXES):
+        return Contents([], graph_of_file(file))
+    documents = read_file(file, limits)
+    graph = graph_of_documents(documents)
+    return Contents(documents, graph if graph.entities or graph.relationships else None)

@@ -1,0 +1,109 @@
+"""Hostile documents: what takes more than it may is set aside with its reason, and the run goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from aerogram.digest.limits import Limits
+from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.watch import watch
+from hostile import front_matter_of_aliases, html_of_hidden_headings, html_of_tags, pdf_of_operators
+from knowledge.documents import GUIDE, HARVEST
+
+MB = 1024 * 1024
+TOO_MUCH = "the source takes more than 128 MB of memory to read"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_run_goes_on_without_them_and_names_the_reasons(write, tmp_path, workers):
+    folder = write(
+        {
+            "a.md": GUIDE,
+            "bomb.pdf": pdf_of_operators(1_000_000),
+            "pieces.html": html_of_tags(1_000_000),
+            "slow.html": html_of_hidden_headings(20_000),
+            "z.md": HARVEST,
+        }
+    )
+    with Knowledge(tmp_path / "index", limits=Limits(memory=128 * MB, seconds=5)) as index:
+        done = index.ingest(folder, workers=workers)
+        assert done.added == 2
+        assert done.problems.pop("pieces.html").endswith(("MB of memory to read", "longer than 5 s to read"))
+        assert done.problems == {"bomb.pdf": TOO_MUCH, "slow.html": "the source took longer than 5 s to read"}
+        assert {one["source_file"] for one in index.search("token harvest").data} == {"a.md", "z.md"}
+        again = index.ingest(folder)
+        assert (again.unchanged, again.problems["bomb.pdf"]) == (5, TOO_MUCH)
+
+
+def test_front_matter_that_stands_for_gigabytes_is_told_and_its_document_is_there(write, index):
+    started = time.monotonic()
+    done = index.ingest(write({"harvest.md": front_matter_of_aliases(9)}))
+    assert time.monotonic() - started < 20
+    assert (done.added, done.problems) == (1, {})
+    assert done.notes["harvest.md"] == (
+        "the front matter cannot be read: anchors and aliases are not read; its licence is taken to be MIT"
+    )
+    assert index.search("When does the harvest begin?").data[0]["source_file"] == "harvest.md"
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\ntitle: " + "[" * 60_000 + "\n---\n",
+        "+++\n" + "a." * 30_000 + "b = 1\n+++\n",
+        "+++\na = " + "[" * 60_000 + "\n+++\n",
+        "---\n" + "{a: " * 15_000 + "\n---\n",
+    ],
+    ids=["lists in YAML", "names in TOML", "lists in TOML", "mappings in YAML"],
+)
+def test_front_matter_that_is_nested_without_end_costs_only_itself(write, index, front):
+    started = time.monotonic()
+    done = index.ingest(write({"harvest.md": front + HARVEST}))
+    assert time.monotonic() - started < 20
+    assert (done.added, done.problems) == (1, {})
+    assert "the front matter cannot be read" in done.notes["harvest.md"]
+
+
+def test_emphasis_in_front_matter_is_no_alias(write, index):
+    index.ingest(write({"a.md": "---\ntitle: Hay - *the* second cut, &c.\n---\nThe harvest begins in May.\n"}))
+    assert index.store.chunks_of("a.md")[0].title == "Hay - *the* second cut, &c."
+
+
+def test_an_index_that_follows_a_folder_sets_them_aside_too(write, tmp_path):
+    folder = write({"a.md": GUIDE})
+    heard, stop = [], threading.Event()
+    with Knowledge(tmp_path / "index", embedder=NoEmbedder(), limits=Limits(memory=64 * MB)) as index:
+        index.ingest(folder)
+        following = threading.Thread(target=watch, args=(index, heard.append, stop))
+        following.start()
+        try:
+            until = time.monotonic() + 30
+            while not heard and time.monotonic() < until:
+                write({"bomb.pdf": pdf_of_operators(1_000_000), "z.md": HARVEST})
+                time.sleep(2)
+        finally:
+            stop.set()
+            following.join()
+        assert "MB of memory to read" in heard[-1].problems["bomb.pdf"]
+        assert index.search("harvest").data[0]["source_file"] == "z.md"
+
+
+def test_the_verb_names_them_and_ends_well(write, tmp_path):
+    folder = write({"a.md": GUIDE, "bomb.pdf": pdf_of_operators(3_000_000)})
+    done = subprocess.run(
+        [sys.executable, "-m", "aerogram", "ingest", str(folder), "--index", str(tmp_path / "index")],
+        env={**os.environ, "AEROGRAM_STATE": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "bomb.pdf: the source takes more than 512 MB of memory to read" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
