@@ -7,18 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from installations import PROJECTS
 
 
 def script() -> str:
-    """What the installed program runs: the function that the project names."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    module, _, function = project["scripts"]["aerogram"].partition(":")
+    """What the installed program runs: the function that the library's project names."""
+    module, _, function = PROJECTS["aerogram"]["scripts"]["aerogram"].partition(":")
     return f"import sys\nfrom {module} import {function}\nsys.exit({function}())"
 
 

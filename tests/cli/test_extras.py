@@ -1,89 +1,102 @@
-"""Verbs in a Python that has some of the extras only: each works, or says in one line what it needs."""
+"""Verbs in a Python that has some of the distributions and extras: each works, or says in one line what it needs."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
+import signal
 import subprocess
-import sys
+import urllib.request
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
-ROOT = Path(__file__).parents[2]
+from aerogram.cli import ELSEWHERE
+from installations import ROOT, environment_of, gather, python_command
+
 SAMPLES = ROOT / "samples"
 REPLY = '{"success": true, "data": {"results": []}, "error": null, "meta": {"version": "response-v2"}}'
 DIGEST = "Someone asked. The answer was given on Monday, by the board, after a long debate about what it would cost."
 
 Run = Callable[..., subprocess.CompletedProcess]
 
-ALONE = {
+GROUPS = ("index", "keys")
+OF_THE_LIBRARY = {
     "translate": ["reply.json", "--to", "bare"],
     "validate": ["--dialect", "bare", "reply.json"],
     "schema": ["bare"],
     "explain": ["NOT_FOUND"],
     "digest": ["notes.md", "-q", "What was decided?"],
+    "verify": ["digest.json", "--source", "notes.md"],
+}
+OF_KNOWLEDGE = {
+    "search": ["board"],
+    "index status": [],
+    "index check": [],
+    "index rebuild": [],
+    "copy": ["--from", ".aerogram", "--to", "other"],
+    "index forget": ["notes.md"],
     "config": [],
     "keys list": [],
     "keys create": ["ada", "--expires", "90d"],
     "keys revoke": ["eve"],
     "install": ["claude-code", "--url", "https://search.example.com/mcp"],
 }
-NEEDY = {
-    "verify": (["digest.json"], "archive"),
-    "digest": (["handbook.pdf", "-q", "x"], "digest"),
-    "ingest": (["."], "knowledge"),
-    "search": (["x"], "knowledge"),
-    "vendor": (["x"], "knowledge"),
-    "copy": (["--from", ".aerogram", "--to", "other"], "knowledge"),
-    "index status": ([], "knowledge"),
-    "index check": ([], "knowledge"),
-    "index rebuild": ([], "knowledge"),
-    "index forget": (["."], "knowledge"),
-    "inspect": (["reply.json", "--no-open"], "server"),
-    "serve": (["."], "server"),
-    "install": (["claude-code", "."], "server"),
-    "keys rotate": ([], "server"),
+"""Verbs that work with aerogram-knowledge alone, once something has been ingested."""
+
+NEEDS_AN_EXTRA = {
+    "verify": (["digest.json"], "py-key-value-aio[filetree]", "archive"),
+    "digest": (["handbook.pdf", "-q", "x"], "pypdfium2", "digest"),
 }
-
-
-def distributions(extras: set[str]) -> set[str]:
-    """The names of the packages that an installation with these extras has."""
-    found: set[str] = set()
-    waiting = [("aerogram", frozenset(extras))]
-    while waiting:
-        name, wanted = waiting.pop()
-        found.add(name)
-        for one in map(Requirement, metadata.requires(name) or ()):
-            applies = one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in wanted or {""})
-            if applies and (one.name not in found or (one.name == "aerogram" and one.extras - wanted)):
-                waiting.append((one.name, frozenset(one.extras) | (wanted if one.name == "aerogram" else set())))
-    return found - {"aerogram"}
+NEEDS_A_DISTRIBUTION = {
+    "inspect": (["reply.json", "--no-open"], "aerogram-page", "page"),
+    "ingest": (["."], "aerogram-knowledge", "knowledge"),
+    "search": (["x"], "aerogram-knowledge", "knowledge"),
+    "vendor": (["x"], "aerogram-knowledge", "knowledge"),
+    "copy": (["--from", ".aerogram", "--to", "other"], "aerogram-knowledge", "knowledge"),
+    "index": ([], "aerogram-knowledge", "knowledge"),
+    "index status": ([], "aerogram-knowledge", "knowledge"),
+    "index check": ([], "aerogram-knowledge", "knowledge"),
+    "index rebuild": ([], "aerogram-knowledge", "knowledge"),
+    "index forget": (["."], "aerogram-knowledge", "knowledge"),
+    "serve": (["."], "aerogram-knowledge", "server"),
+    "config": (["--port", "9000"], "aerogram-knowledge", "server"),
+    "install": (["claude-code", "."], "aerogram-knowledge", "server"),
+    "keys": (["--help"], "aerogram-knowledge", "server"),
+    "keys list": ([], "aerogram-knowledge", "server"),
+    "keys create": (["ada", "--expires", "90d"], "aerogram-knowledge", "server"),
+    "keys revoke": (["eve"], "aerogram-knowledge", "server"),
+    "keys rotate": ([], "aerogram-knowledge", "server"),
+}
+NEEDS_A_SERVER = {
+    "serve": (["."], "fastapi", "server"),
+    "install": (["claude-code", "."], "fastapi", "server"),
+    "keys rotate": ([], "fastapi", "server"),
+    "inspect": (["reply.json", "--no-open"], "aerogram-page", "page"),
+}
+"""What is missing where there is aerogram-knowledge without its extra `server`."""
 
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory) -> Callable[..., Path]:
-    """A folder with the packages of some extras, and no other."""
-
-    def gather(*extras: str) -> Path:
-        folder = tmp_path_factory.mktemp("packages")
-        for name in distributions(set(extras)):
-            for file in metadata.files(name) or ():
-                top = file.parts[0]
-                if top != ".." and not (folder / top).exists():
-                    (folder / top).symlink_to(Path(str(file.locate())).parents[len(file.parts) - 1] / top)
-        return folder
-
-    return gather
+    """A folder with what pip installs for these requirements, and nothing else."""
+    return lambda *requirements: gather(tmp_path_factory.mktemp("packages"), *requirements)
 
 
 @pytest.fixture(scope="session")
 def with_cli(packages) -> Path:
-    return packages("cli")
+    return packages("aerogram[cli]")
+
+
+@pytest.fixture(scope="session")
+def with_knowledge(packages) -> Path:
+    return packages("aerogram-knowledge")
+
+
+@pytest.fixture(scope="session")
+def with_page(packages) -> Path:
+    return packages("aerogram-page")
 
 
 @pytest.fixture
@@ -94,11 +107,10 @@ def run(tmp_path) -> Run:
     shutil.copy(SAMPLES / "apis" / "carrier-handbook.pdf", tmp_path / "handbook.pdf")
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AEROGRAM_")}
         return subprocess.run(
-            [sys.executable, "-S", "-m", "aerogram", *arguments],
+            python_command("-m", "aerogram", *arguments),
             cwd=tmp_path,
-            env={**kept, "PYTHONPATH": f"{ROOT / 'src'}:{folder}", "AEROGRAM_STATE": str(tmp_path / "state")},
+            env=environment_of(folder, AEROGRAM_STATE=str(tmp_path / "state"), HOME=str(tmp_path)),
             capture_output=True,
             text=True,
             check=False,
@@ -108,46 +120,109 @@ def run(tmp_path) -> Run:
     return run
 
 
+@pytest.fixture
+def made_digest(run, with_cli, tmp_path) -> None:
+    made = run(with_cli, "digest", "notes.md", "-q", "What was decided?", "--json").stdout
+    (tmp_path / "digest.json").write_text(made, encoding="utf-8")
+
+
 def verbs(run: Run, folder: Path, *group: str) -> set[str]:
     shown = run(folder, *group, "--help").stdout
     named = re.findall(r"^  (\w+) ", shown.partition("Commands:")[2].partition("Exit codes")[0], re.MULTILINE)
     return {" ".join((*group, name)) for name in named}
 
 
-def test_every_verb_is_tried_here(run, with_cli):
-    """A new verb is either one that needs nothing or one that says what it needs."""
-    top = verbs(run, with_cli)
-    nested = {name for group in ("index", "keys") for name in verbs(run, with_cli, group)}
-    assert (top - {"index", "keys"}) | nested == ALONE.keys() | NEEDY.keys()
-
-
-@pytest.mark.parametrize("verb", ALONE)
-def test_with_the_cli_extra_alone_this_works(run, with_cli, verb):
-    if verb == "keys revoke":
-        run(with_cli, "keys", "create", "eve")
-    done = run(with_cli, *verb.split(), *ALONE[verb])
+def assert_works(done: subprocess.CompletedProcess) -> None:
     assert done.returncode == 0, done.stderr
     assert "Error" not in done.stderr
 
 
-@pytest.mark.parametrize("verb", NEEDY)
-def test_a_verb_whose_extra_is_missing_says_so_in_one_line(run, with_cli, tmp_path, verb):
-    arguments, extra = NEEDY[verb]
-    (tmp_path / ".aerogram").mkdir()
-    (tmp_path / ".aerogram" / "rows.sqlite").touch()
-    made = run(with_cli, "digest", "notes.md", "-q", "What was decided?", "--json").stdout
-    (tmp_path / "digest.json").write_text(made, encoding="utf-8")
-    done = run(with_cli, *verb.split(), *arguments)
-    said = rf"aerogram: (handbook.pdf: )?this needs \S+: pip install 'aerogram\[{extra}\]'\n"
-    assert re.fullmatch(said, done.stderr), done.stderr
+def assert_asks_for(done: subprocess.CompletedProcess, package: str, extra: str) -> None:
+    """It ends with one line, which says what is missing and what to install."""
+    said = done.stderr.replace("handbook.pdf: ", "")
+    assert said == f"aerogram: this needs {package}: pip install 'aerogram[{extra}]'\n"
     assert done.returncode == 1
 
 
-def test_with_the_extras_of_the_index_its_verbs_work(run, packages):
-    """`aerogram[knowledge,cli]`, as the page about the index says, and nothing of a server."""
-    folder = packages("knowledge", "cli")
+def test_every_verb_is_tried_here(run, packages):
+    """A new verb is either one that needs nothing or one that says what it needs."""
+    folder = packages("aerogram[server]")
+    top = verbs(run, folder)
+    nested = {name for group in GROUPS for name in verbs(run, folder, group)}
+    assert top - OF_THE_LIBRARY.keys() == ELSEWHERE.keys()
+    assert (top - set(GROUPS)) | nested == OF_THE_LIBRARY.keys() | NEEDS_A_DISTRIBUTION.keys() - set(GROUPS)
+
+
+def test_with_the_cli_extra_alone_the_verbs_of_the_library_are_listed(run, with_cli):
+    assert verbs(run, with_cli) == OF_THE_LIBRARY.keys()
+
+
+@pytest.mark.parametrize("verb", OF_THE_LIBRARY)
+def test_with_the_cli_extra_alone_this_works(run, with_cli, made_digest, verb):
+    assert_works(run(with_cli, verb, *OF_THE_LIBRARY[verb]))
+
+
+@pytest.mark.parametrize("verb", NEEDS_AN_EXTRA)
+def test_a_verb_whose_extra_is_missing_says_so_in_one_line(run, with_cli, made_digest, verb):
+    arguments, package, extra = NEEDS_AN_EXTRA[verb]
+    assert_asks_for(run(with_cli, verb, *arguments), package, extra)
+
+
+@pytest.mark.parametrize("verb", NEEDS_A_DISTRIBUTION)
+def test_a_verb_whose_distribution_is_missing_says_so_in_one_line(run, with_cli, verb):
+    """Whatever follows it, a cry for help included."""
+    arguments, package, extra = NEEDS_A_DISTRIBUTION[verb]
+    assert_asks_for(run(with_cli, *verb.split(), *arguments), package, extra)
+
+
+def test_with_the_index_alone_its_verbs_work(run, with_knowledge):
+    """`aerogram-knowledge`, and nothing of a server or a page."""
+    assert verbs(run, with_knowledge) == OF_THE_LIBRARY.keys() | ELSEWHERE.keys() - {"inspect"}
+    assert_works(run(with_knowledge, "ingest", "notes.md"))
+    assert_works(run(with_knowledge, "keys", "create", "eve"))
+    for verb, arguments in OF_KNOWLEDGE.items():
+        assert_works(run(with_knowledge, *verb.split(), *arguments))
+    assert run(with_knowledge, "vendor", "nobody").stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", NEEDS_A_SERVER)
+def test_with_the_index_alone_a_verb_that_needs_a_server_says_so_in_one_line(run, with_knowledge, verb):
+    arguments, package, extra = NEEDS_A_SERVER[verb]
+    assert_asks_for(run(with_knowledge, *verb.split(), *arguments), package, extra)
+
+
+def test_a_server_that_lacks_the_page_alone_says_so_in_one_line(run, packages):
+    """The frameworks may be there for other reasons."""
+    folder = packages("aerogram[fastapi,fastmcp,knowledge]", "uvicorn")
+    for words in (["serve", "."], ["install", "claude-code", "."], ["keys", "rotate"]):
+        assert_asks_for(run(folder, *words), "aerogram_page", "server")
+
+
+def test_with_the_page_alone_its_verb_works(run, with_page, tmp_path):
+    assert verbs(run, with_page) == {*OF_THE_LIBRARY, "inspect"}
+    command = python_command("-m", "aerogram", "inspect", "reply.json", "--no-open")
+    environment = environment_of(with_page, AEROGRAM_STATE=str(tmp_path / "state"), PYTHONUNBUFFERED="1")
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = [process.stdout.readline(), process.stdout.readline()]
+            assert said[0].startswith("Inspecting reply.json (response-v2, ")
+            address = re.search(r"http://\S+", said[1])[0]
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                assert b"<html" in answer.read()
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode in (0, 130)
+
+
+@pytest.mark.parametrize("verb", ["search", "index", "serve", "keys list"])
+def test_with_the_page_alone_a_verb_of_the_index_says_so_in_one_line(run, with_page, verb):
+    arguments, package, extra = NEEDS_A_DISTRIBUTION[verb]
+    assert_asks_for(run(with_page, *verb.split(), *arguments), package, extra)
+
+
+def test_with_the_extras_that_the_page_about_the_index_names_its_verbs_work(run, packages):
+    """`aerogram[knowledge,cli]` is the index, and nothing of a server."""
+    folder = packages("aerogram[knowledge,cli]")
     for words in (["ingest", "notes.md"], ["search", "board"], ["index", "status"], ["index", "check"]):
         done = run(folder, *words)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert run(folder, "vendor", "nobody").stderr.count("\n") == 1
-    assert run(folder, "copy", "--from", ".aerogram", "--to", "other").returncode == 0

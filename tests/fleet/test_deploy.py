@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from aerogram import dialects, read
 from aerogram.serving.gate import needs_keys
 from aerogram_knowledge.server.settings import Settings
 from balancer import wait_for
+from installations import PROJECTS
 from servers import find_free_port, listening
 from serving import SAMPLES, clean_environment
 
@@ -54,6 +56,23 @@ def test_the_balancer_of_the_compose_file_knows_every_server():
         assert f"{server}:{port}" in named.values()
     wanted = set(re.findall(r"\$\{(\w+)\}", (DEPLOY / "haproxy.cfg").read_text()))
     assert wanted == set(named)
+
+
+def test_the_image_installs_every_distribution_from_what_it_copies():
+    """In one call: each of them asks for the others, in a version that is nowhere else yet."""
+    lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", "").splitlines()
+    copied = [line.split()[1:-1] for line in lines if line.startswith("COPY ")]
+    assert copied == [["packages"]]
+    (line,) = [line for line in lines if "pip install" in line]
+    words = shlex.split(line.partition("RUN ")[2].partition("&&")[0])
+    paths = {word for word in words if word.startswith("./")}
+    assert {path.partition("[")[0] for path in paths} == {f"./packages/{name}" for name in PROJECTS}
+    dry = ["--dry-run", "--no-build-isolation", "--no-index"]  # nothing is fetched: what they need is here already
+    command = [sys.executable, "-m", *words, *dry, "--report", "-", "--quiet"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert {one["metadata"]["name"] for one in json.loads(done.stdout)["install"]} == PROJECTS.keys()
+    assert "does not provide the extra" not in done.stderr
 
 
 def test_the_unit_is_one_that_systemd_takes(tmp_path):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-import tomllib
 from importlib.metadata import packages_distributions
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import aerogram
 from aerogram.dialects import NAMES, dialect
-from structure.source import ROOT
+from installations import PROJECTS, import_name, requirements
 
 MOST_NAMES = 40
 
@@ -36,18 +36,14 @@ def test_an_export_says_what_it_is(name):
 
 
 def optional_modules() -> set[str]:
-    """The import names of every package that is an extra and not needed by the core."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    core = {distribution(line) for line in project["dependencies"]}
-    extras = {distribution(line) for lines in project["optional-dependencies"].values() for line in lines}
-    wanted = extras - core - {"aerogram"}
-    return {
-        name for name, holders in packages_distributions().items() if wanted & {distribution(one) for one in holders}
+    """The import names of all that the library can do without: extras, the other distributions, what they need."""
+    core = {canonicalize_name(Requirement(line).name) for line in PROJECTS["aerogram"]["dependencies"]}
+    named = {canonicalize_name(one.name) for project in PROJECTS.values() for one in requirements(project)}
+    wanted = named - core - {"aerogram"}
+    modules = {
+        name for name, holders in packages_distributions().items() if wanted & set(map(canonicalize_name, holders))
     }
-
-
-def distribution(requirement: str) -> str:
-    return re.split(r"[\[<>=~! ;]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+    return modules | {import_name(name) for name in wanted & PROJECTS.keys()}  # installed as pointers, they list none
 
 
 def loaded_by(program: str) -> set[str]:
@@ -63,7 +59,8 @@ def loaded_by(program: str) -> set[str]:
 def test_importing_aerogram_loads_no_framework_and_no_optional_library():
     loaded = loaded_by("import aerogram")
     frameworks = {"anyio", "asyncio", "fastapi", "fastmcp", "httpx", "mcp", "numpy", "pandas", "starlette"}
-    assert {"typer", "rich", "splintr"} <= optional_modules(), "the list comes from pyproject"
+    known = {"typer", "rich", "splintr", "tantivy", "uvicorn", "asyncpg", "aerogram_page", "aerogram_knowledge"}
+    assert known <= optional_modules(), "the list comes from the pyprojects"
     assert sorted(loaded & (frameworks | optional_modules())) == []
 
 

@@ -1,9 +1,11 @@
-"""Wheels and empty environments: what a stranger gets from `pip install aerogram`."""
+"""Wheels and empty environments: what a stranger gets from `pip install aerogram` and of its other distributions."""
 
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,48 +14,51 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from installations import PROJECTS, ROOT, import_name
+
 Environment = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory) -> Path:
-    """The wheel of this checkout, built once for all test processes."""
+def wheels(tmp_path_factory) -> Path:
+    """A folder with the wheels of this checkout, built once for all test processes."""
     own = tmp_path_factory.getbasetemp()
-    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "aerogram-wheel"
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "aerogram-wheels"
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        built = list(shared.glob("*.whl"))
-        if not built:
-            build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(shared), str(ROOT)]
-            done = subprocess.run(build, capture_output=True, text=True, check=False, timeout=300)
-            assert done.returncode == 0, done.stdout + done.stderr
-            built = list(shared.glob("*.whl"))
-    return built[0]
+        for name in PROJECTS:
+            if not wheel_of(name, shared).exists():
+                source = ROOT / "packages" / name
+                build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(shared), source]
+                done = subprocess.run(build, capture_output=True, text=True, check=False, timeout=300)
+                assert done.returncode == 0, done.stdout + done.stderr
+    return shared
 
 
-@pytest.fixture
-def environment(tmp_path) -> Environment:
-    """Make an empty environment for an interpreter and install packages into it; gives its Python."""
+def wheel_of(name: str, folder: Path) -> Path:
+    return folder / f"{import_name(name)}-{PROJECTS[name]['version']}-py3-none-any.whl"
 
-    def make(*packages: str, interpreter: str = sys.executable) -> Path:
-        folder = tmp_path / "environment"
-        subprocess.run([interpreter, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
+
+@pytest.fixture(scope="session")
+def environment(wheels, tmp_path_factory) -> Environment:
+    """Make an empty environment for an interpreter and install packages into it, ours from the wheels.
+
+    Gives its Python. What was made once is given again.
+    """
+
+    @functools.cache
+    def make(*packages: str, interpreter: str | None = None) -> Path:
+        folder = tmp_path_factory.mktemp("environment")
+        subprocess.run([interpreter or sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
         python = folder / "bin" / "python"
-        install = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            str(python),
-            "install",
-            "--quiet",
-            "--no-compile",
-            *packages,
-        ]
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+        # the versions that are known to work together are those for the Python of the checkout
+        repeatable = ["-c", ROOT / "constraints.txt"] if interpreter is None else []
+        install = [*pip, "--find-links", wheels, *repeatable, *packages]
         done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=600)
-        if done.returncode and "No matching distribution" in done.stderr + done.stdout:
+        missing = re.search(r"No matching distribution found for (\S+)", done.stderr + done.stdout)
+        if done.returncode and missing and not missing[1].startswith("aerogram"):
             pytest.skip(f"packages cannot be fetched here: {done.stderr.strip()[-200:]}")
         assert done.returncode == 0, done.stderr
         return python

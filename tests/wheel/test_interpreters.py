@@ -29,12 +29,12 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
-def test_the_core_keeps_its_promises_on(version, wheel, environment, tmp_path):
+def test_the_core_keeps_its_promises_on(version, environment, tmp_path):
     interpreter = find_interpreter(version)
     if interpreter is None:
         pytest.skip(f"Python {version} is not on this machine")
     tools = [f"{name}=={metadata.version(name)}" for name in ("pytest", "hypothesis")]  # as here
-    python = environment(f"{wheel}[schema]", *tools, interpreter=interpreter)
+    python = environment("aerogram[schema]", *tools, interpreter=interpreter)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nfilterwarnings = error\n", encoding="utf-8")
     options = ["-q", "-x", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", str(tmp_path / "pytest.ini")]
     assert core_tests()

@@ -39,7 +39,7 @@ def inspect(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
     """Open a reply in the page: at every size, in every dialect, with what is wrong with it."""
-    require("server", "starlette", "uvicorn", "fastmcp")
+    require("page", "starlette", "uvicorn", "fastmcp")
     from aerogram_page.fetching import Place, fetch
 
     opened = fetch(Place(target, tool, args, command, tuple(header or ())))

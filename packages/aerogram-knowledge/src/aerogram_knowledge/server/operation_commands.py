@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIBRARIES", "register_operation"]
 
-LIBRARIES: Final = ("fastapi", "fastmcp", "uvicorn")
+LIBRARIES: Final = ("fastapi", "fastmcp", "uvicorn", "aerogram_page")
 """What a server is made of. Verbs that start none, and ask no store, do without."""
 
 _CONFIG_EXAMPLES = """\b
