@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 
 from aerogram.archive import Archive
+from aerogram.channels import POLICIES, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Call, Contract
 from aerogram.cursor import Cursors, KeyRing
@@ -26,7 +27,6 @@ from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, in_mode
 from aerogram.shape.records import SEARCH_RESULT
 from aerogram.tokens import Vocabulary
-from aerogram.wire.channels import POLICIES, Sizer
 from timing import best
 
 SIZER = Sizer()

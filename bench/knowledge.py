@@ -14,7 +14,7 @@ from pathlib import Path
 import knowledge_corpus as corpus
 import knowledge_quality as quality
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.embed import default_embedder, quantise
+from aerogram_knowledge.embedders import default_embedder, quantise
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import query_terms
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import knowledge_corpus as corpus
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.embed import default_embedder
+from aerogram_knowledge.embedders import default_embedder
 
 CHUNKS = int(os.environ.get("KNOWLEDGE_CHUNKS", "20000"))
 QUESTIONS = 200

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.embed import default_embedder, quantise
+from aerogram_knowledge.embedders import default_embedder, quantise
 from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.maintenance.copy import copy
 from aerogram_knowledge.store.postgres.store import PostgresStore
-from aerogram_knowledge.transfer import copy
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))

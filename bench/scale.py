@@ -21,10 +21,10 @@ import psutil
 import knowledge_corpus as corpus
 from aerogram.digest.text import CanonicalText
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.chunks import Chunk
-from aerogram_knowledge.documents import Document
-from aerogram_knowledge.embed import default_embedder, quantise
-from aerogram_knowledge.language import stem_all
+from aerogram_knowledge.documents.chunks import Chunk
+from aerogram_knowledge.documents.document import Document
+from aerogram_knowledge.documents.language import stem_all
+from aerogram_knowledge.embedders import default_embedder, quantise
 from aerogram_knowledge.store import Entry, FileState
 
 ROOT = Path(__file__).parents[1]

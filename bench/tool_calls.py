@@ -10,11 +10,11 @@ import mcp
 from fastmcp import Client, FastMCP
 from mcp.server.mcpserver import MCPServer
 
+from aerogram._mcp.results import to_sdk
+from aerogram._mcp.service import Caller, Service
 from aerogram.contract import Contract
 from aerogram.fastmcp import install as install_fastmcp
 from aerogram.mcp import install as install_sdk
-from aerogram.service import Caller, Service
-from aerogram.wire.mcp import to_sdk
 
 ROUNDS = 100
 CALLS = (

@@ -25,14 +25,14 @@ from serving import clean_environment
 NURSERY = """
 import json, os, signal, sys, threading
 import fastmcp, fastapi, uvicorn, numpy, tantivy, opentelemetry.sdk.metrics
-import aerogram.cli, aerogram_knowledge.server.serve, aerogram_knowledge.server.routes
-import aerogram_knowledge.server.tools, aerogram_knowledge.embed
-import asyncpg, redis.asyncio, obstore, throttled, aerogram.counters, aerogram.bucket, aerogram.redis_store
+import aerogram.cli.program, aerogram_knowledge.server.serve, aerogram_knowledge.server.routes
+import aerogram_knowledge.server.tools, aerogram_knowledge.embedders
+import asyncpg, redis.asyncio, obstore, throttled, aerogram.limits.counters, aerogram.archive.s3, aerogram.archive.redis
 import aerogram_knowledge.store.postgres.store, aerogram.serving.connection
 import aerogram.dialects.knowledge_v1, aerogram.dialects.standard_v2, aerogram.dialects.response_v2
 import key_value.aio.stores.filetree, key_value.aio.stores.redis, splintr, Stemmer, simsimd, griffe, h11, tokenizers
 import uvicorn.lifespan.on, uvicorn.protocols.http.h11_impl, fastmcp.server.context, cachetools
-from aerogram.cli import main
+from aerogram.cli.program import main
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)
 for line in sys.stdin:

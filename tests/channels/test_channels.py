@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.channels import POLICIES, Channels, Policy, Sizer, channels_of
 from aerogram.cursor import Cursors
 from aerogram.dialects import dialect, read
+from aerogram.encodings import read_text
 from aerogram.errors import ReplyError, ValidationFailed
 from aerogram.reply import Action, Fidelity, Notice, Page, Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
 from aerogram.tokens import Bytes
-from aerogram.wire.channels import POLICIES, Channels, Policy, Sizer, channels_of
-from aerogram.wire.encodings import read_text
 
 DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
 DOCUMENTS = [{"id": f"doc-{n:02}", "title": f"Document {n}", "text": f"Document {n} says. " * 60} for n in range(30)]

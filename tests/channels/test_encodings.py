@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aerogram.content import canonical_json
+from aerogram.encodings import cheapest_text, read_text
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
 from aerogram.tokens import Vocabulary
-from aerogram.wire.encodings import cheapest_text, read_text
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 cells = (

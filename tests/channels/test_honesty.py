@@ -10,16 +10,16 @@ import fastmcp
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.client import AsyncClient
+from aerogram.client.reading import read
 from aerogram.content import Content
 from aerogram.contract import Contract
+from aerogram.encodings import read_text
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
-from aerogram.reading import read
 from aerogram.reply import Reply
 from aerogram.testing import assert_success
-from aerogram.wire.channels import POLICIES, Policy, Sizer
-from aerogram.wire.encodings import read_text
 
 DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0", "bare"]
 ROWS = [{"id": f"row-{number}", "title": f"Title {number}", "text": f"Row {number} says. " * 6} for number in range(8)]

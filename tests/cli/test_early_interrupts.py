@@ -20,7 +20,9 @@ def script() -> str:
 
 
 @pytest.mark.parametrize("start", [["-m", "aerogram"], ["-c", script()]], ids=["module", "script"])
-@pytest.mark.parametrize("loaded", ["contextlib", "aerogram.errors", "aerogram.reply", "aerogram.terminal", "typer"])
+@pytest.mark.parametrize(
+    "loaded", ["contextlib", "aerogram.errors", "aerogram.reply", "aerogram.cli.terminal", "typer"]
+)
 def test_an_interrupt_among_the_imports_is_quiet(tmp_path, start, loaded):
     """Python tells of each module that it has loaded, into a pipe so small that it waits for its reader."""
     command = [sys.executable, "-X", "importtime", *start, "search", "x"]
@@ -30,7 +32,7 @@ def test_an_interrupt_among_the_imports_is_quiet(tmp_path, start, loaded):
         has_begun = False
         for line in process.stderr:
             module = line.rpartition("|")[2].strip()
-            has_begun = has_begun or module == "aerogram.interrupt"
+            has_begun = has_begun or module == "aerogram.cli.interrupt"
             if has_begun and module in (loaded, "typer"):
                 break
         process.send_signal(signal.SIGINT)

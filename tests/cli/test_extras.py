@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.cli import ELSEWHERE
+from aerogram.cli.program import ELSEWHERE
 from installations import ROOT, environment_of, gather, python_command
 
 SAMPLES = ROOT / "samples"

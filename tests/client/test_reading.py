@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aerogram import ContractError, Notice, Problem, Reply
+from aerogram._mcp.results import tool_result
+from aerogram.channels import POLICIES, channels_of
 from aerogram.client import items_of, raise_for_problem, read
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden, NotFound, QuotaExceeded, RateLimited, ReplyError, ValidationFailed
 from aerogram.jsontext import dumps
-from aerogram.wire.channels import POLICIES, channels_of
-from aerogram.wire.mcp import tool_result
 from replies import failures, replies
 
 law = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import Archive, Call, Citation, Contract, Reply, dialect
+from aerogram.channels import Sizer
 from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.fastapi import Versions, install
 from aerogram.fastmcp import install as install_tools
-from aerogram.wire.channels import Sizer
 
 ROWS = [{"id": f"UNI-{n}", "amount": n, "body": f"The grant of UNI-{n}. " * 20} for n in range(20)]
 CITED = tuple(Citation(f"source-of-{n}", field_paths=(f"/results/{n}/amount", f"/results/{n}/body")) for n in range(20))

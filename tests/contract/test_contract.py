@@ -11,6 +11,7 @@ import pytest
 from aerogram import Reply, read
 from aerogram.archive import Archive
 from aerogram.cache import Cache
+from aerogram.channels import Sizer
 from aerogram.contract import Call, Contract
 from aerogram.deprecation import Deprecations
 from aerogram.dialects.response_v2 import error_response, success_response
@@ -21,7 +22,6 @@ from aerogram.normalize import Block, ToolResult
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import Redaction
 from aerogram.tokens import Budget, Bytes, Characters, best_counter
-from aerogram.wire.channels import Sizer
 
 ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number in range(200)]
 

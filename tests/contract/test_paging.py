@@ -18,7 +18,7 @@ from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.fastapi import Versions
 from aerogram.fastapi import install as install_routes
 from aerogram.fastmcp import install
-from aerogram.mint import is_minted
+from aerogram.reply import is_minted
 from aerogram.shape.modes import RecordType
 
 TASKS = [{"task_id": f"task-{n:03}", "status": "open", "notes": "Read, think, write. " * 9} for n in range(150)]

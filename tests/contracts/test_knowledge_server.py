@@ -12,8 +12,8 @@ import fastmcp
 import pytest
 
 import aerogram
+from aerogram._mcp.negotiation import EXTENSION
 from aerogram.dialects.knowledge_v1 import SearchRequest
-from aerogram.negotiation import EXTENSION
 from aerogram.tokens import counter_named
 from contracts.document_examples import Example, example
 from contracts.requirement_rows import Requirement, rows

@@ -11,11 +11,11 @@ import pytest
 
 import aerogram
 from aerogram import Notice, Page, RateLimit, Reply, Telemetry
+from aerogram._mcp.negotiation import EXTENSION
 from aerogram.archive import Archive
 from aerogram.cursor import Cursors
 from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
-from aerogram.negotiation import EXTENSION
 from aerogram.shape.pages import Pager, take
 from aerogram.testing import assert_success
 from contracts.document_examples import example

@@ -7,9 +7,9 @@ from typing import Any
 
 import aerogram
 from aerogram import Reply, Telemetry
+from aerogram.channels import Sizer
 from aerogram.shape.fit import fit
 from aerogram.tokens import counter_named
-from aerogram.wire.channels import Sizer
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 

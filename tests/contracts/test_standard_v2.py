@@ -14,7 +14,7 @@ from aerogram import Action, Citation, Notice, Problem, QueryEcho, Reply, Teleme
 from aerogram.codes import TABLE
 from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.mint import new_request_id
+from aerogram.reply import new_request_id
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 

@@ -8,7 +8,7 @@ from typing import Literal
 import pydantic
 import pytest
 
-import aerogram.faults
+import aerogram.problems
 from aerogram import TABLE, problem_of, register_code, register_exception
 from aerogram.errors import NotFound, RateLimited, ReplyError
 

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aerogram import new_request_id
-from aerogram.mint import Mint
-from aerogram.reply import accept_request_id
+from aerogram.reply import Mint, accept_request_id
 
 START = 1_800_000_000_000 * 1_000_000
 

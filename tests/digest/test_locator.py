@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.digest import InvalidLocator, Locator
-from aerogram.digest.locator import locate
-from aerogram.digest.text import page_spans
+from aerogram.digest.text import locate, page_spans
 
 
 def test_the_two_documented_forms_are_read_and_written():

@@ -8,7 +8,7 @@ import pytest
 
 from aerogram.digest import digest_text, read, reread, verify
 from aerogram.digest.text import normalise
-from aerogram_knowledge.documents import File, read_file
+from aerogram_knowledge.documents.document import File, read_file
 
 BODY = "# Ferry\n\nA ticket costs four crowns.\n\n---\n\nDogs travel on deck.\n"
 HTML = "<!doctype html><title>Ferry</title><h1>Ferry</h1><p>A ticket costs four crowns.</p>"

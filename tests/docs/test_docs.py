@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from aerogram.cli import program
+from aerogram.cli.program import program
 from aerogram.codes import KINDS, TABLE, WARNINGS
 from aerogram.dialects import NAMES
 

@@ -10,9 +10,9 @@ from fastmcp_tasks import TasksExtension
 from mcp.client import advertise
 
 from aerogram import Archive
+from aerogram._mcp.negotiation import EXTENSION
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
-from aerogram.negotiation import EXTENSION
 from aerogram.tokens import Budget
 
 ROWS = [{"id": number, "text": "word " * 50} for number in range(40)]

@@ -22,8 +22,8 @@ import pytest
 from aerogram import read
 from aerogram.cursor import Cursors
 from aerogram.retrieval import Retrieval
-from aerogram_knowledge.ring import StoreRing
 from aerogram_knowledge.store.address import open_store
+from aerogram_knowledge.store.cursor_keys import StoreRing
 from backends import is_root, program_with_faked_time
 from balancer import balancing, wait_for
 from postgres import running_postgres

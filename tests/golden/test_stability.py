@@ -8,7 +8,7 @@ import json
 import pytest
 
 from aerogram.dialects import NAMES
-from aerogram.schemas import FOLDER, REVISIONS, published, schema
+from aerogram.reference.schemas import FOLDER, REVISIONS, published, schema
 from aerogram.tokens import Vocabulary
 from golden import write
 from golden.compatibility import breaks

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from aerogram.dialects import NAMES
-from aerogram.schemas import published, schema, typescript
+from aerogram.reference.schemas import published, schema, typescript
 from golden.compatibility import breaks
 
 

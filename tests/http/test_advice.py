@@ -12,9 +12,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from aerogram import Archive, Contract, Reply, read
+from aerogram._http.negotiation import Versions
 from aerogram.fastapi import install as install_fastapi
 from aerogram.starlette import install as install_starlette
-from aerogram.wire.negotiation import Versions
 
 ROWS = [{"id": f"row-{number:03}", "title": f"Title {number}", "text": "words " * 60} for number in range(40)]
 V2 = {"envelope": "v2"}

@@ -21,10 +21,10 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from aerogram import Contract, fastapi, read, starlette
+from aerogram._http.exchange import EXCHANGE
 from aerogram.errors import NotFound
 from aerogram.limits import Limits, Plan
 from aerogram.starlette import Versions
-from aerogram.wire.exchange import EXCHANGE
 
 
 class Odd(Exception):

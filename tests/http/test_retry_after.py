@@ -6,8 +6,8 @@ from email.utils import format_datetime
 import pytest
 from fastapi import FastAPI, HTTPException
 
+from aerogram.client.reading import read
 from aerogram.fastapi import Versions, install
-from aerogram.reading import read
 
 IN_A_DAY = format_datetime(dt.datetime.now(dt.UTC) + dt.timedelta(days=1), usegmt=True)
 LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"

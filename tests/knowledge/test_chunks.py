@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aerogram.tokens import best_counter
-from aerogram_knowledge.chunks import chunks_of
-from aerogram_knowledge.documents import File, read_file
+from aerogram_knowledge.documents.chunks import chunks_of
+from aerogram_knowledge.documents.document import File, read_file
 from aerogram_knowledge.knowledge import Knowledge
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -7,7 +7,7 @@ import pytest
 
 from aerogram.errors import ValidationFailed
 from aerogram_knowledge import Embedder, Knowledge, NoEmbedder
-from aerogram_knowledge.embed import default_embedder, quantise
+from aerogram_knowledge.embedders import default_embedder, quantise
 
 
 def test_closer_in_meaning_is_closer_in_the_vectors():

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.documents import File, read_file
-from aerogram_knowledge.front import UNKNOWN_LICENSE
+from aerogram_knowledge.documents.document import File, read_file
+from aerogram_knowledge.documents.front import UNKNOWN_LICENSE
 from aerogram_knowledge.licences import LicenseBlocked
 
 BODY = "# Ferry contract\n\nThe ferry company pays nine crowns for each berth.\n"

@@ -12,7 +12,7 @@ import pytest
 
 from aerogram.digest.limits import Limits
 from aerogram_knowledge import Knowledge, NoEmbedder
-from aerogram_knowledge.watch import watch
+from aerogram_knowledge.maintenance.watch import watch
 from hostile import front_matter_of_aliases, html_of_hidden_headings, html_of_tags, pdf_of_operators
 from knowledge.documents import GUIDE, HARVEST
 

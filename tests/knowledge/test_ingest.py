@@ -9,7 +9,7 @@ import pytest
 
 from aerogram.tokens import best_counter
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.watch import watch
+from aerogram_knowledge.maintenance.watch import watch
 from knowledge.documents import GUIDE, HARVEST
 
 

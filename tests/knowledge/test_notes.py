@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.transfer import copy
+from aerogram_knowledge.maintenance.copy import copy
 from serving import clean_environment, command
 
 BROKEN = '---\nlicense: Secret\ntitle: "oops\n---\n# Berths\n\nNine crowns for each berth.\n'

@@ -7,7 +7,7 @@ import time
 OPEN = """
 import sys, time
 from pathlib import Path
-from aerogram_knowledge.store.connections import Connections
+from aerogram_knowledge.store.sqlite import Connections
 
 folder, start = Path(sys.argv[1]), float(sys.argv[2])
 for number in range(25):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aerogram_knowledge.pace import Pace
+from aerogram_knowledge.cli.index import Pace
 
 
 def test_the_rate_and_the_time_left_follow_from_what_was_done():

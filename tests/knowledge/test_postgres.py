@@ -15,7 +15,7 @@ import pytest
 
 from aerogram.errors import Conflict, Forbidden, NotFound, Unavailable, ValidationFailed
 from aerogram_knowledge import Knowledge, NoEmbedder
-from aerogram_knowledge.ring import StoreRing
+from aerogram_knowledge.store.cursor_keys import StoreRing
 from aerogram_knowledge.store.postgres.replicas import LAG
 from aerogram_knowledge.store.postgres.schema import VERSION
 from aerogram_knowledge.store.postgres.store import PostgresStore

@@ -16,7 +16,7 @@ import pytest
 
 from aerogram.errors import IntegrityError, Unavailable
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.repair import repair
+from aerogram_knowledge.maintenance.repair import repair
 from knowledge.documents import GUIDE, HARVEST
 
 INGEST = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"

@@ -13,10 +13,10 @@ import pytest
 
 from aerogram.errors import Conflict, NotFound
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.transfer import copy
+from aerogram_knowledge.maintenance.copy import copy
 from knowledge.documents import GRAPH, GUIDE, HARVEST, JAPANESE
 
-COPY = "import sys; from aerogram_knowledge.transfer import copy; copy(*sys.argv[1:])"
+COPY = "import sys; from aerogram_knowledge.maintenance.copy import copy; copy(*sys.argv[1:])"
 
 
 @pytest.fixture(params=["folder to database", "database to folder"])

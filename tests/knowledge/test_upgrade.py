@@ -15,7 +15,7 @@ import pytest
 from aerogram.errors import Conflict
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.licences import LicenseBlocked
-from aerogram_knowledge.store.schema import VERSION
+from aerogram_knowledge.store.sqlite import VERSION
 from knowledge.documents import GERMAN, GUIDE, JAPANESE
 
 FIRST = Path(__file__).parent / "data" / "version-1.sql"

@@ -9,7 +9,7 @@ import pytest
 from aerogram.errors import Conflict, NotFound
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.licences import LicenseBlocked
-from aerogram_knowledge.transfer import copy
+from aerogram_knowledge.maintenance.copy import copy
 
 OPEN = """---
 vendor: Acme Corporation

@@ -14,7 +14,7 @@ import numpy as np
 import pypdfium2
 import pytest
 
-from aerogram_knowledge.front import date_of, front_of_html, split_front
+from aerogram_knowledge.documents.front import date_of, front_of_html, split_front
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

@@ -9,7 +9,7 @@ from mcp import StdioServerParameters
 from mcp.client import advertise
 
 from aerogram import read, validate
-from aerogram.negotiation import EXTENSION
+from aerogram._mcp.negotiation import EXTENSION
 from tool_servers import talk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

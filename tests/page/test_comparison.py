@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from aerogram import dialects
+from aerogram.client.reading import read
 from aerogram.codes import TABLE
 from aerogram.dialects import NAMES, dialect
-from aerogram.reading import read
 from aerogram.reply import Action, Citation, Fidelity, Notice, Page, Problem, QueryEcho, RateLimit, Reply, Telemetry
-from aerogram_page.members import explained, members_of
-from aerogram_page.pointers import at
+from aerogram_page.members import at, explained, members_of
 from page.conftest import SEARCH
 
 ENVELOPES = ("response-v2", "standard-v2", "knowledge-1.0")

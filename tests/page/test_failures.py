@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aerogram import dialects
+from aerogram.client.reading import read
 from aerogram.codes import KINDS, TABLE, WARNINGS
-from aerogram.reading import read
 
 ONLY_HTTP = {"METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CONTENT_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"}
 

@@ -13,7 +13,7 @@ import pytest
 from aerogram import dialects
 from aerogram.dialects import dialect
 from aerogram.reply import Reply
-from aerogram_page.fetching import Place, Unfetched, fetch
+from aerogram_page.targets import Place, Unfetched, fetch
 from page.conftest import inspecting
 from serving import clean_environment
 

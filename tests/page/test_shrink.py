@@ -9,8 +9,8 @@ import fastmcp
 import pytest
 
 from aerogram import dialects
+from aerogram._mcp.negotiation import EXTENSION
 from aerogram.jsontext import dumps
-from aerogram.negotiation import EXTENSION
 from aerogram.tokens import best_counter
 from page.conftest import QUESTION, SEARCH
 

@@ -15,6 +15,6 @@ if __name__ == "__main__":
     ahead = dt.timedelta(seconds=float(sys.argv.pop(1)))
     clock = time_machine.travel(dt.datetime.now(dt.UTC) + ahead, tick=True).start()
     signal.signal(signal.SIGUSR1, lambda *_: clock.shift(-DAY))
-    from aerogram.cli import main
+    from aerogram.cli.program import main
 
     main()

@@ -7,7 +7,7 @@ import fastmcp
 import httpx
 import pytest
 
-from aerogram.reading import read
+from aerogram.client.reading import read
 from serving import clean_environment, command, serving
 
 V2 = {"Accept": "application/vnd.aerogram.v2+json"}

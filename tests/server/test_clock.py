@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from aerogram.client.reading import read
 from aerogram.digest import payload_of, verify
-from aerogram.reading import read
-from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.access.keys import Keys
 from serving import serving
 
 PROGRAM = Path(__file__).with_name("clockwork.py")

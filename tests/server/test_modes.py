@@ -6,8 +6,8 @@ import httpx
 import pytest
 from fastmcp import Client
 
+from aerogram.client.reading import read
 from aerogram.dialects.knowledge_v1 import WhitelistedSemanticSearchFields, WhitelistedVendorInfoFields
-from aerogram.reading import read
 
 OF_A_QUERY = {"hybrid_score", "rank", "similarity_score", "bm25_score", "score_type"}
 ABOUT = {"confidence", "ranking", "deduplication"}

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from aerogram import dialects
-from aerogram.reading import read
+from aerogram.client.reading import read
 from aerogram.tokens import Vocabulary
 from serving import serving
 

@@ -11,9 +11,9 @@ import pytest
 
 from aerogram import dialects
 from aerogram.client import Client
+from aerogram.client.reading import read
 from aerogram.digest import payload_of, verify
 from aerogram.digest import read as read_document
-from aerogram.reading import read
 from aerogram.tokens import Vocabulary
 from serving import SAMPLES
 

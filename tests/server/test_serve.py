@@ -14,9 +14,9 @@ import fastmcp
 import httpx
 import pytest
 
+from aerogram.client.reading import read
 from aerogram.digest import payload_of, verify
-from aerogram.reading import read
-from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.access.keys import Keys
 from serving import SAMPLES, clean_environment, command, serving
 
 V2 = {"envelope": "v2"}

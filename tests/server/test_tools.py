@@ -12,9 +12,9 @@ from mcp.shared.exceptions import MCPError
 from splintr import Tokenizer
 
 from aerogram import dialects
+from aerogram._mcp.negotiation import EXTENSION
 from aerogram.client import AsyncClient
 from aerogram.digest import payload_of, verify
-from aerogram.negotiation import EXTENSION
 from serving import clean_environment, command
 from tool_servers import Talk, talk
 

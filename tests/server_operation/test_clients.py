@@ -11,7 +11,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from aerogram_knowledge.server.clients import CLIENTS, ClientFileError, Entry, Machine, install
+from aerogram_knowledge.operations.client_files import CLIENTS, ClientFileError, Entry, Machine, install
 
 LOCAL = Entry(command=["/bin/aerogram", "serve", "/docs"])
 REMOTE = Entry(url="https://search.example/mcp", with_key=True)

@@ -21,8 +21,8 @@ from aerogram.fastmcp import install as install_mcp
 from aerogram.serving.gate import Exposed, is_loopback, refuse_exposure
 from aerogram.serving.guard import Guard, mcp_principal, principal_of, protect
 from aerogram.starlette import install
-from aerogram_knowledge.server.keys import Keys
-from aerogram_knowledge.server.settings import Settings
+from aerogram_knowledge.access.keys import Keys
+from aerogram_knowledge.operations.settings import Settings
 
 
 async def who(request):

@@ -11,7 +11,7 @@ import pytest
 
 from aerogram.errors import Conflict, NotFound, Unauthenticated, ValidationFailed
 from aerogram.limits import Limits, Plan, Quota
-from aerogram_knowledge.server.keys import BadKeyFile, Keys
+from aerogram_knowledge.access.keys import BadKeyFile, Keys
 
 
 @pytest.fixture

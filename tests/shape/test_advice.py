@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from aerogram.channels import Sizer
 from aerogram.cursor import Cursors
 from aerogram.reply import Page, Reply
 from aerogram.shape.advice import Levers
@@ -14,7 +15,6 @@ from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, Mode, in_mode
 from aerogram.shape.pages import Pager, take
 from aerogram.tokens import Budget, Bytes
-from aerogram.wire.channels import Sizer
 
 SIZER = Sizer("knowledge-1.0", "mirror")
 WORDS = "A sentence about the market and its quarterly figures. "

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aerogram.channels import Sizer
 from aerogram.digest import DigestPayload, digest_text, read, verify
 from aerogram.reply import Reply
 from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, in_mode
-from aerogram.wire.channels import Sizer
 
 SIZER = Sizer()
 TEXT = read("".join(f"The ferry {n} leaves Holm at {n}. A ticket costs {n} crowns in winter. " for n in range(80)))

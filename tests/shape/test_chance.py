@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.contract import Call, Contract
 from aerogram.reply import Reply
-from aerogram.wire.channels import POLICIES, Policy, Sizer
 
 DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
 ROWS = [{"id": f"row-{number}", "title": f"Title {number}", "text": f"Row {number} says. " * 8} for number in range(12)]

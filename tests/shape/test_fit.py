@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from aerogram.channels import Sizer
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import ValidationFailed
@@ -17,7 +18,6 @@ from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
 from aerogram.shape.records import SEARCH_RESULT
 from aerogram.tokens import Bytes, Characters, Estimate, counter_named
-from aerogram.wire.channels import Sizer
 
 SIZER = Sizer()
 WORDS = "A sentence about the market and its quarterly figures. "

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aerogram.channels import POLICIES, Sizer
 from aerogram.content import Content
 from aerogram.dialects import dialect
 from aerogram.jsontext import dumps, loads
@@ -17,7 +18,6 @@ from aerogram.shape.fit import fit
 from aerogram.shape.loss import loss_between
 from aerogram.shape.modes import MODES, Mode, RecordType, in_mode
 from aerogram.tokens import Bytes, Characters, Vocabulary
-from aerogram.wire.channels import POLICIES, Sizer
 
 from . import strategies
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aerogram.archive import Archive
+from aerogram.channels import Sizer, summary_of
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound
 from aerogram.identity import POSITION, Names
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
-from aerogram.wire.channels import Sizer, summary_of
 
 COLUMNS = ["id", "uuid", "user_id", "orderId", "sku", "email", "order_number", "name", "title", "word", "size", "open"]
 TEXT = "A text that is long enough to be left out of a reply at most budgets. "

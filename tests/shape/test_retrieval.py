@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.channels import Sizer
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import InvalidCursor, InvalidFields, NotFound, ValidationFailed
@@ -18,7 +19,6 @@ from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import RecordType
 from aerogram.shape.records import SEARCH_RESULT
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Sizer
 
 WORDS = "Every finding has a text that is long enough to be cut somewhere. "
 FINDINGS = [{"id": f"finding-{n:03}", "title": f"Title {n}", "text": f"{n}: {WORDS * 10}"} for n in range(60)]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Call, Contract
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval
-from aerogram.wire.channels import POLICIES, Policy, Sizer
 
 PAGE = Path(__file__).parents[2] / "docs" / "channels.md"
 ROWS = [{"id": f"row-{number:04}", "text": f"Number {number}. " * 150} for number in range(100)]

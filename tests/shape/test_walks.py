@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aerogram.archive import Archive
+from aerogram.channels import Sizer
 from aerogram.client import AsyncClient
 from aerogram.cursor import Cursors
 from aerogram.fastmcp import install
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Paged, Pager, take
-from aerogram.wire.channels import Sizer
 
 from . import strategies
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.contract import Call, Contract
 from aerogram.reply import Reply
 from aerogram.shape.advice import Levers
 from aerogram.shape.pages import rows_of
-from aerogram.wire.channels import POLICIES, Policy, Sizer
 
 DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
 PARAMETERS: dict[str, Any] = {"response_mode": {}, "page_size": {}, "max_tokens": {}}

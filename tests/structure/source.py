@@ -12,33 +12,57 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "packages").glob("*/src"))
 
-LADDER = (
-    ("errors", "identity", "interrupt", "mint", "natives", "secrecy", "spelling", "state", "typescript"),
-    ("bucket", "codes", "content", "cursor", "file_store", "hosts", "jsontext", "ledger", "redis_store", "tokens"),
-    ("archive", "counters", "reply"),
-    ("deprecation", "faults", "flags", "limits", "paged", "sanitize", "telemetry"),
-    ("dialects", "digest", "normalize", "shape"),
-    ("cache", "controls", "echo", "explain", "retrieval", "schemas", "wire"),
-    ("call", "negotiation", "profile", "reading", "settings", "terminal"),
-    ("caller", "contract"),
-    ("pairing",),
-    ("clerk", "defaults", "fastmcp_hearing", "following", "installation", "service"),
-    ("aerogram", "fastmcp_keeping", "fastmcp_latecomers", "fastmcp_resources", "fastmcp_turn"),
-    ("client", "fastmcp", "mcp", "starlette"),
-    ("fastapi", "serving"),
-    ("testing",),
-    ("check", "gateway", "knowledge", "page"),
-    ("server",),
-    ("commands",),
-    ("cli",),
-    ("__main__",),
-)
-"""The nouns, lowest first. A noun imports from lower rungs only; neighbours on one rung do not know each other.
+LADDERS = {
+    "aerogram": (
+        ("errors", "identity", "state"),
+        ("codes", "cursor", "jsontext", "tokens"),
+        ("content", "encodings", "reply"),
+        ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
+        ("limits", "problems", "reference", "shape"),
+        ("cache", "digest", "normalize", "retrieval"),
+        ("channels",),
+        ("call",),
+        ("contract",),
+        ("_http", "_mcp", "aerogram"),
+        ("cli", "client", "fastmcp", "mcp", "starlette"),
+        ("__main__", "fastapi", "serving"),
+        ("testing",),
+    ),
+    "aerogram_page": (
+        ("aerogram_page", "members", "paths"),
+        ("files", "live", "pieces", "violations"),
+        ("opening",),
+        ("host", "targets"),
+        ("asks", "failures"),
+        ("digests", "snippets", "sources"),
+        ("checks", "fitting"),
+        ("comparison",),
+        ("answers",),
+        ("routes",),
+        ("inspection",),
+        ("cli",),
+    ),
+    "aerogram_knowledge": (
+        ("documents", "filters"),
+        ("embedders", "lexicon"),
+        ("store",),
+        ("access", "licences"),
+        ("operations", "vendors"),
+        ("contents",),
+        ("ingest", "search"),
+        ("knowledge",),
+        ("aerogram_knowledge", "maintenance"),
+        ("server",),
+        ("cli",),
+    ),
+}
+"""The entries in the root of each package, lowest first. One imports from lower rungs only; neighbours do not know each
+other. A package imports from those that stand above it in this table, in which the library comes first.
 
-`aerogram` is the front door itself; `commands` is every module of that name, wherever it lies.
+The package's own name is its front door.
 """
 
-STRANGERS = (({"shape"}, {"dialects", "wire"}),)
+STRANGERS = (({"shape"}, {"channels", "dialects"}),)
 """Nouns that never import each other in either direction: shaping knows sizes by a function it is given."""
 
 
@@ -58,13 +82,14 @@ class Module:
         return ast.parse(self.text)
 
     @property
-    def noun(self) -> str:
-        """What the module belongs to on the ladder."""
+    def package(self) -> str:
+        """The package that the module is in."""
+        return self.name.partition(".")[0]
+
+    @property
+    def entry(self) -> str:
+        """The entry in the root of its package that the module is, or lies below."""
         parts = self.name.split(".")
-        if parts[-1] == "commands":
-            return "commands"
-        if parts[0] != "aerogram":
-            return "server" if parts[1:2] == ["server"] else parts[0].removeprefix("aerogram_")
         return parts[1] if len(parts) > 1 else parts[0]
 
     def imports(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""The shape of the source: short functions, short files, plain names, argued exemptions, nothing of this machine."""
+"""The shape of the source: short functions, plain names, argued exemptions, nothing of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from structure.source import ROOT, modules, tracked_files
 
 LONGEST_FUNCTION = 80
 LONG_FUNCTION = 40
-LONGEST_FILE = 500
 NO_NOUNS = {"utils", "util", "core", "common", "helpers", "helper", "manager", "managers", "misc", "stuff", "shared"}
 
 every_module = pytest.mark.parametrize("module", modules().values(), ids=list(modules()))
@@ -30,8 +29,7 @@ def test_functions_can_be_read_at_a_glance():
 
 
 @every_module
-def test_a_file_is_short_and_says_what_noun_it_is(module):
-    assert module.text.count("\n") <= LONGEST_FILE
+def test_a_file_says_what_noun_it_is(module):
     assert ast.get_docstring(module.tree)
 
 

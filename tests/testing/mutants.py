@@ -26,8 +26,8 @@ import aerogram.fastmcp
 import aerogram.mcp
 import aerogram.starlette
 from aerogram import Contract, Fidelity, Page, Reply
+from aerogram._http.negotiation import Versions
 from aerogram.errors import InvalidCursor, NotFound, RateLimited
-from aerogram.wire.negotiation import Versions
 
 ROWS = [{"id": f"row-{number}", "text": "words " * 20} for number in range(1, 10)]
 EXAMPLES = {"row": {"number": 3}}

@@ -18,13 +18,13 @@ from pydantic import Field
 
 import aerogram.fastapi
 from aerogram import Contract, Page, Reply
+from aerogram._http.negotiation import Versions
 from aerogram.errors import InvalidCursor
 from aerogram.fastmcp import install
 from aerogram.limits import Limits, Plan
 from aerogram.testing import PROMISES, BrokenPromises, sweep, sweep_async
 from aerogram.testing.leaks import FAULT
 from aerogram.testing.settings import Settings
-from aerogram.wire.negotiation import Versions
 from testing.mutants import EXAMPLES, ROUTES, ROWS, TOOLS, good_routes, good_tools
 
 PROGRAMS = Path(__file__).parents[2] / "examples"

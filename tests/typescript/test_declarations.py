@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aerogram.typescript import declarations
+from aerogram.reference.typescript import declarations
 
 
 def only(schema: dict) -> str:

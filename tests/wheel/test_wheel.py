@@ -11,7 +11,7 @@ import pytest
 
 from aerogram import __version__
 from aerogram.dialects import NAMES
-from aerogram.schemas import FOLDER, published
+from aerogram.reference.schemas import FOLDER, published
 from installations import PROJECTS, ROOT, import_name, package_folder
 from wheel.conftest import wheel_of
 
@@ -104,8 +104,8 @@ def test_without_extras_the_program_says_what_to_install(alone, tmp_path):
     assert said.stderr == "aerogram: this needs typer: pip install 'aerogram[cli]'\n"
     program = """
 import aerogram
-from aerogram.explain import explain
-from aerogram.schemas import published, schema, typescript
+from aerogram.reference.explanation import explain
+from aerogram.reference.schemas import published, schema, typescript
 
 for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem", "bare"):
     assert all(path.exists() for path in published(name).values())

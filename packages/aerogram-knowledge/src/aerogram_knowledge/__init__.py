@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aerogram_knowledge.embed import Embedder, NoEmbedder, StaticEmbedder
+    from aerogram_knowledge.embedders import Embedder, NoEmbedder, StaticEmbedder
     from aerogram_knowledge.filters import Filters
-    from aerogram_knowledge.ingest import Ingested
+    from aerogram_knowledge.ingest.ingest import Ingested
     from aerogram_knowledge.knowledge import Knowledge
     from aerogram_knowledge.store import Store
     from aerogram_knowledge.store.embedded import EmbeddedStore
@@ -33,13 +33,13 @@ __all__ = [
 # the verbs of the command line live in this package too, and must not wait for its libraries
 _LATER = {
     "EmbeddedStore": "aerogram_knowledge.store.embedded",
-    "Embedder": "aerogram_knowledge.embed",
+    "Embedder": "aerogram_knowledge.embedders",
     "Filters": "aerogram_knowledge.filters",
-    "Ingested": "aerogram_knowledge.ingest",
+    "Ingested": "aerogram_knowledge.ingest.ingest",
     "Knowledge": "aerogram_knowledge.knowledge",
-    "NoEmbedder": "aerogram_knowledge.embed",
+    "NoEmbedder": "aerogram_knowledge.embedders",
     "PostgresStore": "aerogram_knowledge.store.postgres.store",
-    "StaticEmbedder": "aerogram_knowledge.embed",
+    "StaticEmbedder": "aerogram_knowledge.embedders",
     "Store": "aerogram_knowledge.store",
 }
 

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from aerogram.digest import reader
 from aerogram.digest.limits import Limits
 from aerogram.digest.text import CanonicalText
-from aerogram_knowledge.documents import Document, File, read_file
-from aerogram_knowledge.graph import SUFFIXES, graph_of_documents, graph_of_file
-from aerogram_knowledge.sections import Section
+from aerogram_knowledge.documents.document import Document, File, read_file
+from aerogram_knowledge.documents.sections import Section
 from aerogram_knowledge.store import Graph
+from aerogram_knowledge.vendors.graph import SUFFIXES, graph_of_documents, graph_of_file
 
 __all__ = ["Contents", "read_contents"]
 

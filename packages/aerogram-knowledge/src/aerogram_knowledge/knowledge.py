@@ -11,7 +11,12 @@ of it is in one database, which many servers share.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
@@ -21,36 +26,101 @@ from aerogram.digest import Digester, Policy, digest_many, reply_of
 from aerogram.digest.limits import Limits
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram.jsontext import dumps, loads
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.modes import Mode, allowed_mode
 from aerogram.shape.pages import Paged, Pager, Window
-from aerogram.state import private_directory
-from aerogram_knowledge.advice import instead, names_in
-from aerogram_knowledge.citations import Status, citations_of, verify
-from aerogram_knowledge.cluster import Cluster
+from aerogram.state import can_write, private_directory
 from aerogram_knowledge.contents import read_contents
-from aerogram_knowledge.crew import Crew
-from aerogram_knowledge.documents import File
-from aerogram_knowledge.embed import Embedder, embedder_of
+from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.embedders import Embedder, embedder_of
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.folder import read_bytes, resolve
-from aerogram_knowledge.fusion import Ranked
-from aerogram_knowledge.ingest import PATIENCE, Hands, Ingested, Ingester, Progress
+from aerogram_knowledge.ingest.cluster import Cluster
+from aerogram_knowledge.ingest.folder import read_bytes, resolve
+from aerogram_knowledge.ingest.ingest import PATIENCE, Hands, Ingested, Ingester, Progress
+from aerogram_knowledge.ingest.preparation import Preparer
+from aerogram_knowledge.ingest.processes import Crew, Recipe
 from aerogram_knowledge.licences import Gate, filtered_out
-from aerogram_knowledge.mirror import Mirror
-from aerogram_knowledge.parcels import Recipe
-from aerogram_knowledge.prepare import Preparer
-from aerogram_knowledge.register import Register
-from aerogram_knowledge.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
-from aerogram_knowledge.ring import StoreRing
-from aerogram_knowledge.roots import Roots
-from aerogram_knowledge.search import SMALL_INDEX, Search, checked_method, checked_query
+from aerogram_knowledge.search.citations import Status, citations_of, verify
+from aerogram_knowledge.search.fusion import Ranked
+from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
+from aerogram_knowledge.search.search import SMALL_INDEX, Search, checked_method, checked_query
+from aerogram_knowledge.search.suggestions import instead, names_in
 from aerogram_knowledge.store import Found, Health, Store
 from aerogram_knowledge.store.address import is_url, open_store
-from aerogram_knowledge.vendors import Directory, cut_short, find_mentions
+from aerogram_knowledge.store.cursor_keys import StoreRing
+from aerogram_knowledge.vendors.directory import Directory, Register, cut_short, find_mentions
 
-__all__ = ["Knowledge"]
+__all__ = ["Knowledge", "Mirror", "Roots", "absolute", "knows", "others", "places"]
+
+log = logging.getLogger("aerogram")
+
+KEYWORDS: Final = "keywords"
+
+
+class Mirror:
+    """The mirror of an index in a folder."""
+
+    def __init__(self, index: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="aerogram-mirror-"))
+        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        log.warning("%s cannot be written, so it is read as it is, and a new key for cursors is not kept", index)
+        _reflect(index, self.folder)
+        if (index / KEYWORDS).is_dir():
+            (self.folder / KEYWORDS).mkdir()
+            _reflect(index / KEYWORDS, self.folder / KEYWORDS)
+
+    @classmethod
+    def if_needed(cls, index: Path) -> Mirror | None:
+        """A mirror, if the index cannot be written."""
+        return None if can_write(index) else cls(index)
+
+
+def _reflect(source: Path, target: Path) -> None:
+    for one in source.absolute().iterdir():
+        if one.suffix == ".json":
+            with contextlib.suppress(PermissionError):  # keys are for their owner; others make their own
+                shutil.copyfile(one, target / one.name)
+        elif one.is_file() and one.suffix != ".lock":
+            (target / one.name).symlink_to(one)
+
+
+_META = "roots"
+
+
+class Roots(dict[str, Path]):
+    """Folders by label; the first one has none, so that its files keep their own names."""
+
+    @classmethod
+    def of(cls, store: Store) -> Self:
+        """The roots that a store remembers."""
+        said: str = store.meta().get(_META, "{}")
+        return cls({label: Path(path) for label, path in loads(said).items()})
+
+    def keep(self, store: Store) -> None:
+        """Have a store remember these roots."""
+        store.set_meta(**{_META: dumps({label: str(path) for label, path in self.items()}).decode()})
+
+    def label(self, root: Path) -> str | None:
+        """The label of a root, if it is one of these."""
+        return next((label for label, known in self.items() if known == root), None)
+
+    def free_label(self, root: Path) -> str:
+        """A label for one more root."""
+        label = root.name if self else ""
+        while label in self:
+            label += "'"
+        return label
+
+    def place(self, file: str) -> tuple[str, Path] | None:
+        """The label of the root that a file of the index is below, and where that file is or was."""
+        # by label, backwards: the root without one, which takes every name, is last
+        for label in sorted(self, reverse=True):
+            if not label or file.startswith(f"{label}/"):
+                return label, self[label] / file.removeprefix(f"{label}/" if label else "")
+        return None
+
 
 SEARCH_TOOL: Final = "semantic_search"
 VENDOR_TOOL: Final = "find_vendor_info"
@@ -480,3 +550,29 @@ def _checked_ids(ids: Any) -> list[int]:
             details={"field": "chunk_ids", "received": repr(ids)[:80]},
         )
     return list(dict.fromkeys(several))
+
+
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """A path as an index knows it; what it leads to may be gone."""
+    return Path(path).expanduser().resolve()
+
+
+def places(knowledge: Knowledge) -> dict[str, tuple[str, Path]]:
+    """The files of an index by their names: the label of the root of each, and its place."""
+    roots = knowledge.roots()
+    return {name: place for name in knowledge.store.files() if (place := roots.place(name))}
+
+
+def knows(knowledge: Knowledge, path: str | os.PathLike[str]) -> bool:
+    """Whether an index has something from a path or from below it."""
+    place = absolute(path)
+    return place in knowledge.roots().values() or any(
+        file.is_relative_to(place) for _, file in places(knowledge).values()
+    )
+
+
+def others(knowledge: Knowledge, paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The roots from which an index has files that are neither at these paths nor below them."""
+    named = [absolute(one) for one in paths]
+    labels = {label for label, file in places(knowledge).values() if not any(file.is_relative_to(one) for one in named)}
+    return [root for label, root in knowledge.roots().items() if label in labels]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from aerogram.digest.terms import fold, stopwords
-from aerogram_knowledge.language import FALLBACK, stem_all
+from aerogram_knowledge.documents.language import FALLBACK, stem_all
 
 __all__ = ["Term", "index_terms", "query_terms"]
 

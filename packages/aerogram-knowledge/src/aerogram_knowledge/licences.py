@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 
 from aerogram.errors import Forbidden
 from aerogram.reply import Notice
+from aerogram_knowledge.documents.front import UNKNOWN_LICENSE, license_of
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.front import UNKNOWN_LICENSE, license_of
 from aerogram_knowledge.store import Found
 
 __all__ = ["Gate", "LicenseBlocked", "filtered_out"]

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from aerogram.channels import Policy
 from aerogram.shape.modes import Mode
-from aerogram.wire.channels import Policy
-from aerogram_page.ways import Way
+from aerogram_page.host import Way
 
 __all__ = ["Check", "Compare", "Copy", "Curve", "Digest", "Operation", "Piece", "Shrink", "Source"]
 

@@ -6,20 +6,19 @@ from typing import Any, Final
 
 from anyio import to_thread
 
+from aerogram._mcp.results import tool_result
+from aerogram.channels import Channels, Policy, channels_of
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.jsontext import dumps
 from aerogram.normalize.policy import LEGACY, MODERN
 from aerogram.reply import Reply
 from aerogram.tokens import best_counter
-from aerogram.wire.channels import Channels, Policy, channels_of
-from aerogram.wire.mcp import tool_result
 from aerogram_page import asks
-from aerogram_page.members import MCP, differences, explained, members_of
-from aerogram_page.pointers import at
-from aerogram_page.shrink import LARGEST_SHOWN, SPOKEN, Shrinker
+from aerogram_page.fitting import LARGEST_SHOWN, SPOKEN, Shrinker
+from aerogram_page.host import Carriage
+from aerogram_page.members import MCP, at, differences, explained, members_of
 from aerogram_page.sources import Shown, Sources
-from aerogram_page.ways import Carriage
 
 __all__ = ["Comparison"]
 

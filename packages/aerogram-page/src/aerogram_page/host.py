@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from aerogram._http.exchange import Scope
 from aerogram.archive import Archive
+from aerogram.channels import Policy
 from aerogram.contract import Contract
 from aerogram.errors import NotFound
 from aerogram.reply import Reply
 from aerogram.shape.modes import MODES, Mode
-from aerogram.wire.request import Scope
 from aerogram_page.live import Feed
 from aerogram_page.opening import Opened
 
-__all__ = ["Host", "standing_alone"]
+__all__ = ["HTTP_DIALECT", "WAYS", "Carriage", "Host", "Way", "carriage", "own_way", "standing_alone"]
 
 
 @dataclass
@@ -80,3 +81,27 @@ def standing_alone(**settings: Any) -> Host:
     """A host for opened replies; what is left out of them is kept in memory."""
     # there is no tool that gives content back here: the page itself does
     return Host(Contract(archive=Archive.in_memory(), retrieve=None, **settings))
+
+
+Way: TypeAlias = Literal["mcp", "http"]
+WAYS: Final[tuple[Way, ...]] = get_args(Way)
+HTTP_DIALECT: Final = "standard-v2"
+"""What a server says over HTTP to those who ask for its envelope."""
+
+
+class Carriage(NamedTuple):
+    """A way, and what it carries."""
+
+    way: Way
+    channels: Policy
+
+
+def own_way(host: Host) -> Way:
+    """The way of a host that nobody has chosen another for: a server's tools, or a body where there is no server."""
+    return "http" if host.mcp_path is None else "mcp"
+
+
+def carriage(host: Host, way: Way | None = None, channels: Policy | None = None) -> Carriage:
+    """How a reply of a host goes: by the way that is asked for, and with the channels of that way."""
+    way = way or own_way(host)
+    return Carriage(way, channels or (host.contract.channels if way == "mcp" else "text"))

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from aerogram.channels import Sizer
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 from aerogram.telemetry import Listener, Observation
-from aerogram.wire.channels import Sizer
 
 __all__ = ["Event", "Feed"]
 

@@ -9,9 +9,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from aerogram_page.pointers import below
+__all__ = ["MCP", "at", "below", "differences", "explained", "members_of"]
 
-__all__ = ["MCP", "differences", "explained", "members_of"]
+
+def at(value: Any, pointer: str) -> Any:
+    """What stands at a pointer; `LookupError` when nothing does."""
+    if pointer and not pointer.startswith("/"):
+        raise LookupError(f"{pointer[:80]!r} is no JSON Pointer")
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            raise LookupError(f"there is nothing at {pointer[:80]}")
+    return value
+
+
+def below(pointer: str, step: object) -> str:
+    """The pointer of a member or an item."""
+    return f"{pointer}/{str(step).replace('~', '~0').replace('/', '~1')}"
+
 
 MCP: Final = "mcp"
 DATA: Final = "data"

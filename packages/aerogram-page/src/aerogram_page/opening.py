@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from aerogram.channels import summary_of
+from aerogram.client.reading import items_of, read
 from aerogram.content import sha256_of
 from aerogram.dialects import NAMES, recognise
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import read as read_body
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.jsontext import loads
-from aerogram.reading import items_of, read
 from aerogram.reply import Reply, plain
-from aerogram.wire.channels import summary_of
-from aerogram_page.faults import Fault, faults_of
 from aerogram_page.paths import LARGEST_REPLY
+from aerogram_page.violations import Fault, faults_of
 
 __all__ = ["Opened", "open_reply"]
 

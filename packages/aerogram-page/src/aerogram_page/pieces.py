@@ -17,7 +17,7 @@ from aerogram.errors import NotFound
 from aerogram.identity import identify
 from aerogram.shape.modes import RecordType
 from aerogram.tokens import Counter, best_counter
-from aerogram_page.pointers import at, below
+from aerogram_page.members import at, below
 
 __all__ = ["LISTED", "Missing", "brought_back", "entry_of", "listed", "missing_pieces"]
 

@@ -28,6 +28,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
+from aerogram._http.exchange import Receive, Scope, Send
+from aerogram._http.responses import render
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect
 from aerogram.errors import (
@@ -42,16 +44,12 @@ from aerogram.errors import (
     UnknownDialect,
     ValidationFailed,
 )
-from aerogram.faults import problem_of
 from aerogram.jsontext import dumps, loads
-from aerogram.mint import new_request_id
-from aerogram.reply import Problem, Reply, accept_request_id
+from aerogram.problems import problem_of
+from aerogram.reply import Problem, Reply, accept_request_id, new_request_id
 from aerogram.serving.guard import Exemptions
-from aerogram.wire.exchange import Receive, Send
-from aerogram.wire.http import render
-from aerogram.wire.request import Scope
 from aerogram_page import asks, files
-from aerogram_page.desk import Desk
+from aerogram_page.answers import Desk
 from aerogram_page.host import Host
 from aerogram_page.paths import API, ASSETS, LARGE_BODIES, is_open
 

@@ -17,23 +17,21 @@ from typing import Any, Final
 
 from anyio import to_thread
 
+from aerogram._http.routes import CONTENT
 from aerogram.archive import Archive
+from aerogram.channels import Policy, Sizer
 from aerogram.codes import TABLE
 from aerogram.content import canonical_json, sha256_of
 from aerogram.contract import Call, Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import NotFound, UnknownCode
-from aerogram.mint import new_request_id
-from aerogram.reply import Reply
+from aerogram.reply import Reply, new_request_id
 from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter
-from aerogram.wire.channels import Policy, Sizer
-from aerogram.wire.routes import CONTENT
 from aerogram_page import asks
-from aerogram_page.host import Host
+from aerogram_page.host import Carriage, Host
 from aerogram_page.opening import Opened
-from aerogram_page.ways import Carriage
 
 __all__ = ["Shown", "Sources"]
 

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from aerogram.contract import Call, Contract
     from aerogram.dialects import dialect, read, translate, validate
     from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
-    from aerogram.faults import problem_of, register_exception
-    from aerogram.mint import new_request_id
     from aerogram.normalize import Output, ToolResult, normalize_resource_payload, normalize_tool_result, register
+    from aerogram.problems import problem_of, register_exception
     from aerogram.reply import (
         Action,
         Citation,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         RateLimit,
         Reply,
         Telemetry,
+        new_request_id,
     )
     from aerogram.shape.fit import fit
     from aerogram.tokens import Budget
@@ -78,15 +78,14 @@ _HOMES = {
     "aerogram.contract": ("Call", "Contract"),
     "aerogram.dialects": ("dialect", "read", "translate", "validate"),
     "aerogram.errors": ("AerogramError", "ContractError", "InvalidReply", "ReplyError"),
-    "aerogram.faults": ("problem_of", "register_exception"),
-    "aerogram.mint": ("new_request_id",),
+    "aerogram.problems": ("problem_of", "register_exception"),
     "aerogram.normalize": (
         *("Output", "ToolResult", "register"),
         *("normalize_resource_payload", "normalize_tool_result"),
     ),
     "aerogram.reply": (
         *("Action", "Citation", "Fidelity", "Notice", "Page", "Problem", "QueryEcho", "RateLimit", "Reply"),
-        "Telemetry",
+        *("Telemetry", "new_request_id"),
     ),
     "aerogram.shape.fit": ("fit",),
     "aerogram.tokens": ("Budget",),

@@ -28,8 +28,8 @@ import orjson
 from aerogram.content import canonical_json
 from aerogram.dialects.extension import leftover, restore
 from aerogram.errors import ContractError, MissingExtra
-from aerogram.faults import problem_of
 from aerogram.jsontext import dumps
+from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem, Reply, Telemetry
 from aerogram.state import private_directory, state_directory
 
@@ -105,7 +105,7 @@ class Cache:
     def at(cls, directory: str | Path | None = None, **options: Any) -> Self:
         """A cache in files: in this directory, or in the user's state directory."""
         try:
-            from aerogram.file_store import FileStore
+            from aerogram.state import FileStore
         except ImportError:
             raise MissingExtra("archive", "py-key-value-aio[filetree]") from None
         path = private_directory(Path(directory) if directory else state_directory() / "cache")
@@ -114,7 +114,7 @@ class Cache:
     @classmethod
     def in_redis(cls, url: str, **options: Any) -> Self:
         """A cache that several processes share."""
-        from aerogram.redis_store import connect, open_store
+        from aerogram.archive.redis import connect, open_store
 
         return cls(open_store(connect(url)), **options)
 

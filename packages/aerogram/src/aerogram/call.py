@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from aerogram.channels import Payload, Writer
 from aerogram.limits import Allowance
-from aerogram.mint import is_minted, new_request_id
-from aerogram.reply import Notice, Problem, Reply
+from aerogram.normalize.plain import is_plain
+from aerogram.reply import Notice, Problem, QueryEcho, Reply, is_minted, new_request_id
 from aerogram.shape.advice import Levers
-from aerogram.wire.channels import Payload, Writer
 
-__all__ = ["Call"]
+__all__ = ["Call", "echoing", "renaming"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,3 +111,31 @@ _FACTS = frozenset(one.name for one in fields(Call))
 _SHAPING = frozenset({"response_mode", "fields", "max_tokens", "cursor", "page_size", "pages", "allowance"})
 # dataclass() wrote an __init__ that type checkers know and that sets every field; this one is four times faster
 Call.__init__ = _know  # type: ignore[method-assign]
+
+
+LONGEST_ECHO: Final = 500
+"""How many bytes of arguments are worth repeating to those who sent them."""
+
+
+def echoing(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
+    """The reply with the arguments of its call, unless it says itself how they were understood."""
+    echo = reply.query_echo or QueryEcho()
+    if echo.normalized_input:
+        return reply
+    filters = echo.applied_filters or {}
+    said = {name: _single(value) for name, value in arguments.items() if name != "body" and name not in filters}
+    if not is_plain(said, LONGEST_ECHO):
+        return reply
+    return reply.replace(query_echo=replace(echo, normalized_input=said))
+
+
+def renaming(echo: QueryEcho | None, names: Mapping[str, str]) -> QueryEcho | None:
+    """An echo in the names that its caller has sent, where whoever answered knows other ones."""
+    if echo is None or not echo.normalized_input:
+        return echo
+    return replace(echo, normalized_input={names.get(name, name): one for name, one in echo.normalized_input.items()})
+
+
+def _single(value: Any) -> Any:
+    """A parameter as its caller wrote it: in a query every one of them might have come several times."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value

@@ -14,8 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from aerogram.errors import InvalidReply, UnknownCode
-from aerogram.spelling import nearest
+from aerogram.errors import InvalidReply, UnknownCode, nearest
 
 Kind = Literal[
     "validation",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 import orjson
 
 from aerogram.errors import ContractError
-from aerogram.natives import check_data
+from aerogram.jsontext import check_data
 
 __all__ = ["LARGE", "Content", "Kind", "canonical_json", "read_json", "sha256_of"]
 

@@ -28,20 +28,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import UNKEPT, Cache
-from aerogram.call import Call
+from aerogram.call import Call, echoing
+from aerogram.channels import POLICIES, Channels, Policy, Sizer, channels_of
 from aerogram.cursor import START_AGAIN, Cursors
 from aerogram.deprecation import Deprecations
+from aerogram.dialects import dialect, spoken
 from aerogram.dialects import dialect as dialect_named
-from aerogram.dialects import spoken
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
-from aerogram.echo import echoing
-from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.faults import problem_of
+from aerogram.errors import ContractError, InvalidCursor, InvalidReply, ReplyError
 from aerogram.jsontext import dumps_unproven, pointer_of
 from aerogram.limits import Limits
 from aerogram.normalize.plain import plain_json
@@ -51,10 +50,10 @@ from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
+from aerogram.problems import problem_of
 from aerogram.reply import Notice, Page, Reply, plain
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
-from aerogram.settings import check
 from aerogram.shape.account import counted, without_archive
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
 from aerogram.shape.fields import select, select_in
@@ -64,9 +63,8 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Paged, Pager, Resume, Rows, has_longer_list, packed, rows_of, take, unpacked
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Channels, Policy, Sizer, channels_of
 
-__all__ = ["Call", "Contract", "Heard"]
+__all__ = ["Call", "Contract", "Framework", "Heard", "check", "framework_of", "insist_on"]
 
 log = logging.getLogger("aerogram")
 
@@ -496,3 +494,122 @@ def _unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
     if reply.page is None and has_longer_list(reply.data, size):
         return reply.replace(notices=(*reply.notices, _NO_ROWS))
     return reply
+
+
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "archive": (Archive, "Archive.at(folder)"),
+    "cache": (Cache, "Cache.in_memory()"),
+    "cursors": (Cursors, "Cursors(keys)"),
+    "forms": (Forms, "Policy()"),
+    "limits": (Limits, "Limits.in_memory(plan)"),
+    "observer": (Observer, "Observer()"),
+}
+_VALUES: Final[Mapping[str, type]] = {"kinds": RecordType, "deprecations": Deprecations}
+
+
+def check(given: Mapping[str, Any]) -> None:
+    """Raise InvalidReply, in one line, for the first setting that cannot work."""
+    for name, value in given.items():
+        if value is not None and name in _KINDS and not isinstance(value, _KINDS[name][0]):
+            kind, example = _KINDS[name]
+            raise InvalidReply(f"{name} is {_a(kind)}, not {type(value).__name__}: {example}")
+        if name in _CHECKS:
+            _CHECKS[name](name, value)
+    if given.get("cached") and given.get("cache") is None:
+        log.warning("cached names %s, but there is no cache: nothing is kept", ", ".join(given["cached"]))
+
+
+def _dialect(_: str, value: Any) -> None:
+    dialect(value)
+
+
+def _channels(name: str, value: Any) -> None:
+    if value not in POLICIES:
+        raise InvalidReply(f"{name} is one of {', '.join(POLICIES)}, not {value!r}")
+
+
+def _budget(_: str, value: Any) -> None:
+    if value is not None:
+        Budget.of(value)
+
+
+def _budgets(name: str, value: Any) -> None:
+    for one in _mapping(name, value).values():
+        _budget(name, one)
+
+
+def _by_operation(name: str, value: Any) -> None:
+    kind = _VALUES[name]
+    for operation, one in _mapping(name, value).items():
+        if not isinstance(one, kind):
+            raise InvalidReply(f"{name}[{operation!r}] is a {kind.__name__}, not {type(one).__name__}")
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidReply(
+            f"{name} has a value for each operation, such as {{'search': …}}, not {type(value).__name__}"
+        )
+    return value
+
+
+def _cached(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        raise InvalidReply(f"{name} is a list of operations, such as [{value!r}]")
+
+
+def _sanitizers(name: str, value: Any) -> None:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidReply(f"{name} is a list of steps, such as [Redaction()], not {type(value).__name__}")
+    for one in value:
+        if isinstance(one, type) or not callable(one):
+            raise InvalidReply(f"{name} has steps such as Redaction(), not {one!r}")
+
+
+def _a(kind: type) -> str:
+    return f"an {kind.__name__}" if kind.__name__[0] in "AEIO" else f"a {kind.__name__}"
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any], None]]] = {
+    "dialect": _dialect,
+    "channels": _channels,
+    "budget": _budget,
+    "budgets": _budgets,
+    "kinds": _by_operation,
+    "deprecations": _by_operation,
+    "cached": _cached,
+    "sanitizers": _sanitizers,
+}
+
+
+Framework: TypeAlias = Literal["fastapi", "starlette", "fastmcp", "mcp"]
+
+_CLASSES: Final[dict[tuple[str, str], Framework]] = {
+    ("fastapi", "FastAPI"): "fastapi",
+    ("starlette", "Starlette"): "starlette",
+    ("fastmcp", "FastMCP"): "fastmcp",
+    ("mcp", "MCPServer"): "mcp",
+}
+_WORDS: Final[dict[Framework, str]] = {
+    "fastapi": "a FastAPI application",
+    "starlette": "a Starlette application",
+    "fastmcp": "a FastMCP server",
+    "mcp": "an MCPServer of the MCP SDK",
+}
+
+
+def framework_of(host: Any) -> Framework | None:
+    """The framework that a server or an application is made with."""
+    kinds = ((cls.__module__.partition(".")[0], cls.__name__) for cls in type(host).__mro__)
+    return next((_CLASSES[kind] for kind in kinds if kind in _CLASSES), None)
+
+
+def insist_on(framework: Framework, host: Any) -> None:
+    """Raise unless a host is one of this framework; says which module is for it."""
+    found = framework_of(host)
+    if found == framework:
+        return
+    taken = f"aerogram.{framework}.install takes {_WORDS[framework]}"
+    if found is not None:
+        raise InvalidReply(f"{taken}; for {_WORDS[found]} use aerogram.{found}.install")
+    raise InvalidReply(f"{taken}, not {type(host).__name__}")

@@ -13,17 +13,15 @@ from dataclasses import replace
 from types import CellType
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from aerogram.clerk import Principal, Unkept
-from aerogram.contract import Contract
+from aerogram._http.application import places_inside
+from aerogram._http.exchange import EXCHANGE, Exchange
+from aerogram._http.negotiation import JSON, Versions
+from aerogram._http.routes import CONTENT, Entry, Shapes, Terms, shapes_of
+from aerogram._http.service import Principal, Unkept
+from aerogram.contract import Contract, insist_on
 from aerogram.errors import MissingExtra
-from aerogram.hosts import insist_on
 from aerogram.normalize.signals import contained
-from aerogram.paged import Paged
-from aerogram.reply import Reply
-from aerogram.wire.exchange import EXCHANGE, Exchange
-from aerogram.wire.negotiation import JSON, Versions
-from aerogram.wire.places import places_inside
-from aerogram.wire.routes import CONTENT, Entry, Shapes, Terms, shapes_of
+from aerogram.reply import Paged, Reply
 
 try:
     from fastapi import FastAPI, Path, Query, Request, Response

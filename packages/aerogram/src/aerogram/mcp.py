@@ -15,16 +15,16 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.contract import Contract
-from aerogram.controls import Choice, Controls
-from aerogram.defaults import checked_principal, contract_for
+from aerogram._mcp.defaults import checked_principal, contract_for
+from aerogram._mcp.negotiation import EXTENSION
+from aerogram._mcp.pairing import parted
+from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, read_error, to_sdk
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
+from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError
-from aerogram.faults import problem_of
 from aerogram.flags import Flags
-from aerogram.hosts import insist_on
 from aerogram.jsontext import dumps
-from aerogram.negotiation import EXTENSION
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.normalize.policy import MODERN, is_modern
@@ -32,12 +32,11 @@ from aerogram.normalize.resource import ResourceResult, normalize_resource_paylo
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
-from aerogram.pairing import parted
+from aerogram.problems import problem_of
 from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize_contents, sanitize_text
-from aerogram.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
+from aerogram.shape.controls import Choice, Controls
 from aerogram.shape.pages import Paged
-from aerogram.wire.mcp import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, read_error, to_sdk
 
 try:
     import anyio.to_thread

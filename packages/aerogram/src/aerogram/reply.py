@@ -9,15 +9,94 @@ Payloads are never copied.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
-from collections.abc import Iterable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
-from aerogram.mint import new_request_id
+
+__all__ = ["Ahead", "Mint", "Paged", "Resume", "is_minted", "new_request_id"]
+
+_CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LETTERS: Final = (_CROCKFORD * 8).encode()
+_PAIRS: Final = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
+_MINTED: Final = re.compile(f"req_[{_CROCKFORD}]{{26}}")
+_DRAWN: Final = 15
+_MOMENTS: Final = 64
+_MOST: Final = len(_PAIRS) ** 2
+"""So many ids begin alike; each starts in the first half of them."""
+
+
+class Mint:
+    """The ids of one process."""
+
+    def __init__(self) -> None:
+        self._minting = threading.Lock()
+        self._moment = -1
+        self._head = ""
+        self._last = 0
+        self._drawn: Iterator[tuple[int, str]] = iter(())
+
+    def new(self) -> str:
+        """An id that is greater than all before it."""
+        now = time.time_ns() // 1_000_000
+        with self._minting:
+            if now > self._moment:
+                self._begin(now)
+            else:
+                self._last += 1
+                if self._last == _MOST:
+                    self._begin(self._moment + 1)
+            return self._head + _PAIRS[self._last >> 10] + _PAIRS[self._last & 1023]
+
+    def _begin(self, moment: int) -> None:
+        self._last, letters = next(self._drawn, None) or self._draw()
+        self._moment = moment
+        self._head = _seconds(moment >> 10) + _PAIRS[moment & 1023] + letters
+
+    def _draw(self) -> tuple[int, str]:
+        """Where a moment's ids begin to count, and their letters; for many moments, because that takes longest."""
+        chance = os.urandom(_DRAWN * _MOMENTS)
+        moments = [chance[start : start + _DRAWN] for start in range(0, len(chance), _DRAWN)]
+        self._drawn = iter(
+            [(int.from_bytes(one[:3]) % (_MOST // 2), one[3:].translate(_LETTERS).decode()) for one in moments]
+        )
+        return next(self._drawn)
+
+
+@lru_cache(maxsize=1)
+def _seconds(count: int) -> str:
+    """The beginning of all ids for about a second."""
+    return "req_" + "".join([_PAIRS[count >> shift & 1023] for shift in (30, 20, 10, 0)])
+
+
+_mint = Mint()
+
+
+def new_request_id() -> str:
+    """A new request id."""
+    return _mint.new()
+
+
+def is_minted(request_id: str) -> bool:
+    """Whether an id looks as if it were made here."""
+    return _MINTED.fullmatch(request_id) is not None
+
+
+def _mint_anew() -> None:
+    global _mint  # noqa: PLW0603 - a child of this process must not go on where its parent does
+    _mint = Mint()
+
+
+os.register_at_fork(after_in_child=_mint_anew)
+
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -450,3 +529,30 @@ def utc_timestamp(moment: dt.datetime | None = None) -> str:
     """A moment (now by default) as ISO 8601 in UTC with milliseconds and a `Z`."""
     moment = (moment or dt.datetime.now(dt.UTC)).astimezone(dt.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Resume: TypeAlias = Callable[[int], str]
+"""Gives the cursor that goes on after the first so many items of a page."""
+Ahead: TypeAlias = Callable[[], list[Any]]
+"""Gives every row of a walk."""
+
+
+class _Page(NamedTuple):
+    reply: Reply[Any]
+    resume: Resume | None = None
+
+
+class Paged(_Page):
+    """A page as a reply, and what goes on inside of it when not all of it can be sent.
+
+    A handler that makes its own pages may return one; with the reply alone, what does not fit is told as left out.
+    Where a walk begins, and all of its rows are at hand, `ahead` gives them.
+    """
+
+    ahead: Ahead | None = None
+
+    def beginning(self, ahead: Ahead | None) -> Paged:
+        """The page as the first one of a walk through these rows."""
+        first = Paged(*self)
+        first.ahead = ahead
+        return first

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aerogram.archive import CALL_AGAIN, Archive
+from aerogram.archive import Archive
+from aerogram.archive.archive import CALL_AGAIN
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed

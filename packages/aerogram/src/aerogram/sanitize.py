@@ -1,11 +1,6 @@
 """Sanitising: secrets taken out of what is sent, and text of strangers fenced in. Both are opt-in.
 
-    sanitize(reply, Redaction(), Fence("body"))      after normalising, before shaping
-
-It stands before shaping so that the archive keeps nothing that the reply may not say. What was done is told in
-notices: CONTENT_REDACTED with the kinds and places of what was taken out, UNTRUSTED_CONTENT with the marks of the
-fence. Both steps take time in proportion to the size of the reply, whatever its text is: a kind of secret is a
-beginning and an alphabet, never a free pattern, and no character is looked at again for every beginning before it.
+Members that are called like a secret are known by their name, so that their values are never repeated.
 """
 
 from __future__ import annotations
@@ -14,25 +9,81 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 from hashlib import blake2s
 from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import ContractError
 from aerogram.jsontext import BOTTOMLESS, dumps, dumps_loosely, loads_loosely
 from aerogram.reply import Notice, Reply
-from aerogram.secrecy import SECRET_NAMES, is_secret_name
 
 __all__ = [
     "SECRET_KINDS",
+    "SECRET_NAMES",
     "Fence",
     "Redaction",
     "SecretKind",
+    "is_secret_name",
+    "may_be_secret",
     "sanitize",
     "sanitize_blocks",
     "sanitize_contents",
     "sanitize_result",
     "sanitize_text",
 ]
+
+LONGEST_NAME: Final = 100
+SECRET_NAMES: Final = (
+    "passwd",
+    "password",
+    "passphrase",
+    "secret",
+    "secrets",
+    "credential",
+    "credentials",
+    "authorization",
+    "cookie",
+    "apikey",
+    "api_key",
+    "secret_key",
+    "private_key",
+    "signing_key",
+    "encryption_key",
+    "access_token",
+    "refresh_token",
+    "auth_token",
+    "id_token",
+    "bearer_token",
+    "session_token",
+    "csrf_token",
+    "client_secret",
+    "connection_string",
+    "access_key",
+)
+"""What is never sent, whole words at the end of a name."""
+DOUBTFUL_NAMES: Final = ("pass", "pwd", "pin", "otp", "cvv", "jwt", "token", "auth", "session", "signature", "private")
+"""What a caller's own input is not repeated for, although data may well be called so."""
+
+_WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
+_SECRET: Final = re.compile(rf"(?:.*_)?(?:{'|'.join(SECRET_NAMES)})")
+_DOUBTFUL: Final = re.compile(rf"(?:.*_)?(?:{'|'.join((*SECRET_NAMES, *DOUBTFUL_NAMES))})")
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Whether a member of this name holds a secret."""
+    return len(name) <= LONGEST_NAME and name.isascii() and _SECRET.fullmatch(_spelled(name)) is not None
+
+
+def may_be_secret(name: str) -> bool:
+    """Whether a member of this name might hold a secret; a name too long to tell might."""
+    return len(name) > LONGEST_NAME or _DOUBTFUL.fullmatch(_spelled(name)) is not None
+
+
+def _spelled(name: str) -> str:
+    """A name in small letters, its words joined by underscores."""
+    return _WORD_ENDS.sub("_", name).lower()
+
 
 MOST_PLACES: Final = 20
 NAMED: Final = "by_name"

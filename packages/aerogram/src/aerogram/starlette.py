@@ -15,25 +15,20 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.clerk import ContractClerk, Principal
-from aerogram.contract import Contract
+from aerogram._http.application import Installation, places_inside, put_gate
+from aerogram._http.cleaning import Cleaning
+from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, START, App, Exchange, Layer, Message, Receive, Scope, Send
+from aerogram._http.headers import Fields, announce_json, find
+from aerogram._http.negotiation import Schedule, Versions
+from aerogram._http.responses import from_health, from_offset_page
+from aerogram._http.routes import CONTENT, Directory, Entry, Terms, chosen, shapes, shapes_of
+from aerogram._http.service import ContractClerk, Principal
+from aerogram.contract import Contract, insist_on
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
-from aerogram.hosts import insist_on
-from aerogram.installation import Installation
 from aerogram.jsontext import loads
 from aerogram.normalize.signals import contained
 from aerogram.reply import Reply
-from aerogram.wire.cleaning import Cleaning
-from aerogram.wire.exchange import EXCHANGE, START, App, Exchange, Layer, Message, Receive, Send
-from aerogram.wire.gate import put_gate
-from aerogram.wire.headers import Fields, announce_json, find
-from aerogram.wire.legacy import from_health, from_offset_page
-from aerogram.wire.negotiation import Versions
-from aerogram.wire.places import places_inside
-from aerogram.wire.request import SAFE_METHODS, Scope
-from aerogram.wire.routes import CONTENT, Directory, Entry, Terms, chosen, shapes, shapes_of
-from aerogram.wire.schedule import Schedule
 
 try:
     from starlette._exception_handler import wrap_app_handling_exceptions

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from key_value.aio.stores.filetree import FileTreeStore
+
+__all__ = ["FileStore", "can_write", "locked", "private_directory", "state_directory"]
+
 try:
     import fcntl
 except ImportError:  # Windows has no flock; there a lock holds within one process only
     fcntl = None  # type: ignore[assignment]
-
-__all__ = ["can_write", "locked", "private_directory", "state_directory"]
 
 
 def private_directory(path: Path) -> Path:
@@ -43,3 +45,12 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+class FileStore(FileTreeStore):
+    """A file tree that may be copied and moved."""
+
+    async def _setup_collection(self, *, collection: str) -> None:
+        await super()._setup_collection(collection=collection)
+        here = self._data_directory / self._sanitize_collection(collection=collection)
+        self._collection_infos[collection].directory = here

@@ -12,23 +12,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from aerogram._http.exchange import App, Receive, Scope, Send
 from aerogram.contract import Contract
 from aerogram.limits import Limits
 from aerogram.serving.gate import needs_keys
 from aerogram.serving.guard import mcp_principal, principal_of, protect
 from aerogram.telemetry import Observer
-from aerogram.wire.exchange import App, Receive, Send
-from aerogram.wire.request import Scope
-from aerogram_knowledge.results import KINDS
-from aerogram_knowledge.server.drain import Draining
-from aerogram_knowledge.server.fleet import CACHED, Fleet
+from aerogram_knowledge.access.keys import Keys, KeysAtHand
+from aerogram_knowledge.operations.drain import Draining
+from aerogram_knowledge.operations.fleet import CACHED, Fleet
+from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.search.results import KINDS
 from aerogram_knowledge.server.health import Health
-from aerogram_knowledge.server.host import server_host
-from aerogram_knowledge.server.keys import Keys
-from aerogram_knowledge.server.keys_at_hand import KeysAtHand
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.message import OnlyMessages
-from aerogram_knowledge.server.settings import Settings
+from aerogram_knowledge.server.page import server_host
 from aerogram_page.host import Host
 from aerogram_page.routes import EXEMPTIONS
 

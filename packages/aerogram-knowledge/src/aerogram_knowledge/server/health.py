@@ -23,7 +23,7 @@ from aerogram.content import Content
 from aerogram.errors import AerogramError
 from aerogram.reply import utc_timestamp
 from aerogram.state import state_directory
-from aerogram_knowledge.server.fleet import Fleet
+from aerogram_knowledge.operations.fleet import Fleet
 from aerogram_knowledge.server.library import Library
 
 __all__ = ["Health"]

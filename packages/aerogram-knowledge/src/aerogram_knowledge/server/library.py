@@ -20,14 +20,13 @@ from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.digest import Digester, Policy
 from aerogram.errors import IntegrityError, NotFound, Unavailable
-from aerogram.paged import Paged
-from aerogram.reply import Reply
+from aerogram.reply import Paged, Reply
 from aerogram.state import can_write
-from aerogram_knowledge.embed import Embedder
+from aerogram_knowledge.embedders import Embedder
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.ingest import Ingested, Progress
+from aerogram_knowledge.ingest.ingest import Ingested, Progress
 from aerogram_knowledge.knowledge import Knowledge
-from aerogram_knowledge.server.addresses import is_url
+from aerogram_knowledge.operations.addresses import is_url
 
 __all__ = ["Library"]
 

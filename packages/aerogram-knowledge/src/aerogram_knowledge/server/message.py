@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from aerogram._http.exchange import BODY, START, App, Message, Receive, Scope, Send
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps, loads
-from aerogram.wire.exchange import BODY, START, App, Message, Receive, Send
-from aerogram.wire.request import Scope
 
 __all__ = ["OnlyMessages"]
 

@@ -9,15 +9,15 @@ from typing import Final
 
 from aerogram.cursor import KeyRing
 from aerogram.errors import Unavailable
-from aerogram_knowledge.embed import embedder_of
-from aerogram_knowledge.ring import StoreRing
-from aerogram_knowledge.server.addresses import is_url
-from aerogram_knowledge.server.books import SharedDocuments, StoreBook
-from aerogram_knowledge.server.keys import Keys
+from aerogram_knowledge.access.keys import Keys
+from aerogram_knowledge.access.shared_documents import SharedDocuments, StoreBook
+from aerogram_knowledge.embedders import embedder_of
+from aerogram_knowledge.operations.addresses import is_url
+from aerogram_knowledge.operations.settings import Settings
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.settings import Settings
 from aerogram_knowledge.store import Store
 from aerogram_knowledge.store.address import open_store
+from aerogram_knowledge.store.cursor_keys import StoreRing
 
 __all__ = ["open_documents", "open_keys", "open_library", "open_ring"]
 

@@ -12,7 +12,9 @@ Handlers return a `Reply`; its legacy shape is what the table shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
@@ -22,30 +24,71 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
+from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
 from aerogram.content import Content
 from aerogram.contract import Contract
 from aerogram.cursor import _decode
 from aerogram.errors import AerogramError
 from aerogram.fastapi import Versions, from_health, install, shapes
-from aerogram.paged import Paged, Resume
-from aerogram.reply import Page, QueryEcho, Reply
+from aerogram.jsontext import dumps
+from aerogram.reply import Page, Paged, QueryEcho, Reply, Resume
 from aerogram.retrieval import Retrieval
 from aerogram.shape.modes import Mode
-from aerogram.wire.exchange import EXCHANGE, Exchange, Receive, Send
-from aerogram.wire.request import Scope
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.server.examples import illustrate
-from aerogram_knowledge.server.heads import Heads
 from aerogram_knowledge.server.health import Health
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.naming import addressed, in_parameters
-from aerogram_knowledge.server.parameters import heed, told, unknown_in
-from aerogram_knowledge.server.reference import reference_page
-from aerogram_knowledge.server.table import CSV, search_table
+from aerogram_knowledge.server.parameters import addressed, heed, in_parameters, told, unknown_in
+from aerogram_knowledge.server.reference import illustrate, reference_page
 from aerogram_page.host import Host
 from aerogram_page.routes import page_routes
 
-__all__ = ["build_routes"]
+__all__ = ["CSV", "Heads", "build_routes", "search_table"]
+
+PREFIX: Final = "/v1/"
+
+
+class Heads:
+    """Asks the library for what a GET would get, so that its tag and its length are told; other addresses see to it."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answer a HEAD as a GET."""
+        if scope["type"] == "http" and scope["method"] == "HEAD" and scope["path"].startswith(PREFIX):
+            scope = {**scope, "method": "GET"}
+        return self.app(scope, receive, send)
+
+
+CSV: Final = "text/csv"
+PAGE: Final = 50
+MOST_ROWS: Final = 10_000
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+async def search_table(library: Library, query: str, asked: Mapping[str, Any]) -> str:
+    """All results of a search, the best first, under the names of their fields."""
+    rows: list[dict[str, Any]] = []
+    cursor = None
+    while len(rows) < MOST_ROWS:
+        reply, _ = await library.search(query, page_size=PAGE, cursor=cursor, **asked)
+        rows += reply.data
+        cursor = reply.page.cursor if reply.page is not None else None
+        if cursor is None:
+            break
+    written = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = csv.DictWriter(written, names, restval="")
+    table.writeheader()
+    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return written.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (dict, list)):
+        return dumps(value).decode()
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
 
 Principal = Callable[[Scope], str | None]
 

@@ -11,39 +11,81 @@ import asyncio
 import contextlib
 import json
 import logging
+import random
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from anyio import to_thread
+
+from aerogram.archive import Archive
 from aerogram.cursor import KeyRing
 from aerogram.errors import Conflict, MissingExtra, NotFound
 from aerogram.serving.gate import refuse_exposure
 from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
-from aerogram_knowledge.ingest import Ingested, Progress
-from aerogram_knowledge.knowledge import Knowledge
-from aerogram_knowledge.places import others
-from aerogram_knowledge.server.addresses import is_url, without_secrets
+from aerogram_knowledge.access.keys import Keys
+from aerogram_knowledge.ingest.ingest import Ingested, Progress
+from aerogram_knowledge.knowledge import Knowledge, others
+from aerogram_knowledge.operations.addresses import is_url, without_secrets
+from aerogram_knowledge.operations.client_files import KEY_VARIABLE
+from aerogram_knowledge.operations.drain import Drain
+from aerogram_knowledge.operations.fleet import Fleet
+from aerogram_knowledge.operations.logs import configure_logs
+from aerogram_knowledge.operations.settings import Settings
 from aerogram_knowledge.server.app import MCP_PATH, build_app, build_contract
-from aerogram_knowledge.server.clients import KEY_VARIABLE
-from aerogram_knowledge.server.drain import Drain
-from aerogram_knowledge.server.fleet import Fleet
-from aerogram_knowledge.server.keys import Keys
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.logs import configure_logs
 from aerogram_knowledge.server.opening import open_keys, open_library
-from aerogram_knowledge.server.settings import Settings
-from aerogram_knowledge.server.upkeep import upkeep
 
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["refuse_others", "require_documents", "serve", "welcome"]
+__all__ = ["refuse_others", "require_documents", "serve", "upkeep", "welcome"]
 
 log = logging.getLogger("aerogram.server")
+
+NOTICE_EVERY: Final = 5.0
+"""Seconds after which a rotated key is noticed."""
+SWEEP_EVERY: Final = 3600.0
+
+
+@contextlib.asynccontextmanager
+async def upkeep(ring: KeyRing, archive: Archive) -> AsyncIterator[None]:
+    """Keep things up as long as this lasts."""
+    tasks = [asyncio.create_task(_notice(ring)), asyncio.create_task(_sweep(archive))]
+    try:
+        yield
+    finally:
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _notice(ring: Any) -> None:
+    while hasattr(ring, "_update"):  # a ring of its own process is known already
+        await asyncio.sleep(NOTICE_EVERY)
+        with _logged("the signing keys cannot be read"):
+            await to_thread.run_sync(lambda: ring._update(rotate=False))
+
+
+async def _sweep(archive: Archive) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_EVERY * random.uniform(0.5, 1.5))  # noqa: S311 - only to come at different times
+        with _logged("the archive cannot be swept"):
+            await archive.sweep()
+
+
+@contextlib.contextmanager
+def _logged(words: str) -> Any:
+    """Whatever fails is tried again later, so it is a line in the log."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - it must not end what goes on for ever
+        log.warning("%s: %s", words, error)
+
 
 PATIENCE: Final = 20.0
 """Seconds that a client on standard streams waits for the first reading, before it is answered from what there is."""
@@ -263,7 +305,7 @@ def _following(library: Library, settings: Settings) -> Iterator[None]:
 
 
 def _follow(library: Library, documents: tuple[Path, ...], stop: threading.Event) -> None:
-    from aerogram_knowledge.watch import watch
+    from aerogram_knowledge.maintenance.watch import watch
 
     while not stop.is_set():
         try:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from aerogram.digest.text import CanonicalText
-from aerogram_knowledge.chunks import Chunk
-from aerogram_knowledge.documents import Document
+from aerogram_knowledge.documents.chunks import Chunk
+from aerogram_knowledge.documents.document import Document
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import Term
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aerogram.digest.text import CanonicalText
-from aerogram_knowledge.chunks import Chunk
-from aerogram_knowledge.documents import Document
+from aerogram_knowledge.documents.chunks import Chunk
+from aerogram_knowledge.documents.document import Document
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import Entry, Found
 

@@ -19,8 +19,8 @@ from aerogram.jsontext import dumps, loads
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import Filters, key_of
 from aerogram_knowledge.store import Entry, FileState, Found, Graph, Identity, said_in
-from aerogram_knowledge.store.connections import Connections
-from aerogram_knowledge.store.likenesses import compare
+from aerogram_knowledge.store.similarity import compare
+from aerogram_knowledge.store.sqlite import Connections
 
 __all__ = ["Changes", "Rows", "Stored"]
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from aerogram.digest.draft import Assignment, Draft, UnusableDraft
     from aerogram.digest.endpoint import EndpointWriter
     from aerogram.digest.limits import Limits, UnreadableSource
-    from aerogram.digest.locator import InvalidLocator, Locator
     from aerogram.digest.payload import (
         CONTENT_TYPE,
         DigestPayload,
@@ -32,9 +31,8 @@ if TYPE_CHECKING:
     from aerogram.digest.policy import Policy
     from aerogram.digest.replies import citations_of, reply_of, source_of
     from aerogram.digest.sources import read, reread
-    from aerogram.digest.text import CanonicalText
-    from aerogram.digest.verification import Mismatch, Verification, fetch, keep, verify
-    from aerogram.digest.wording import Unfound
+    from aerogram.digest.text import CanonicalText, InvalidLocator, Locator
+    from aerogram.digest.verification import Mismatch, Unfound, Verification, fetch, keep, verify
 
 __all__ = [
     "CONTENT_TYPE",
@@ -90,13 +88,13 @@ _LATER = {
     "Draft": "aerogram.digest.draft",
     "EndpointWriter": "aerogram.digest.endpoint",
     "EvidenceSnippet": "aerogram.digest.payload",
-    "InvalidLocator": "aerogram.digest.locator",
+    "InvalidLocator": "aerogram.digest.text",
     "Limits": "aerogram.digest.limits",
-    "Locator": "aerogram.digest.locator",
+    "Locator": "aerogram.digest.text",
     "Mismatch": "aerogram.digest.verification",
     "Outcome": "aerogram.digest.batch",
     "Policy": "aerogram.digest.policy",
-    "Unfound": "aerogram.digest.wording",
+    "Unfound": "aerogram.digest.verification",
     "UnreadableSource": "aerogram.digest.limits",
     "UnusableDraft": "aerogram.digest.draft",
     "Verification": "aerogram.digest.verification",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aerogram.digest.digest import Digest, Digester, Source
 from aerogram.errors import MissingExtra
-from aerogram.faults import problem_of
+from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem
 
 Progress = Callable[["Outcome", int, int], object]

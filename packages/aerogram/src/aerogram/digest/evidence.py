@@ -16,11 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from aerogram.digest.fences import Block, blocks_of, leaves_open
-from aerogram.digest.locator import Locator, locate
-from aerogram.digest.sentences import Sentence, split
+from aerogram.digest.sentences import Block, Sentence, blocks_of, leaves_open, split
 from aerogram.digest.terms import Term, fold, query_terms
-from aerogram.digest.text import CanonicalText, page_spans
+from aerogram.digest.text import CanonicalText, Locator, locate, page_spans
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 _Span = tuple[int, int]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, Va
 from pydantic import model_validator as validates
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from aerogram.digest.locator import LOCATOR_PATTERN, InvalidLocator, Locator
+from aerogram.digest.text import LOCATOR_PATTERN, InvalidLocator, Locator
 
 CONTENT_TYPE: Literal["digest/v1"] = "digest/v1"
 VERSION = "1.0"

@@ -1,11 +1,10 @@
+# ruff: noqa: RUF001  it knows the signs of many scripts
 """Sentences: the spans of a canonical text that a quotation may be made of.
 
 Prose is split at its sentence ends; a table row, a line of code, a list item and a
 heading are each one sentence. A sentence never crosses a page, and one that is longer
 than the limit is cut where it hurts least.
 """
-
-# ruff: noqa: RUF001  it knows the signs of many scripts
 
 from __future__ import annotations
 
@@ -15,9 +14,58 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple, cast
 
-from aerogram.digest.fences import fence_after, is_fence
+from aerogram.digest.terms import word_list
 from aerogram.digest.text import page_spans
-from aerogram.digest.words import word_list
+
+__all__ = ["Block", "blocks_of", "fence_after", "is_fence", "leaves_open"]
+
+_FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+_LINE = re.compile(r"(?<![^\n\f])[ \t]*(?:```|~~~)[^\n\f]*")
+
+
+class Block(NamedTuple):
+    """A block of code with the lines of its fences; one that is not closed goes on to the end of its page."""
+
+    start: int
+    end: int
+    is_closed: bool
+
+
+def blocks_of(text: str) -> list[Block]:
+    """All blocks of code in order; none crosses a page."""
+    found: list[Block] = []
+    for first, last in page_spans(text):
+        fence, opened = "", first
+        for line in _LINE.finditer(text, first, last):
+            before, fence = fence, fence_after(fence, line[0])
+            if fence and not before:
+                opened = line.start()
+            elif before and not fence:
+                found.append(Block(opened, line.end(), True))
+        if fence:
+            found.append(Block(opened, last, False))
+    return found
+
+
+def fence_after(fence: str, line: str) -> str:
+    """The fence that is open after a line, if `fence` is before it; none is empty."""
+    found = _FENCE.match(line)
+    if found is None:
+        return fence
+    if not fence:
+        return found[1]
+    return "" if found[1].startswith(fence) and not line[found.end() :].strip() else fence
+
+
+def is_fence(line: str) -> bool:
+    """Whether a line looks like a fence, wherever it stands."""
+    return _FENCE.match(line) is not None
+
+
+def leaves_open(text: str) -> bool:
+    """Whether a text by itself has a fence that nothing closes."""
+    return not all(block.is_closed for block in blocks_of(text))
+
 
 SentenceKind = Literal["prose", "heading", "row", "code"]
 

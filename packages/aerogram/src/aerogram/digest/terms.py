@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  it knows the signs of many scripts
 """Terms: what a question looks for in a text.
 
 A word is looked for as it stands, by its beginning and by short runs of its letters, so
@@ -5,17 +6,19 @@ that other inflections and compounds count for something. Scripts without blanks
 words are looked for by runs of characters alone.
 """
 
-# ruff: noqa: RUF001  it knows the signs of many scripts
-
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
-from aerogram.digest.words import word_list
+
+def word_list(name: str) -> list[str]:
+    """The words of one list."""
+    return (files("aerogram.digest") / f"{name}.txt").read_text("utf-8").split()
 
 
 class Term(NamedTuple):

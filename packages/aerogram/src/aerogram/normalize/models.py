@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 from pydantic.dataclasses import is_pydantic_dataclass
 
+from aerogram.normalize.plain import extent
 from aerogram.normalize.signals import SIGNALS
-from aerogram.normalize.survey import extent
 
 __all__ = ["Withheld", "dumper", "is_model", "shown_fields", "weigher"]
 

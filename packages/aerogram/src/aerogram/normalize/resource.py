@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 from aerogram.errors import ContractError, Forbidden, MissingExtra, NotFound, TokenLimitExceeded
 from aerogram.normalize.blocks import is_contents, sniff
-from aerogram.normalize.foreign import RESOURCE, is_foreign_result
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
-from aerogram.normalize.result import notices_body, read_json, response_start
+from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start
 from aerogram.normalize.signals import SIGNALS, tell_log
 from aerogram.normalize.values import encode
 from aerogram.normalize.walk import Unreadable

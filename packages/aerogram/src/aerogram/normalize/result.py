@@ -6,6 +6,7 @@ always be sent. `to_bytes` only joins them; the dictionaries are read back on de
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ import orjson
 
 from aerogram.content import read_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
-from aerogram.natives import check_natives
+from aerogram.jsontext import check_natives
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
@@ -23,13 +24,30 @@ from aerogram.reply import Notice, Problem, plain
 __all__ = [
     "NOTICES",
     "PROBLEM",
+    "RESOURCE",
+    "TOOL",
     "ToolResult",
+    "is_foreign_result",
     "notices_body",
     "read_json",
     "response_start",
     "text_block",
     "text_content",
 ]
+
+TOOL = ("fastmcp.tools.base", "ToolResult")
+RESOURCE = ("fastmcp.resources.base", "ResourceResult")
+"""Where FastMCP keeps its own results; the mcp SDK has one base for all of them."""
+
+
+def is_foreign_result(kind: type, home: tuple[str, str]) -> bool:
+    """Whether a class is a result of the mcp SDK, or the one of FastMCP that is named."""
+    sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get(home[0])
+    ancestry = kind.__mro__  # models have a slow `issubclass`
+    if sdk is not None and sdk.Result in ancestry:
+        return True
+    return fastmcp is not None and getattr(fastmcp, home[1]) in ancestry
+
 
 NOTICES = "dev.aerogram/notices"
 PROBLEM = "dev.aerogram/problem"

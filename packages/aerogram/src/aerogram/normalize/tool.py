@@ -16,18 +16,17 @@ from typing import Any
 import orjson
 
 from aerogram.errors import ReplyError
-from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block, media, sniff
-from aerogram.normalize.foreign import TOOL, is_foreign_result
 from aerogram.normalize.forms import base64_size
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Registry
-from aerogram.normalize.result import ToolResult, read_json, text_block, text_content
+from aerogram.normalize.result import TOOL, ToolResult, is_foreign_result, read_json, text_block, text_content
 from aerogram.normalize.signals import SIGNALS, tell_log
 from aerogram.normalize.stream import Drained, drain, settle
 from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
 from aerogram.normalize.walk import ASK_THE_OPERATOR
+from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem
 
 __all__ = ["is_finished", "is_pair", "is_written_result", "normalize_tool_result"]

@@ -17,10 +17,10 @@ import orjson
 
 from aerogram.normalize.forms import dataclass_reader, stored_fields
 from aerogram.normalize.models import is_model
+from aerogram.normalize.plain import extent, has_non_finite, is_open
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Refused
 from aerogram.normalize.signals import SIGNALS
-from aerogram.normalize.survey import extent, has_non_finite, is_open
 from aerogram.normalize.walk import Walk
 from aerogram.reply import Notice
 

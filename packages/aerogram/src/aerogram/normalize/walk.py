@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 
 from aerogram.errors import ReplyError, TokenLimitExceeded
-from aerogram.faults import problem_of
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
 from aerogram.normalize.models import Withheld, is_model, shown_fields
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.signals import SIGNALS, tell_log
+from aerogram.problems import problem_of
 from aerogram.reply import Notice
 
 __all__ = ["ASK_THE_OPERATOR", "TooLarge", "Unreadable", "Walk"]

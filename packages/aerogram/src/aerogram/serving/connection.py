@@ -15,12 +15,11 @@ from typing import Any, ClassVar, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from aerogram._http.exchange import Scope
+from aerogram._http.responses import render
 from aerogram.dialects import dialect
 from aerogram.errors import Unavailable
-from aerogram.mint import new_request_id
-from aerogram.reply import Reply
-from aerogram.wire.http import render
-from aerogram.wire.request import Scope
+from aerogram.reply import Reply, new_request_id
 
 __all__ = ["TURNED_AWAY", "Room", "connection_within", "is_turned_away", "refuse_crowd"]
 

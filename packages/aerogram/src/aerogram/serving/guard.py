@@ -19,19 +19,17 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
+from aerogram._http.exchange import BODY, EXCHANGE, START, App, Message, Receive, Scope, Send
+from aerogram._http.headers import Fields
+from aerogram._http.negotiation import Refused
+from aerogram._http.responses import render
+from aerogram.cli.terminal import one_line
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
-from aerogram.faults import problem_of
-from aerogram.mint import new_request_id
-from aerogram.reply import Reply, accept_request_id
+from aerogram.problems import problem_of
+from aerogram.reply import Reply, accept_request_id, new_request_id
 from aerogram.serving.connection import is_turned_away, refuse_crowd
 from aerogram.serving.gate import Access, Caller, Gate, Keys
-from aerogram.terminal import one_line
-from aerogram.wire.exchange import BODY, EXCHANGE, START, App, Message, Receive, Send
-from aerogram.wire.headers import Fields
-from aerogram.wire.http import render
-from aerogram.wire.negotiation import Refused
-from aerogram.wire.request import Scope
 
 __all__ = ["Exemptions", "Guard", "Rules", "mcp_principal", "principal_of", "protect"]
 

@@ -26,8 +26,7 @@ from aerogram.content import LARGE, Content
 from aerogram.errors import ValidationFailed
 from aerogram.identity import Names
 from aerogram.jsontext import dumps
-from aerogram.paged import Ahead
-from aerogram.reply import Notice, Page, Reply
+from aerogram.reply import Ahead, Notice, Page, Reply
 from aerogram.shape.account import (
     DATA,
     DROPPED_IDS,

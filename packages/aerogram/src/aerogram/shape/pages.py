@@ -18,8 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from aerogram.cursor import Cursors, Position, query_hash
 from aerogram.errors import ValidationFailed
 from aerogram.jsontext import dumps
-from aerogram.paged import Paged, Resume
-from aerogram.reply import Page, Reply
+from aerogram.reply import Page, Paged, Reply, Resume
 from aerogram.shape.modes import Mode, RecordType, bare
 
 __all__ = [

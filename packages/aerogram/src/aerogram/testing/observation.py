@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from aerogram.client.reading import _tool_result, read
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
-from aerogram.reading import _tool_result, read
 from aerogram.reply import Reply
 
 __all__ = ["Complaint", "Observation", "observe"]

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from aerogram._http.exchange import SAFE_METHODS
+from aerogram._http.negotiation import CURRENT, LEGACY, PARAMETER, PROBLEM, Choice, Versions
+from aerogram._http.routes import CONTROLS, Entry
+from aerogram.client.reading import linked, read
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import AerogramError
-from aerogram.reading import linked, read
 from aerogram.reply import Reply
 from aerogram.testing.asgi import Response
 from aerogram.testing.inputs import explain_mismatch
@@ -19,9 +22,6 @@ from aerogram.testing.observation import Complaint, heard, observe
 from aerogram.testing.settings import Settings
 from aerogram.testing.trails import is_refusal
 from aerogram.tokens import Budget
-from aerogram.wire.negotiation import CURRENT, LEGACY, PARAMETER, PROBLEM, Choice, Versions
-from aerogram.wire.request import SAFE_METHODS
-from aerogram.wire.routes import CONTROLS, Entry
 
 __all__ = ["Answer", "Ask", "Place"]
 

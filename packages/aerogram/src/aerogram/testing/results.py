@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from aerogram._mcp.results import PREFIX
+from aerogram.channels import Channels, Sizer
+from aerogram.client.reading import read
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import AerogramError, ContractError
-from aerogram.reading import read
 from aerogram.reply import Reply
 from aerogram.testing.inputs import explain_mismatch
 from aerogram.testing.leaks import leaks_in
@@ -15,8 +17,6 @@ from aerogram.testing.observation import UNREADABLE, Complaint, Observation, hea
 from aerogram.testing.settings import Settings
 from aerogram.testing.trails import is_refusal
 from aerogram.tokens import Budget
-from aerogram.wire.channels import Channels, Sizer
-from aerogram.wire.mcp import PREFIX
 
 __all__ = ["Answer"]
 

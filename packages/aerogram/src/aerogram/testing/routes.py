@@ -10,9 +10,12 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from aerogram.controls import CONTROLS
+from aerogram._http.exchange import Layer
+from aerogram._http.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
+from aerogram._http.routes import CONTENT, Entry
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply
+from aerogram.shape.controls import CONTROLS
 from aerogram.testing.asgi import Response, running, send
 from aerogram.testing.inputs import example_of, number_near, spoiled
 from aerogram.testing.leaks import InjectedFault
@@ -20,9 +23,6 @@ from aerogram.testing.report import Report
 from aerogram.testing.responses import Answer, Ask, Place
 from aerogram.testing.settings import Settings
 from aerogram.testing.trails import LIMITED, PAGE_SIZES, Trail
-from aerogram.wire.exchange import Layer
-from aerogram.wire.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
-from aerogram.wire.routes import CONTENT, Entry
 
 __all__ = ["sweep_app"]
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from aerogram._http.negotiation import Versions
 from aerogram.contract import Call, Contract
 from aerogram.dialects.protocol import Dialect
-from aerogram.spelling import strays
+from aerogram.errors import strays
 from aerogram.tokens import Budget
-from aerogram.wire.negotiation import Versions
 
 __all__ = ["Arguments", "Settings"]
 

@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
-from aerogram.client import ARCHIVE
+from aerogram._mcp.negotiation import EXTENSION
+from aerogram._mcp.results import INVALID_PARAMS, PREFIX
+from aerogram.client.client import ARCHIVE
 from aerogram.codes import TABLE
-from aerogram.controls import CONTROLS
 from aerogram.errors import MissingExtra
-from aerogram.negotiation import EXTENSION
 from aerogram.reply import Reply
+from aerogram.shape.controls import CONTROLS
 from aerogram.testing.inputs import example_of, number_near, spoiled
 from aerogram.testing.leaks import InjectedFault, leaks_in
 from aerogram.testing.observation import UNREADABLE, Complaint
@@ -24,7 +25,6 @@ from aerogram.testing.results import Answer
 from aerogram.testing.settings import Settings
 from aerogram.testing.trails import LIMITED, PAGE_SIZES, Trail
 from aerogram.tokens import Budget
-from aerogram.wire.mcp import INVALID_PARAMS, PREFIX
 
 __all__ = ["sweep_server"]
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from aerogram.client import AsyncClient, Retries
+from aerogram.client.reading import items_of
 from aerogram.cursor import Cursors, Position
 from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
 from aerogram.identity import Names, identify, position_name
 from aerogram.jsontext import pointer_of
-from aerogram.reading import items_of
 from aerogram.reply import Reply
 from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.testing.report import Report

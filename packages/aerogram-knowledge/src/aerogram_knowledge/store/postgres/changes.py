@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 from aerogram.jsontext import dumps
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.similar import THRESHOLD, buckets_of, likeness, shingles_of
 from aerogram_knowledge.store import Entry, FileState, Graph, Identity
 from aerogram_knowledge.store.postgres import postings
+from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of
 
 __all__ = ["DOCUMENT", "FILE", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
 

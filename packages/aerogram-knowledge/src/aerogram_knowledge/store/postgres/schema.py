@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aerogram.errors import Conflict, Forbidden
-from aerogram_knowledge.store.postgres.faults import driver
+from aerogram_knowledge.store.postgres.pool import driver
 
 __all__ = ["VERSION", "migrate"]
 

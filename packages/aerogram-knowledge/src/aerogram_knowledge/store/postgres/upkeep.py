@@ -7,7 +7,7 @@ from typing import Any, Final
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import Health
 from aerogram_knowledge.store.postgres import postings
-from aerogram_knowledge.store.postgres.faults import driver
+from aerogram_knowledge.store.postgres.pool import driver
 
 __all__ = ["check", "rebuild_near", "rebuild_words", "settle"]
 

@@ -13,8 +13,8 @@ from typing import Final, Literal, get_args
 
 from aerogram.digest import reader
 from aerogram.digest.limits import Limits, UnreadableSource
-from aerogram.digest.preamble import split_preamble
 from aerogram.digest.sources import encoding, html, pdf
+from aerogram.digest.sources.preamble import split_preamble
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
 
 Kind = Literal["plain", "markdown", "html", "pdf"]

@@ -1,0 +1,1 @@
+"""The command line: the verbs of the index and of its server."""

@@ -1,0 +1,216 @@
+"""Documents: files as the index reads them: canonical text, sections, and what they say of themselves.
+
+A file is one document; a JSONL file is one document for each of its lines. Dates, publisher, licence, category and
+title come from front matter, the category otherwise from the folder, the title from the first heading or the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.sources import encoding, read
+from aerogram.digest.sources.pdf import is_pdf
+from aerogram.digest.text import CanonicalText
+from aerogram.errors import ContractError
+from aerogram.jsontext import loads
+from aerogram_knowledge.documents.front import LICENSES, Front, date_of, front_of_html, license_of, split_front, text_of
+from aerogram_knowledge.documents.language import language_of
+from aerogram_knowledge.documents.sections import Section, sections_of
+
+__all__ = ["SUFFIXES", "Document", "File", "read_file"]
+
+SUFFIXES: Final = {
+    ".htm": "html",
+    ".html": "html",
+    ".jsonl": "jsonl",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".ndjson": "jsonl",
+    ".pdf": "pdf",
+    ".rst": "rst",
+    ".text": "plain",
+    ".txt": "plain",
+    ".xhtml": "html",
+}
+_TEXTS: Final = ("text", "content", "body", "chunk_text", "markdown")
+_NAMES: Final = ("id", "slug", "key", "name")
+MOST_LINES: Final = 5
+"""So many lines that cannot be read are told one by one."""
+_TITLE_LINE: Final = re.compile(r"\S[^\n]{0,119}")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as it was found: its path below the folder, size, time of change, and what it holds."""
+
+    path: str
+    size: int
+    changed_ns: int
+    content: bytes = b""
+
+    @property
+    def checksum(self) -> str:
+        """The sha256 of its bytes."""
+        return "sha256:" + hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: its words and what is known about them."""
+
+    path: str
+    file: str
+    kind: str
+    title: str
+    source: CanonicalText
+    sections: tuple[Section, ...]
+    language: str
+    category: str | None = None
+    publisher: str | None = None
+    license: str | None = None
+    dated: str | None = None
+    url: str | None = None
+    said: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_file(file: File, limits: Limits | None = None) -> list[Document]:
+    """The documents of a file; `UnreadableSource` says why there are none."""
+    limits = limits or Limits()
+    limits.check_bytes(file.size, file.path)
+    kind = SUFFIXES.get(PurePosixPath(file.path).suffix.lower(), "plain")
+    if is_pdf(file.content):
+        kind = "pdf"
+    if kind == "jsonl":
+        return _records(file, limits)
+    if kind == "pdf":
+        text = read(file.content, kind="pdf", name=file.path, limits=limits)
+        return [_document(file, kind, Front({}, ""), text)]
+    decoded, _ = encoding.decode(file.content)
+    return [_read_text(file, kind, decoded, limits)]
+
+
+def _read_text(file: File, kind: str, decoded: str, limits: Limits) -> Document:
+    # by its name alone, as whoever checks a digest of the file reads it
+    text = read(decoded, name=file.path, limits=limits)
+    front = split_front(decoded)
+    if text.extractor == "html":
+        page = front._replace(said=front_of_html(front.body) | dict(front.said))
+        return _document(file, "html", page, text, front.body)
+    return _document(file, kind, front, text)
+
+
+def _document(file: File, kind: str, front: Front, text: CanonicalText, markup: str = "") -> Document:
+    sections = tuple(sections_of(text.text, kind, markup))
+    return _described(file.path, file.path, kind, front.said, text, sections, front.notes)
+
+
+def _described(
+    path: str,
+    file: str,
+    kind: str,
+    said: Mapping[str, Any],
+    text: CanonicalText,
+    sections: tuple[Section, ...],
+    notes: tuple[str, ...] = (),
+) -> Document:
+    return Document(
+        path,
+        file,
+        kind,
+        title=text_of(said, "title", "name", "subject") or _title(file, text.text, sections),
+        source=text,
+        sections=sections,
+        language=text_of(said, "language", "lang") or language_of(text.text),
+        category=text_of(said, "category", "section", "topic") or _category(file),
+        publisher=text_of(said, "publisher", "organization", "author"),
+        license=license_of(said),
+        dated=date_of(said, "updated", "last_updated", "modified", "date", "published", "created"),
+        url=text_of(said, "url", "source_url", "source", "link"),
+        said=said,
+        notes=(*notes, *_odd_license(said), *text.notes),
+    )
+
+
+def _odd_license(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is to be told of a licence that is stated and is no text."""
+    odd = license_of(said) is not None and text_of(said, *LICENSES) is None
+    return ("the licence that it states is no text, so its licence is unknown",) if odd else ()
+
+
+def _title(path: str, text: str, sections: tuple[Section, ...]) -> str:
+    """The first heading, the first short line, or the file's name."""
+    for section in sections:
+        if section.trail and not section.trail[0].startswith("page "):
+            return section.trail[0]
+    line = _TITLE_LINE.search(text)
+    if line and (line.end() == len(text) or text[line.end()] == "\n") and not line[0].endswith((".", "。")):
+        return line[0].strip("# *=-") or PurePosixPath(path).stem
+    return PurePosixPath(path).stem.replace("-", " ").replace("_", " ")
+
+
+def _category(path: str) -> str | None:
+    """The first folder that a file lies in."""
+    parts = PurePosixPath(path).parts
+    return parts[0] if len(parts) > 1 else None
+
+
+def _records(file: File, limits: Limits) -> list[Document]:
+    """A document for each line of JSON; lines that are none are told with the first of the others."""
+    found: list[Document] = []
+    aside: list[str] = []
+    seen: set[str] = set()
+    for number, line in enumerate(file.content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(_record(file, number, line, seen, limits))
+        except UnreadableSource as error:
+            aside.append(f"line {number} is set aside: {error}")
+    told = "; ".join([*aside[:MOST_LINES], *([f"and {len(aside) - MOST_LINES} more"] if aside[MOST_LINES:] else [])])
+    if aside and not found:
+        raise UnreadableSource("broken", told)
+    return [replace(found[0], notes=(told, *found[0].notes)), *found[1:]] if aside else found
+
+
+def _record(file: File, number: int, line: bytes, seen: set[str], limits: Limits) -> Document:
+    """The document in a line; its notes say in which."""
+    try:
+        record = loads(line)
+    except ContractError as error:
+        reason = re.sub(r"( at)+ line 1, column", " at column", error.rule.removeprefix("not JSON: "))
+        raise UnreadableSource("broken", f"it is not JSON: {reason}") from error
+    words = text_of_record(record)
+    if words is None:
+        raise UnreadableSource("broken", f"it has no text: one of {', '.join(_TEXTS)}")
+    text = read(words, kind="markdown", limits=limits)
+    sections = tuple(sections_of(text.text, "markdown"))
+    said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
+    name = _name(record, number, seen)
+    document = _described(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
+    return replace(document, notes=tuple(f"line {number}: {note}" for note in document.notes))
+
+
+def text_of_record(record: Any) -> str | None:
+    """The words of a record."""
+    if isinstance(record, str):
+        return record
+    if not isinstance(record, dict):
+        return None
+    return next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), None)
+
+
+def _name(record: Any, number: int, seen: set[str]) -> str:
+    """What a record is called below its file: by its own id if that is one of a kind, else by its line."""
+    own = text_of(record, *_NAMES) if isinstance(record, dict) else None
+    name = own if own and own not in seen else str(number)
+    while name in seen:
+        name += "'"
+    seen.add(name)
+    return name

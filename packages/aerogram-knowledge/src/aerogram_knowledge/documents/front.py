@@ -1,0 +1,176 @@
+"""Front matter: what a document says about itself before it begins.
+
+YAML between two lines of `---`, TOML between two lines of `+++`, or the `<meta>` elements of an HTML page. A broken
+preamble is no reason to lose a document: it is told in a note, and the document goes without. Its licence is read from
+the one line that names it; where there is none to be read, the licence is unknown, which is not the same as free.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Mapping
+from html import unescape
+from typing import Any, Final, NamedTuple
+
+from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
+from aerogram.errors import MissingExtra
+
+__all__ = ["LICENSES", "UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "license_of", "split_front", "text_of"]
+
+LARGEST: Final = 64 * 1024
+UNKNOWN_LICENSE: Final = "NOASSERTION"
+"""The licence of a document that may state one which cannot be read; the name is that of SPDX."""
+_PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
+_META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
+_LINK: Final = re.compile(r"<link\b([^>]{0,2000})>", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"""([a-z:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_DEEP_NAME: Final = re.compile(r"(?<![^\s.=])(?:[^\s.=]++[ \t]*+\.[ \t]*+){100}")
+_HTML_NAMES: Final = {
+    "author": "author",
+    "category": "category",
+    "article:section": "category",
+    "date": "date",
+    "dc.date": "date",
+    "article:modified_time": "date",
+    "article:published_time": "date",
+    "dc.publisher": "publisher",
+    "og:site_name": "publisher",
+    "publisher": "publisher",
+    "dc.rights": "license",
+    "license": "license",
+    "og:title": "title",
+    "og:url": "url",
+}
+
+
+class Front(NamedTuple):
+    """What was said, the text after it, and what could not be read."""
+
+    said: Mapping[str, Any]
+    body: str
+    notes: tuple[str, ...] = ()
+
+
+def split_front(text: str) -> Front:
+    """A document's front matter and its text."""
+    found, body = split_preamble(text)
+    if found is None:
+        return Front({}, text)
+    if not found.is_closed:
+        return _unreadable(found.block, body, "no line ends it")
+    try:
+        _check_length(found.block)
+        said = _yaml(found.block) if found.mark == "---" else _toml(found.block)
+    except (ValueError, RecursionError) as error:
+        return _unreadable(found.block, body, str(error).splitlines()[0][:120])
+    if not isinstance(said, dict):
+        return _unreadable(found.block, body, "it is no list of names and values")
+    return Front({str(name).lower(): value for name, value in said.items()}, body)
+
+
+def license_of(said: Mapping[str, Any]) -> str | None:
+    """The licence that is stated; `UNKNOWN_LICENSE` when something is, and it is not a text."""
+    known = text_of(said, *LICENSES)
+    return known or (UNKNOWN_LICENSE if any(said.get(name) for name in LICENSES) else None)
+
+
+def front_of_html(markup: str) -> dict[str, Any]:
+    """What an HTML page says of itself in its head."""
+    head = markup[:LARGEST]
+    said: dict[str, Any] = {}
+    title = _TITLE.search(head)
+    if title and title[1].strip():
+        said["title"] = " ".join(unescape(title[1]).split())
+    for meta in _META.findall(head):
+        attributes = _attributes(meta)
+        name = _HTML_NAMES.get((attributes.get("name") or attributes.get("property") or "").lower())
+        if name and attributes.get("content"):
+            said.setdefault(name, attributes["content"])
+    for link in map(_attributes, _LINK.findall(head)):
+        name = {"canonical": "url", "license": "license"}.get(link.get("rel", "").lower())
+        if name and link.get("href"):
+            said.setdefault(name, link["href"])
+    return said
+
+
+def text_of(said: Mapping[str, Any], *names: str) -> str | None:
+    """The first of several members that is a text or a number, as one line."""
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+            return " ".join(str(value).split())[:300]
+    return None
+
+
+def date_of(said: Mapping[str, Any], *names: str) -> str | None:
+    """The first of several members that is a date, as `YYYY-MM-DD`."""
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, dt.datetime):
+            return value.date().isoformat()
+        if isinstance(value, dt.date):
+            return value.isoformat()
+        if isinstance(value, str) and (found := _written_date(value.strip())):
+            return found
+    return None
+
+
+def _check_length(block: str) -> None:
+    if len(block) > LARGEST:
+        raise ValueError(f"it is longer than {LARGEST:,} characters")
+
+
+def _unreadable(block: str, rest: str, reason: str) -> Front:
+    """A document without what it says of itself, apart from the licence that one line of it names."""
+    stated = {one[1].partition(" #")[0].strip().rstrip(",}") for one in STATED.finditer(block)}
+    plain = [found[2] for one in stated if (found := _PLAIN.fullmatch(_closed(one)))]
+    known = plain[0] if len(plain) == 1 == len(stated) else UNKNOWN_LICENSE
+    told = "its licence is unknown" if known == UNKNOWN_LICENSE else f"its licence is taken to be {known}"
+    return Front({"license": known}, rest, (f"the front matter cannot be read: {reason}; {told}",))
+
+
+def _closed(value: str) -> str:
+    """A value with the quotation mark that somebody forgot."""
+    return value + value[0] if value[:1] in ("'", '"') and value.count(value[0]) == 1 else value
+
+
+def _written_date(text: str) -> str | None:
+    try:
+        return dt.date.fromisoformat(text[:10]).isoformat()
+    except ValueError:
+        return None
+
+
+def _attributes(inside: str) -> dict[str, str]:
+    return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(inside)}
+
+
+def _toml(text: str) -> Any:
+    if _DEEP_NAME.search(text):
+        raise ValueError("a name has too many parts")  # the time to read it is that number squared
+    return tomllib.loads(text)
+
+
+def _yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise MissingExtra("knowledge", "pyyaml") from error
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            if getattr(event, "anchor", None) is not None:  # a few lines of them can stand for gigabytes
+                raise ValueError("anchors and aliases are not read")
+            return super().compose_node(parent, index)
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  # a safe loader, and safer
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,121 @@
+"""Folders: the files below a root that an index reads, and what stands in the way of reading them.
+
+Nothing outside the root is read: links that lead out of it are told and left alone. Hidden files are passed over. A
+folder that cannot be read is told, and what was known of it stays.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Final
+
+from aerogram.digest.limits import UnreadableSource
+from aerogram.errors import NotFound, ValidationFailed
+from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
+from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
+
+__all__ = ["Changing", "Listing", "list_files", "read_bytes", "resolve"]
+
+SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
+ATTEMPTS: Final = 3
+
+
+class Changing(UnreadableSource):
+    """A file that is being written; what was known of it stays until it rests."""
+
+
+@dataclass
+class Listing:
+    """The files of a root by their paths, what could not be listed, and the folders of that.
+
+    `passed` counts the files that are of no kind that is read, by the endings of their names.
+    """
+
+    files: dict[str, File] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    passed: Counter[str] = field(default_factory=Counter)
+
+    def hides(self, path: str) -> bool:
+        """Whether a path may still be there, in a folder that could not be read."""
+        return any(path == folder or path.startswith(folder + "/") for folder in self.unread)
+
+
+def resolve(root: str | os.PathLike[str]) -> Path:
+    """A root as an absolute path; one that is not there is refused."""
+    if "\0" in os.fspath(root):
+        raise ValidationFailed("A path cannot hold a NUL character")
+    found = Path(root).expanduser().resolve()
+    if not found.exists():
+        raise NotFound(f"There is no file or folder at {os.fspath(root)}")
+    if found.is_dir() and not os.access(found, os.R_OK | os.X_OK):
+        raise ValidationFailed(f"The folder {os.fspath(root)} cannot be read: permission denied")
+    return found
+
+
+def list_files(root: Path, label: str = "", without: Path | None = None) -> Listing:
+    """The files below a root (or the one file that it is), named below `label`; a folder may be left out."""
+    listing = Listing()
+    for path in [root] if root.is_file() else _walk(root, listing, label, without):
+        relative = root.name if path == root else path.relative_to(root).as_posix()
+        _list(path, f"{label}/{relative}" if label else relative, root if root.is_dir() else root.parent, listing)
+    return listing
+
+
+def read_bytes(path: Path, file: File, most_bytes: int) -> File:
+    """A file with its content, all of it from one moment."""
+    if file.size > most_bytes:
+        raise UnreadableSource("too_large", f"it has {file.size:,} bytes; the limit is {most_bytes:,}")
+    for _ in range(ATTEMPTS):
+        try:
+            with path.open("rb") as opened:
+                before = os.fstat(opened.fileno())
+                content = opened.read(most_bytes + 1)
+                after = os.fstat(opened.fileno())
+        except OSError as error:
+            raise UnreadableSource("missing", f"it cannot be read: {error.strerror}") from error
+        same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+        if same and len(content) == after.st_size:
+            return File(file.path, after.st_size, after.st_mtime_ns, content)
+    raise Changing("broken", "it changes while it is read; it is read again at the next run")
+
+
+def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Iterator[Path]:
+    def unread(error: OSError) -> None:
+        folder = Path(error.filename).relative_to(root).as_posix()
+        name = f"{label}/{folder}" if label else folder
+        listing.problems[name] = f"the folder cannot be read: {error.strerror}"
+        listing.unread.append(name)
+
+    for folder, folders, names in os.walk(root, onerror=unread):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)
+        shown = sorted(name for name in names if not name.startswith("."))
+        yield from (Path(folder, name) for name in shown if _kind(name) in SUFFIXES)
+        listing.passed.update(kind for kind in map(_kind, shown) if kind not in SUFFIXES)
+
+
+def _kind(name: str) -> str:
+    return PurePath(name).suffix.lower()
+
+
+def _list(path: Path, name: str, root: Path, listing: Listing) -> None:
+    try:
+        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root):
+            listing.problems[name] = "it is a link that leads out of the folder"
+            return
+        if not path.is_file():
+            listing.problems[name] = "it is not a regular file"
+            return
+        name.encode()
+        found = path.stat()
+    except UnicodeEncodeError:
+        listing.problems[ascii(name)] = "its name is not text"
+    except (OSError, RuntimeError) as error:
+        listing.problems[name] = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+    else:
+        listing.files[name] = File(name, found.st_size, found.st_mtime_ns)

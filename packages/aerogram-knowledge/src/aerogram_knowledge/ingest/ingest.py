@@ -1,0 +1,151 @@
+"""Ingest: a folder into a store.
+
+    list ──▶ what changed? ──▶ read, cut, embed ──▶ store, a batch at a time
+      │                            │
+      │                            └── here, in a crew of processes, or in a cluster
+      └──▶ what is gone? ──▶ forget
+
+A batch is stored wholly or not at all, and a file that could not be read is told and does not stop the others; so
+being killed at any point leaves a usable index, and the next run goes on where this one ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from aerogram.errors import Unavailable
+from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.ingest.folder import Listing, list_files
+from aerogram_knowledge.ingest.preparation import READER, Batch, Job
+from aerogram_knowledge.store import FileState, Store
+
+__all__ = ["PATIENCE", "Hands", "Ingested", "Ingester", "Progress", "store_batch"]
+
+PATIENCE: Final = 60.0
+"""Seconds for which a store behind a network that says when to come back is asked again."""
+
+Progress = Callable[[int, int], None]
+"""Called with how many files are done, and how many there are."""
+
+Hands = Callable[[Sequence[Job]], Iterator[Batch]]
+"""Whoever reads files: `Preparer.batches` does it here, a `Crew` and a `Cluster` elsewhere."""
+
+
+@dataclass
+class Ingested:
+    """What a run did; `problems` says for each file why it could not be read, `notes` what of it could not.
+
+    `passed` counts the files of kinds that are not read, by the endings of their names.
+    """
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    passed: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    @property
+    def files(self) -> int:
+        """How many files were read."""
+        return self.added + self.changed
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the index is another one than before."""
+        return bool(self.files or self.removed)
+
+    def count(self, batch: Batch) -> None:
+        """Add what a batch has done."""
+        for name in ("added", "changed", "unchanged", "chunks"):
+            setattr(self, name, getattr(self, name) + getattr(batch, name))
+        self.problems |= batch.problems
+        self.notes |= batch.notes
+
+
+class Ingester:
+    """Brings a store up to date with roots; the folder `without` is left out, because it is the index's own."""
+
+    def __init__(self, store: Store, hands: Hands, *, without: Path | None = None, patience: float = 0.0) -> None:
+        self.store = store
+        self.patience = patience
+        self.hands = hands
+        self.without = without
+
+    def run(
+        self, root: Path, label: str = "", progress: Progress | None = None, *, others: Sequence[str] = ()
+    ) -> Ingested:
+        """Bring the store up to date with what is below a root; `others` are the labels of other roots."""
+        started = time.perf_counter()
+        listing = list_files(root, label, self.without)
+        known = self.store.files()
+        pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
+        done = Ingested(unchanged=len(listing.files) - len(pending), passed=listing.passed)
+        same = _unchanged(listing, known, pending)
+        done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
+        done.notes = {one.path: one.note for one in same if one.note}
+        finished = 0
+        for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
+            store_batch(self.store, batch, self.patience)
+            done.count(batch)
+            finished += batch.files
+            if progress is not None:
+                progress(finished, len(pending))
+        if root.is_dir():
+            self._forget(listing, [path for path in known if _is_below(path, label, others)], done)
+        done.seconds = time.perf_counter() - started
+        return done
+
+    def _forget(self, listing: Listing, ours: Sequence[str], done: Ingested) -> None:
+        """Forget the files of this root that are no longer there."""
+        gone = [path for path in ours if path not in listing.files and not listing.hides(path)]
+        if gone:
+            self.store.remove(gone)
+        done.removed = len(gone)
+
+
+def store_batch(store: Store, batch: Batch, patience: float = PATIENCE) -> None:
+    """Store a batch; a store that says when to come back is asked again, because storing twice is the same as once."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            if batch.touched:
+                store.touch(batch.touched)
+            if batch.states:
+                store.put(batch.states, batch.entries, batch.graphs)
+        except Unavailable as error:
+            if error.retry_after is None or time.monotonic() + error.retry_after > until:
+                raise
+            time.sleep(error.retry_after)
+        else:
+            return
+
+
+def _place(root: Path, label: str, file: File) -> Path:
+    return root if root.is_file() else root / file.path.removeprefix(f"{label}/" if label else "")
+
+
+def _is_below(path: str, label: str, others: Sequence[str]) -> bool:
+    """Whether a path is of the root with this label, and not of a root with a longer one."""
+    if label and not path.startswith(f"{label}/"):
+        return False
+    return not any(other and path.startswith(f"{other}/") for other in others)
+
+
+def _has_changed(file: File, before: FileState | None) -> bool:
+    now = (file.size, file.changed_ns, READER)
+    return before is None or (before.size, before.changed_ns, before.reader) != now
+
+
+def _unchanged(listing: Listing, known: Mapping[str, FileState], pending: Sequence[File]) -> list[FileState]:
+    """The files that have not changed since they were read."""
+    again = {file.path for file in pending}
+    return [known[path] for path in listing.files if path in known and path not in again]

@@ -1,0 +1,88 @@
+"""Citations: where results come from, and whether the source still says so.
+
+A source is verified when the file has the bytes that were read, or, if it has changed, when the cited words still
+stand in it. What was found is remembered for as long as the file is not touched. On a machine that does not have the
+folder of a source, nothing is known about it: it is unverified.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.reader import ReaderFailed
+from aerogram.reply import Citation
+from aerogram_knowledge.contents import read_contents
+from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.store import Found
+
+__all__ = ["Status", "citations_of", "verify"]
+
+Status: TypeAlias = Literal["missing", "changed", "unverified", "verified"]
+LARGEST: Final = 64 * 1024 * 1024
+
+
+def verify(chunk: Found, path: Path | None) -> Status:
+    """Whether the file at a path still has the words of a chunk."""
+    try:
+        found = path.stat() if path is not None else None
+    except (OSError, ValueError):
+        found = None
+    if path is None or found is None:
+        return "missing"
+    seen = (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    if _checksum(path, seen) == chunk.checksum:
+        return "verified"
+    return "verified" if chunk.text in _words(path, seen, chunk.file).get(chunk.path, "") else "changed"
+
+
+def citations_of(chunks: Sequence[Found], statuses: Sequence[Status]) -> tuple[Citation, ...]:
+    """One citation for each document among the results, which names the results that it is the source of."""
+    paths: dict[str, list[int]] = {}
+    for place, chunk in enumerate(chunks):
+        paths.setdefault(chunk.path, []).append(place)
+    return tuple(_citation(chunks, statuses, places) for places in paths.values())
+
+
+def _citation(chunks: Sequence[Found], statuses: Sequence[Status], places: Sequence[int]) -> Citation:
+    chunk = chunks[places[0]]
+    said = {statuses[place] for place in places}
+    return Citation(
+        source_id=chunk.path,
+        source_url=chunk.url,
+        publisher=chunk.publisher,
+        title=chunk.title,
+        fetched_at=chunk.fetched_at,
+        checksum=chunk.text_hash,
+        license=chunk.license,
+        field_paths=tuple(f"/results/{place}" for place in places),
+        verification_status=next(status for status in get_args(Status) if status in said),
+        extra={"locators": [f"char:{chunks[place].start}-{chunks[place].end}" for place in places]},
+    )
+
+
+@lru_cache(maxsize=4096)
+def _checksum(path: Path, seen: tuple[int, int, int]) -> str:
+    """The sha256 of a file as it was when it had this size and these times."""
+    if seen[0] > LARGEST:
+        return ""
+    try:
+        return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=64)
+def _words(path: Path, seen: tuple[int, int, int], name: str) -> dict[str, str]:
+    """The text of each document in a file that has changed."""
+    if seen[0] > LARGEST:
+        return {}
+    try:
+        documents = read_contents(File(name, seen[0], seen[1], path.read_bytes()), Limits()).documents
+    except (OSError, ReaderFailed, UnreadableSource):
+        return {}
+    return {document.path: document.source.text for document in documents}

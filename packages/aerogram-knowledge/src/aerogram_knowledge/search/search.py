@@ -1,0 +1,192 @@
+"""Search: from a query to its ranked results, and to the reason when there are none.
+
+The retriever is whatever gives candidates for terms and a vector (a store is one), the embedder whatever gives
+vectors. A ranking depends on the query, the filters and the generation of the index, never on the page; it is kept
+for a while, so that walking on is cheap.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, get_args
+
+from aerogram.errors import ValidationFailed
+from aerogram.reply import EmptyReason
+from aerogram_knowledge.embedders import Embedder, quantise
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.lexicon import query_terms
+from aerogram_knowledge.licences import Gate
+from aerogram_knowledge.search.fusion import Method, Ranked, fuse
+from aerogram_knowledge.store import Store
+
+__all__ = ["Search", "Turnstile", "checked_query"]
+
+
+class Turnstile:
+    """A context manager that lets `places` threads in at a time."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._guard = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if self._free:
+                self._free -= 1
+                return
+            called = threading.Lock()
+            called.acquire()
+            self._waiting.append(called)
+        called.acquire()  # released by the one who hands its place over
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1
+
+
+LONGEST_QUERY: Final = 500
+SMALL_INDEX: Final = 20_000
+LISTING_TERMS: Final = 2
+REMEMBERED: Final = 128
+CALLERS: Final = 2
+"""How many searches run at the same time; more would only take the processor from each other."""
+
+
+class Depth(NamedTuple):
+    """How many of the best by words and of the best by meaning are results."""
+
+    words: int
+    meaning: int
+
+
+WHOLE: Final = Depth(10_000, 10_000)
+LISTING: Final = Depth(5_000, 3_000)
+QUESTION: Final = Depth(1_000, 3_000)
+
+
+class Search:
+    """Ranks the chunks of a store."""
+
+    def __init__(self, store: Store, embedder: Embedder, gate: Gate | None = None) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.gate = gate or Gate()
+        self._remembered: OrderedDict[Any, Ranked] = OrderedDict()
+        self._counted = (-1, 0)
+        self._guard = threading.Lock()
+        self.turn = Turnstile(CALLERS)
+
+    def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Ranked:
+        """All results of a query that may be shown, the best first."""
+        return self._known(query, self.gate.narrowed(filters), method)
+
+    def withheld(self, query: str, filters: Filters, method: Method = "hybrid") -> int:
+        """How many results a query would have besides those that may be shown."""
+        if not self.gate.withheld:
+            return 0
+        import numpy as np
+
+        every, shown = self._known(query, filters, method), self.rank(query, filters, method)
+        return int(np.isin(every.ids, shown.ids, invert=True).sum())
+
+    def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """Near-duplicates of some chunks, those that may be shown."""
+        found = self.store.similar(ids)
+        if not self.gate.withheld:
+            return found
+        others = self.store.chunks({other for several in found.values() for other, _ in several})
+        shown = {one.id for one in others if not self.gate.holds_back(one)}
+        return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
+
+    def _known(self, query: str, filters: Filters, method: Method) -> Ranked:
+        """A ranking, remembered if it can be."""
+        generation = self.store.generation
+        key = (generation, query, filters, method)
+        with self._guard:
+            known = self._remembered.get(key)
+            if known is not None:
+                self._remembered.move_to_end(key)
+                return known
+        ranked = self._rank(query, filters, method, self._chunks(generation))
+        with self._guard:
+            self._remembered[key] = ranked
+            while len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
+        return ranked
+
+    def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> Ranked:
+        terms = query_terms(query, self.store.languages())
+        vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
+        known = self.embedder.known(query) if vector is not None else 0.0
+        found = self.store.candidates(terms, vector, filters, *_depth(len(terms), chunks))
+        return fuse(found, known, method)
+
+    def _chunks(self, generation: int) -> int:
+        """How many chunks there are, counted once for every generation."""
+        if self._counted[0] != generation:
+            self._counted = (generation, self.store.count(Filters()))
+        return self._counted[1]
+
+    def _vector(self, query: str) -> bytes | None:
+        row = quantise(self.embedder.embed([query]))[0]
+        return row.tobytes() if row.any() else None
+
+    def why_empty(self, query: str, filters: Filters, method: Method) -> EmptyReason:
+        """Why a query has no results."""
+        if not self.store.count(Filters()):
+            return "source_unavailable"
+        if filters.is_open or not len(self.rank(query, Filters(), method)):
+            return "no_match"
+        if filters.license and len(self.rank(query, filters.without_license(), method)):
+            return "license_blocked"
+        return "filters_too_narrow"
+
+
+def _depth(terms: int, chunks: int) -> Depth:
+    """How far results go. A query of one or two terms is a listing that somebody may page through.
+
+    Behind a longer one comes a tail of chunks with one of its words: in a small index it costs little, in a large one
+    nobody wants it whole.
+    """
+    if chunks <= SMALL_INDEX:
+        return WHOLE
+    return LISTING if terms <= LISTING_TERMS else QUESTION
+
+
+def checked_query(query: object) -> str:
+    """A query as it is looked for: composed, without control characters, on one line."""
+    if not isinstance(query, str):
+        raise _refused("query must be a text", query)
+    if len(query) > LONGEST_QUERY:
+        raise _refused(f"query has {len(query)} characters; at most {LONGEST_QUERY} are allowed", query)
+    composed = unicodedata.normalize("NFC", query.encode("utf-8", "replace").decode())
+    plain = "".join(sign if sign.isprintable() or sign.isspace() else " " for sign in composed)
+    clean = " ".join(plain.split())
+    if not clean:
+        raise _refused("query must not be empty", query)
+    return clean
+
+
+def checked_method(method: str) -> Method:
+    """A method of that name; anything else is refused."""
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]  # it is one of the alias's own members
+    raise ValidationFailed(
+        f"There is no search method {str(method)[:40]!r}", remediation=f"Use one of {', '.join(get_args(Method))}"
+    )
+
+
+def _refused(message: str, received: object) -> ValidationFailed:
+    return ValidationFailed(
+        message,
+        remediation=f"Send a query of 1 to {LONGEST_QUERY} characters",
+        details={"field": "query", "received": repr(received)[:80], "minimum": 1, "maximum": LONGEST_QUERY},
+    )

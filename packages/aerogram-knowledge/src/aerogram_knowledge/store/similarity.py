@@ -1,0 +1,131 @@
+"""Likeness: which chunks say nearly the same words, found without comparing each with every other.
+
+The likeness of two texts is the share of runs of three terms that they have in common (Jaccard). Short signatures
+of the runs put texts that are likely alike into the same bucket (MinHash with bands); only those are compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from aerogram_knowledge.lexicon import index_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Shingles: TypeAlias = NDArray[np.uint64]
+
+__all__ = ["THRESHOLD", "buckets_of", "compare", "likeness", "shingles_of"]
+
+THRESHOLD: Final = 0.8
+BANDS: Final = 8
+ROWS: Final = 4
+RUN: Final = 3
+FEWEST: Final = 4
+"""A text of fewer runs is too short for its likeness to mean anything but that it is the same."""
+
+
+def shingles_of(terms: Sequence[str]) -> Shingles:
+    """The runs of three terms as numbers, each once."""
+    import numpy as np
+
+    numbers = np.array([zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in terms], np.uint64)
+    if len(numbers) < RUN:
+        return np.unique(numbers)
+    first, second, third = _numbers(RUN)
+    return np.unique(numbers[:-2] * first + numbers[1:-1] * second + numbers[2:] * third)
+
+
+def likeness(one: Shingles, other: Shingles) -> float:
+    """The share of runs that two texts have in common, from 0 to 1."""
+    import numpy as np
+
+    both = len(np.intersect1d(one, other, assume_unique=True))
+    union = len(one) + len(other) - both
+    return both / union if union else 0.0
+
+
+def buckets_of(shingles: Shingles) -> list[int]:
+    """The buckets of a text: two texts that are alike share at least one of them, almost surely."""
+    import numpy as np
+
+    if len(shingles) < FEWEST:
+        return [zlib.crc32(shingles.tobytes())] if len(shingles) else []
+    multiply, add = _hashes()
+    least = ((shingles * multiply + add) >> np.uint64(32)).min(axis=1).reshape(BANDS, ROWS)
+    mixed = (least * _mixers()).sum(axis=1, dtype=np.uint64) + np.arange(BANDS, dtype=np.uint64)
+    found: list[int] = (mixed >> np.uint64(2)).astype(np.int64).tolist()
+    return found
+
+
+@lru_cache(maxsize=1)
+def _hashes() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    import numpy as np
+
+    numbers = _numbers(2 * BANDS * ROWS)
+    return numbers[: BANDS * ROWS, None] | np.uint64(1), numbers[BANDS * ROWS :, None]
+
+
+@lru_cache(maxsize=1)
+def _mixers() -> NDArray[np.uint64]:
+    odd: NDArray[np.uint64] = _numbers(4 * BANDS * ROWS)[-BANDS * ROWS :].reshape(BANDS, ROWS)
+    return odd
+
+
+@lru_cache(maxsize=4)
+def _numbers(count: int) -> Any:
+    """Random numbers that are the same for ever, because buckets are stored."""
+    import numpy as np
+
+    state, found = 0x9E3779B97F4A7C15, []
+    for _ in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        found.append(state ^ (state >> 29))
+    return np.array(found, np.uint64)
+
+
+MOST_ALIKE: Final = 40
+"""With so many chunks a new one is compared at most; what is repeated everywhere would otherwise be so with all."""
+
+
+def compare(connection: sqlite3.Connection, bodies: Mapping[int, Sequence[str]]) -> None:
+    """Find the chunks that new ones, given by their ids and terms, are nearly the same as."""
+    new = {one: shingles_of(terms) for one, terms in bodies.items()}
+    placed = sorted((bucket, one) for one, shingles in new.items() for bucket in set(buckets_of(shingles)))
+    near = _near(connection, placed)
+    connection.executemany("INSERT INTO buckets VALUES (?, ?)", placed)
+    known = dict(new)
+    for one, other in near:
+        if other not in known:
+            known[other] = _stored(connection, other)
+        alike = likeness(known[one], known[other])
+        if alike > THRESHOLD:
+            both = [(one, other, round(alike, 4)), (other, one, round(alike, 4))]
+            connection.executemany("INSERT OR REPLACE INTO likenesses VALUES (?, ?, ?)", both)
+
+
+def _near(connection: sqlite3.Connection, placed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Each new chunk with those in its buckets: the ones that are there, and the new ones before it."""
+    found: dict[int, dict[int, None]] = {}
+    for bucket, group in itertools.groupby(placed, lambda pair: pair[0]):
+        rows = connection.execute("SELECT id FROM buckets WHERE bucket = ? LIMIT ?", (bucket, MOST_ALIKE))
+        there = [row[0] for row in rows]
+        for _, one in group:
+            if there:
+                found.setdefault(one, {}).update(dict.fromkeys(there))
+            if len(there) < MOST_ALIKE:
+                there.append(one)
+    return ((one, other) for one, others in found.items() for other in itertools.islice(others, MOST_ALIKE))
+
+
+def _stored(connection: sqlite3.Connection, one: int) -> Shingles:
+    text, language = connection.execute(
+        "SELECT c.text, d.language FROM chunks c JOIN documents d ON d.id = c.document WHERE c.id = ?", (one,)
+    ).fetchone()
+    return shingles_of(index_terms(text, language))

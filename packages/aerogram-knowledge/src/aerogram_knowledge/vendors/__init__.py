@@ -1,0 +1,1 @@
+"""Vendors: who is who, from files of entities and from what the documents mention."""

@@ -1,0 +1,362 @@
+"""Vendors: who is who, from the vendor graph and from what the documents mention.
+
+A vendor's graph is the vendor itself, the entities that belong to it or that a relationship ties to it, and the
+relationships among all of these. A name may be partial; one that could mean several vendors is a conflict that names
+them, and one that means none comes with the nearest names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from aerogram.digest.terms import fold
+from aerogram.errors import SLIP, Conflict, NotFound, ValidationFailed, nearest
+from aerogram.reply import Notice
+from aerogram.shape.modes import Mode
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.licences import Gate
+from aerogram_knowledge.store import Graph, Store
+from aerogram_knowledge.vendors.graph import name_id
+
+__all__ = ["Directory", "Mentions", "Register", "cut_short", "find_mentions", "renamed"]
+
+LONGEST_NAME: Final = 200
+MOST_CANDIDATES: Final = 10
+MOST_PLACES: Final = 10
+MOST_NEAR: Final = 5
+MOST_LISTED: Final = 12
+BY_NAME: Final = "Ask for one of the entities by its name, to see those around it"
+TELLING: Final = 4
+"""Letters of a word that tells a vendor from others; shorter ones are mostly legal forms."""
+VENDOR_TYPES: Final = frozenset({"VENDOR", "COMPANY", "ORGANIZATION", "ORGANISATION", "ORG", "SUPPLIER"})
+_WORD: Final = re.compile(r"[^\W_]+")
+
+Record = Mapping[str, Any]
+Mentions = Mapping[str, Sequence[tuple[int, int]]]
+"""For each entity, the chunks that name it and how often each does."""
+
+
+@dataclass
+class Directory:
+    """All entities and relationships, and where the documents mention them."""
+
+    graph: Graph
+    mentions: Mentions = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._entities = _merged(self.graph.entities)
+        self._by_name: dict[str, list[str]] = {}
+        for identity, entity in self._entities.items():
+            for name in _names(entity):
+                self._by_name.setdefault(_key(name), []).append(identity)
+        self._relationships = [_resolved(one, self._by_name, self._entities) for one in self.graph.relationships]
+
+    def vendors(self) -> list[str]:
+        """The names of all vendors."""
+        return sorted(str(one["name"]) for one in self._entities.values() if _is_vendor(one))
+
+    def vendor(self, name: str) -> dict[str, Any]:
+        """Everything about one vendor; its lists are whole, the mode caps them."""
+        return self.about(self.resolve(name))
+
+    def has(self, name: str) -> bool:
+        """Whether somebody has this very name or id."""
+        return _key(name) in self._by_name or name in self._entities
+
+    def same(self, entity: Record) -> str:
+        """The id that an entity of a smaller directory has in this one, where it may have been put to another."""
+        identity = str(entity["id"])
+        return identity if identity in self._entities else self._by_name[_key(str(entity["name"]))][0]
+
+    def about(self, identity: str) -> dict[str, Any]:
+        """Everything about the vendor of an id."""
+        entities = self._around(identity)
+        members = {str(one["id"]) for one in entities}
+        ties = [one for one in self._relationships if one["source"] in members and one["target"] in members]
+        dates = [str(one[key]) for one in (*entities, *ties) for key in ("last_updated", "updated") if one.get(key)]
+        return {
+            "vendor_name": self._entities[identity]["name"],
+            "entities": [self._shown(one) for one in entities],
+            "relationships": [dict(one) for one in ties],
+            "statistics": _statistics(entities, ties),
+            "last_updated": max(dates, default=None),
+        }
+
+    def resolve(self, name: str) -> str:
+        """The id of the vendor that a name means."""
+        asked = _checked(name)
+        for found in (self._by_name.get(asked, []), self._partial(asked)):
+            vendors = [one for one in dict.fromkeys(found) if _is_vendor(self._entities[one])] or list(
+                dict.fromkeys(found)
+            )
+            if len(vendors) == 1:
+                return vendors[0]
+            if vendors:
+                raise self._conflict(name, vendors)
+        if name in self._entities:
+            return name
+        raise self._unknown(name, asked)
+
+    def _partial(self, asked: str) -> list[str]:
+        """The vendors with a name that has all the words that were asked for, the last one perhaps unfinished."""
+        *whole, last = asked.split()
+        found = []
+        for name, identities in self._by_name.items():
+            words = name.split()
+            if all(one in words for one in whole) and any(one.startswith(last) for one in words):
+                found += [one for one in identities if _is_vendor(self._entities[one])]
+        return found
+
+    def _around(self, identity: str) -> list[Record]:
+        """The vendor, then what belongs to it, the most often mentioned first."""
+        name = _key(str(self._entities[identity]["name"]))
+        near = {one["target"] if one["source"] == identity else one["source"] for one in self._touching(identity)}
+        near |= {
+            key
+            for key, one in self._entities.items()
+            if one.get("vendor_id") == identity or _key(str(one.get("vendor") or "")) == name
+        }
+        near.discard(identity)
+        others = sorted(
+            (key for key in near if key in self._entities),
+            key=lambda key: (-self._count(key), str(self._entities[key]["name"])),
+        )
+        return [self._entities[key] for key in (identity, *others)]
+
+    def _touching(self, identity: str) -> Iterator[Record]:
+        return (one for one in self._relationships if identity in (one["source"], one["target"]))
+
+    def _count(self, identity: str) -> int:
+        return sum(count for _, count in self.mentions.get(identity, ()))
+
+    def _shown(self, entity: Record) -> dict[str, Any]:
+        places = self.mentions.get(str(entity["id"]), ())
+        if not places:
+            return {**entity, "mentions": 0}
+        return {
+            **entity,
+            "mentions": self._count(str(entity["id"])),
+            "chunk_ids": [one for one, _ in places[:MOST_PLACES]],
+        }
+
+    def _conflict(self, name: str, found: Sequence[str]) -> Conflict:
+        names = sorted(str(self._entities[one]["name"]) for one in found)
+        return Conflict(
+            f"{name!r} could mean {len(names)} vendors: {', '.join(names[:MOST_CANDIDATES])}",
+            remediation="Ask again with one of the candidates' full names or ids",
+            details={
+                "candidates": [
+                    {"id": one, "name": self._entities[one]["name"], "type": self._entities[one]["type"]}
+                    for one in found[:MOST_CANDIDATES]
+                ]
+            },
+        )
+
+    def _unknown(self, name: str, asked: str) -> NotFound:
+        meant, every = self._near(asked), self.vendors()
+        hint = f"; did you mean {' or '.join(meant[:3])}?" if meant else ""
+        return NotFound(
+            f"No vendor is called {name!r}{hint}",
+            remediation=f"Use one of these names: {', '.join(meant)}" if meant else _listed(every),
+            details={"did_you_mean": meant, "vendor_count": len(every)},
+        )
+
+    def _near(self, asked: str) -> list[str]:
+        """The vendors with a name, or a word in it, that somebody may have mistyped."""
+        spelt: dict[str, list[str]] = {}
+        for key, identities in self._by_name.items():
+            names = [str(one["name"]) for one in map(self._entities.__getitem__, identities) if _is_vendor(one)]
+            for part in {key, *(word for word in key.split() if len(word) >= TELLING)}:
+                spelt.setdefault(part, []).extend(names)
+        near = nearest(asked, spelt, MOST_NEAR, least=SLIP)
+        return list(dict.fromkeys(name for part in near for name in spelt[part]))[:MOST_NEAR]
+
+
+def cut_short(counts: Mapping[str, int], mode: Mode) -> Notice:
+    """What is said of lists that a mode does not show to their end."""
+    message = f"Only the first {' and '.join(counts)} are shown in {mode} mode"
+    more = BY_NAME if mode == "full" else "Use full mode for more of them"
+    return Notice.of("PARTIAL_RESULTS", message, suggestion=more, total_counts=dict(counts))
+
+
+def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
+    """For each entity, the chunks that name it and how often each does."""
+    names: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for identity, entity in _merged(graph.entities).items():
+        for name in _names(entity):
+            words = tuple(_WORD.findall(fold(name)))
+            if words and (len(words) > 1 or len(words[0]) > 2):  # noqa: PLR2004  # two letters are in every text
+                names.setdefault(words[0], []).append((words, identity))
+    for several in names.values():
+        several.sort(key=lambda one: -len(one[0]))
+    found: dict[str, list[tuple[int, int]]] = {}
+    for chunk, text in texts if names else ():
+        for identity, count in _named(names, _WORD.findall(fold(text))).items():
+            found.setdefault(identity, []).append((chunk, count))
+    return found
+
+
+def renamed(whole: Graph, part: Graph) -> set[str]:
+    """The entities of a graph that a part of it lacks, or knows by other names."""
+    known = {identity: set(_names(one)) for identity, one in _merged(part.entities).items()}
+    return {identity for identity, one in _merged(whole.entities).items() if known.get(identity) != set(_names(one))}
+
+
+def _named(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Sequence[str]) -> Counter[str]:
+    """Who is named in a text, the longest name first, so that a part of it is not counted again."""
+    found: Counter[str] = Counter()
+    place = 0
+    while place < len(words):
+        step = 1
+        for wanted, identity in names.get(words[place], ()):
+            if tuple(words[place : place + len(wanted)]) == wanted:
+                found[identity] += 1
+                step = len(wanted)
+                break
+        place += step
+    return found
+
+
+def _merged(entities: Iterable[Record]) -> dict[str, dict[str, Any]]:
+    """Entities by id; what several files say about one is put together, the later ones winning.
+
+    One that was only named somewhere is the one of that name that has an id.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    named: dict[str, str] = {}
+    by_id = sorted(entities, key=lambda one: one["id"] == name_id(str(one["name"])))
+    for entity in by_id:
+        identity = str(entity["id"])
+        if identity == name_id(str(entity["name"])):
+            identity = named.get(_key(str(entity["name"])), identity)
+        known = found.setdefault(identity, {})
+        known.update({**entity, **known} if known and identity != entity["id"] else entity)
+        for name in _names(known):
+            named.setdefault(_key(name), identity)
+    return found
+
+
+def _names(entity: Record) -> list[str]:
+    others = entity.get("aliases") or []
+    return [str(entity["name"]), *(str(one) for one in ([others] if isinstance(others, str) else others) if one)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """How to come by the name of a vendor when none is near."""
+    if not names:
+        return "Search the documents: the index knows of no vendor, because no file or front matter names one"
+    more = ", and others that a search finds" if len(names) > MOST_LISTED else ""
+    return f"Use the name of one of the {len(names)} vendors: {', '.join(names[:MOST_LISTED])}{more}"
+
+
+def _key(name: str) -> str:
+    return " ".join(_WORD.findall(fold(name)))
+
+
+def _is_vendor(entity: Record) -> bool:
+    return entity["type"] in VENDOR_TYPES
+
+
+def _resolved(tie: Record, by_name: Mapping[str, Sequence[str]], entities: Mapping[str, Any]) -> dict[str, Any]:
+    """A relationship whose ends are ids, although a file may have given names."""
+    ends = {}
+    for end in ("source", "target"):
+        said = str(tie[end])
+        known = [] if said in entities else by_name.get(_key(said), [])
+        ends[end] = known[0] if len(known) == 1 else said
+    return {**tie, **ends}
+
+
+def _statistics(entities: Sequence[Record], ties: Sequence[Record]) -> dict[str, Any]:
+    return {
+        "entity_count": len(entities),
+        "relationship_count": len(ties),
+        "entity_type_distribution": dict(Counter(str(one["type"]) for one in entities).most_common()),
+        "relationship_type_distribution": dict(Counter(str(one["type"]) for one in ties).most_common()),
+    }
+
+
+def _checked(name: str) -> str:
+    asked = _key(name) if isinstance(name, str) and len(name) <= LONGEST_NAME else ""
+    if not asked:
+        raise ValidationFailed(
+            f"A vendor's name has 1 to {LONGEST_NAME} characters, and a letter or digit among them",
+            remediation="Send such a name, or a part of one",
+            details={"field": "vendor_name"},
+        )
+    return asked
+
+
+READ_AT_ONCE: Final = 500
+"""Chunks that are read at once, to look again for names in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """The directory that may be told, and the whole one, which are the same where nothing is withheld."""
+
+    gate: Gate
+    told: Directory
+    whole: Directory
+
+    @classmethod
+    def of(cls, store: Store, gate: Gate) -> Self:
+        """The register of an index behind a gate."""
+        graph = store.graph()
+        if not gate.withheld:
+            directory = Directory(graph, store.mentions())
+            return cls(gate, directory, directory)
+        told = _passed(graph, gate, store.names_under(gate.withheld))
+        return cls(gate, Directory(told, _mentions(store, gate, graph, told)), Directory(graph))
+
+    def vendor(self, name: str) -> tuple[dict[str, Any], int]:
+        """What may be told about a vendor, and how many entities and relationships may not."""
+        try:
+            found = self.told.vendor(name)
+        except NotFound:
+            if self.whole.has(name):
+                raise self.gate.refusal(1) from None
+            raise
+        return found, self._withheld(found)
+
+    def _withheld(self, found: Mapping[str, Any]) -> int:
+        if self.whole is self.told:
+            return 0
+        whole = self.whole.about(self.whole.same(found["entities"][0]))
+        return max(0, _size(whole) - _size(found))
+
+
+def _size(found: Mapping[str, Any]) -> int:
+    return len(found["entities"]) + len(found["relationships"])
+
+
+def _passed(graph: Graph, gate: Gate, documents: frozenset[str]) -> Graph:
+    """What is said by documents that may be shown, in records that may be as well."""
+
+    def shown(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [one for one in records if one["source_file"] not in documents and not gate.bars(one)]
+
+    return Graph(shown(graph.entities), shown(graph.relationships))
+
+
+def _mentions(store: Store, gate: Gate, whole: Graph, told: Graph) -> Mentions:
+    """Where documents that may be shown name those who may be told.
+
+    What is stored was found under all names. Where one counted that may not be told, or that hid a shorter one, the
+    chunk is looked through again.
+    """
+    stored = store.mentions(gate.narrowed(Filters()))
+    again = {chunk for entity in renamed(whole, told) for chunk, _ in stored.get(entity, ())}
+    found = {entity: [one for one in places if one[0] not in again] for entity, places in stored.items()}
+    for entity, places in find_mentions(told, _texts(store, sorted(again))).items():
+        found.setdefault(entity, []).extend(places)
+    return {entity: sorted(places, key=lambda one: (-one[1], one[0])) for entity, places in found.items()}
+
+
+def _texts(store: Store, chunks: Sequence[int]) -> Iterator[tuple[int, str]]:
+    for start in range(0, len(chunks), READ_AT_ONCE):
+        yield from ((one.id, one.text) for one in store.chunks(chunks[start : start + READ_AT_ONCE]))

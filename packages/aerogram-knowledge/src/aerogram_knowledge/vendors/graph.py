@@ -1,0 +1,151 @@
+"""The vendor graph as files say it: entities and relationships from JSON, CSV or front matter.
+
+JSON: `{"entities": […], "relationships": […]}`, also `vendors` for entities of that type. CSV: a table with a `name`
+is of entities, one with a source and a target is of relationships. Front matter: `entities`, `relationships`, or
+`vendor: Name` for the vendor that a document is about. Every record gets an id, a name and a type; whatever else it
+says is kept. A licence that a JSON object states is that of each of its records that states none.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from aerogram.digest.limits import UnreadableSource
+from aerogram.digest.sources import encoding
+from aerogram.digest.terms import fold
+from aerogram.errors import ContractError
+from aerogram.jsontext import loads
+from aerogram_knowledge.documents.document import Document, File
+from aerogram_knowledge.documents.front import license_of
+from aerogram_knowledge.store import Graph
+
+__all__ = ["SUFFIXES", "graph_of_documents", "graph_of_file", "name_id"]
+
+SUFFIXES: Final = (".json", ".csv")
+DEFAULT_TYPE: Final = "ENTITY"
+VENDOR: Final = "VENDOR"
+_SOURCES: Final = ("source", "source_id", "from", "from_id", "subject", "head")
+_TARGETS: Final = ("target", "target_id", "to", "to_id", "object", "tail")
+_TYPES: Final = ("type", "entity_type", "relationship_type", "relation", "kind", "predicate", "label")
+_NAMES: Final = ("name", "vendor_name", "entity_name", "title")
+_IDS: Final = ("id", "entity_id", "relationship_id", "key")
+_NOT_A_GRAPH: Final = "it has no entities or relationships, and no other data is read from this kind of file"
+_NOT_A_LETTER: Final = re.compile(r"[^\w]+")
+
+
+def graph_of_file(file: File) -> Graph:
+    """The graph in a JSON or CSV file; `UnreadableSource` when there is none in it."""
+    text, _ = encoding.decode(file.content)
+    is_table = PurePosixPath(file.path).suffix.lower() == ".csv"
+    graph = _of_rows(_csv(text)) if is_table else _of_json(_json(text))
+    if not graph.entities and not graph.relationships:
+        raise UnreadableSource("unknown_kind", _NOT_A_GRAPH)
+    return graph
+
+
+def graph_of_documents(documents: Iterable[Document]) -> Graph:
+    """What the front matter of some documents says about who is who."""
+    entities: list[dict[str, Any]] = []
+    relationships: list[dict[str, Any]] = []
+    for document in documents:
+        said, source = document.said, {"source_file": document.path}
+        named = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
+        named += _entities([said["vendor"]] if "vendor" in said else None, VENDOR)
+        entities += [one | source for one in named]
+        relationships += [one | source for one in _relationships(said.get("relationships"))]
+    return Graph(entities, relationships)
+
+
+def name_id(name: str) -> str:
+    """The id of an entity that has only a name."""
+    return "e_" + _NOT_A_LETTER.sub("_", fold(name)).strip("_")
+
+
+def _json(text: str) -> Any:
+    try:
+        return loads(text)
+    except ContractError as error:
+        raise UnreadableSource("broken", f"it is not JSON: {error.rule.removeprefix('not JSON: ')}") from error
+
+
+def _csv(text: str) -> list[dict[str, Any]]:
+    try:
+        dialect = csv.Sniffer().sniff(text[:4096], ",;\t")
+    except csv.Error:
+        dialect = csv.excel
+    try:
+        rows = csv.DictReader(io.StringIO(text), dialect=dialect, strict=True)
+        return [{str(name).strip().lower(): value for name, value in row.items() if name and value} for row in rows]
+    except csv.Error as error:
+        raise UnreadableSource("broken", f"it is not CSV: {error}") from error
+
+
+def _of_json(said: Any) -> Graph:
+    if isinstance(said, list):
+        return _of_rows([one for one in said if isinstance(one, dict)])
+    if not isinstance(said, dict):
+        return Graph()
+    entities = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
+    relationships = _relationships(said.get("relationships") or said.get("edges"))
+    stated = license_of({str(name).lower(): value for name, value in said.items()})
+    every = {"license": stated} if stated else {}
+    return Graph([every | one for one in entities], [every | one for one in relationships])
+
+
+def _of_rows(rows: list[dict[str, Any]]) -> Graph:
+    linked = [row for row in rows if _first(row, _SOURCES) and _first(row, _TARGETS)]
+    named = [row for row in rows if row not in linked and _first(row, _NAMES)]
+    return Graph(_entities(named, DEFAULT_TYPE), _relationships(linked))
+
+
+def _entities(given: Any, type_: str) -> list[dict[str, Any]]:
+    found = []
+    for one in given if isinstance(given, (list, tuple)) else ():
+        record = {"name": one} if isinstance(one, str) else one
+        name = _first(record, _NAMES) if isinstance(record, Mapping) else None
+        if name:
+            identity = _first(record, _IDS) or name_id(name)
+            kind = (_first(record, _TYPES) or type_).upper()
+            found.append({**_plain(record, (*_IDS, *_NAMES, *_TYPES)), "id": identity, "name": name, "type": kind})
+    return found
+
+
+def _relationships(given: Any) -> list[dict[str, Any]]:
+    found = []
+    for one in given if isinstance(given, (list, tuple)) else ():
+        if not isinstance(one, Mapping):
+            continue
+        source, target = _first(one, _SOURCES), _first(one, _TARGETS)
+        if source and target:
+            kind = (_first(one, _TYPES) or "RELATED").upper()
+            identity = _first(one, _IDS) or f"r_{name_id(source)[2:]}_{kind.lower()}_{name_id(target)[2:]}"
+            rest = _plain(one, (*_IDS, *_SOURCES, *_TARGETS, *_TYPES))
+            found.append({**rest, "id": identity, "source": source, "target": target, "type": kind})
+    return found
+
+
+def _first(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = record.get(name)
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()[:300]
+    return None
+
+
+def _plain(record: Mapping[str, Any], without: tuple[str, ...]) -> dict[str, Any]:
+    """What a record says besides its id, name and type, as JSON can hold it."""
+    kept = {str(name): value for name, value in record.items() if name not in without}
+    return {name: value if _is_json(value) else str(value) for name, value in kept.items()}
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_json(one) for name, one in value.items())
+    return value is None or isinstance(value, (str, int, float, bool))

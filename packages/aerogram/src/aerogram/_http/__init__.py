@@ -1,0 +1,1 @@
+"""The HTTP half: negotiation, routes and exchanges over plain ASGI, for every HTTP framework."""

@@ -1,0 +1,110 @@
+"""Cleaning: JSON that a framework answers by itself, read and made clean before anybody else sees it.
+
+What an envelope says is clean already. This is for the rest: bare payloads of legacy callers, routes that are not
+migrated, responses that a handler made itself, failures in the framework's own words.
+
+    an answer of ours               passes, it is clean
+    JSON that has a length          is held, read, made clean; the same bytes go on if it was clean
+    JSON that was compressed        likewise, and is sent as it is if it has to be changed
+    JSON that others can read       likewise: repeated members, NaN, lone surrogates
+    what nobody can read as JSON    is not sent, because nothing can be taken out of it
+    anything else                   passes unread: streams, other formats, unknown encodings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from aerogram._http import headers as fields
+from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
+from aerogram._http.responses import uncompressed
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps_loosely, loads_loosely
+from aerogram.reply import Reply
+
+__all__ = ["Cleaning"]
+
+Clean: TypeAlias = Callable[[Reply[Any]], Reply[Any]]
+_FAILURES: Final = 400
+_NO_LIMIT: Final = 0
+_OF_BYTES: Final = frozenset({b"content-length", b"content-encoding", b"etag", b"content-md5", b"digest"})
+
+
+class Cleaning:
+    """An application whose JSON is made clean; it stands right inside of the layer."""
+
+    def __init__(self, app: App, clean: Clean) -> None:
+        self._app = app
+        self._clean = clean
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer, and read what it says."""
+        reads = scope["type"] == "http"
+        await self._app(scope, receive, _Reader(scope, send, self._clean) if reads else send)
+
+
+class _Reader:
+    """Holds an answer that is JSON until it is whole, and sends it without what may not be said."""
+
+    def __init__(self, scope: Scope, send: Send, clean: Clean) -> None:
+        self._scope = scope
+        self._send = send
+        self._clean = clean
+        self._start: Message | None = None
+        self._content = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == START and self._reads(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        elif message["type"] != BODY:
+            await self._let_go(message)
+        else:
+            self._content += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._finish(self._start)
+
+    def _reads(self, start: Message) -> bool:
+        exchange: Exchange | None = self._scope.get(EXCHANGE)
+        if exchange is None or exchange.ours is not None or (exchange.terms is not None and exchange.terms.is_manual):
+            return False
+        given = start["headers"] = list(start.get("headers") or ())
+        has_end = fields.find(given, b"content-length") or fields.find(given, b"content-encoding")
+        return bool(has_end) and fields.announce_json(given)
+
+    async def _let_go(self, message: Message) -> None:
+        """Something comes that is no body: a file that the server sends by itself."""
+        assert self._start is not None
+        await self._send(self._start)
+        self._start = None
+        await self._send(message)
+
+    async def _finish(self, start: Message) -> None:
+        self._start = None
+        content = bytes(self._content)
+        cleaned = self._cleaned(start["status"], content, fields.find(start["headers"], b"content-encoding"))
+        if cleaned is not None:
+            content = cleaned
+            kept = [pair for pair in start["headers"] if pair[0] not in _OF_BYTES]
+            start = {**start, "headers": [*kept, (b"content-length", b"%d" % len(content))]}
+        await self._send(start)
+        await self._send({"type": BODY, "body": content})
+
+    def _cleaned(self, status: int, content: bytes, encoding: bytes) -> bytes | None:
+        """The JSON without what may not be said; None where nothing has to be taken out, or it cannot be unpacked."""
+        unpacked = uncompressed(content, encoding.strip().lower(), _NO_LIMIT)
+        if not unpacked.strip():  # nothing can be unpacked, or there is nothing, as in the answer to a HEAD
+            return None
+        try:
+            said, is_whole = loads_loosely(unpacked)
+            clean = self._taken_out(status, said)
+            return None if clean is said and is_whole else dumps_loosely(clean)
+        except (ContractError, RecursionError) as error:
+            raise ContractError(f"an answer in JSON is not sent, because it cannot be made clean: {error}") from None
+
+    def _taken_out(self, status: int, said: Any) -> Any:
+        if status >= _FAILURES:  # what failed has no data, so that nothing in it is a stranger's
+            return (self._clean(Reply(extra={"said": said})).extra or {})["said"]
+        return self._clean(Reply(said)).data

@@ -1,0 +1,872 @@
+"""Exchange: one HTTP request and its answer, over plain ASGI.
+
+The layer stands outside of everything else in an application, so that it sees every answer: those of handlers, of
+the framework, of middleware, and the exceptions that nobody caught.
+
+    a route that is not migrated   passes, marked as the legacy envelope
+    an answer of ours              passes, with the headers that every answer has
+    a failure                      is read, and said again as it was negotiated
+    JSON of anybody else           is read, if it is whole and no file, and put into the envelope
+    anything else                  passes untouched: files, streams, other formats
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, overload
+from urllib.parse import parse_qsl
+
+from aerogram._http import headers as fields
+from aerogram._http.headers import Fields
+from aerogram._http.intake import refuse_loose
+from aerogram._http.negotiation import (
+    CURRENT,
+    JSON,
+    LEGACY,
+    PARAMETER,
+    VERSIONS,
+    Choice,
+    Refused,
+    Version,
+    Versions,
+    parse,
+)
+from aerogram._http.responses import LONGEST_ERROR, Body, read_problem, render, uncompressed
+from aerogram._http.routes import Directory, Terms, Usage, below
+from aerogram.codes import TABLE
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects import spoken
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ContractError, ReplyError, ValidationFailed
+from aerogram.jsontext import loads
+from aerogram.normalize.signals import contained
+from aerogram.problems import problem_of
+from aerogram.reply import Notice, Paged, Problem, Reply, accept_request_id, new_request_id
+from aerogram.telemetry import Observation
+
+__all__ = [
+    "EXCHANGE",
+    "MARKS",
+    "SAFE_METHODS",
+    "Clerk",
+    "Exchange",
+    "Layer",
+    "Request",
+    "Scope",
+    "Stamped",
+    "Witness",
+    "lazy",
+]
+
+
+class Clerk(Protocol):
+    """What is done for an exchange: limits, cache, the finished reply, observation."""
+
+    is_idle: bool
+    is_observed: bool
+
+    def check(self, exchange: Any) -> None:
+        """Raise what is wrong with the controls of a request, before its handler changes anything."""
+
+    async def admit(self, exchange: Any) -> None:
+        """Raise unless the caller may go on."""
+
+    async def run(self, exchange: Any, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns, or what is known already."""
+
+    async def answer(self, outcome: Any, exchange: Any) -> tuple[Reply[Any], bytes | None]:
+        """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
+
+    async def within(self, found: Paged, exchange: Any, max_tokens: int) -> Reply[Any]:
+        """The finished reply within a size, in the shape in which it is sent."""
+
+    async def retrieve(self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool) -> Reply[Any]:
+        """What a reply left out."""
+
+    async def fetch(
+        self, wanted: Any, exchange: Any, max_tokens: int | None, notices: tuple[Notice, ...] = ()
+    ) -> Reply[Any]:
+        """What a reply left out, within a size in any shape, with what else there is to tell."""
+
+    async def forgive(self, exchange: Any) -> None:
+        """Give back what a failed call has taken."""
+
+    def observed(self, exchange: Any) -> AbstractContextManager[Any]:
+        """The exchange under observation."""
+
+
+_START: Final = "http.response.start"
+_FAILURES: Final = 400
+
+
+class Witness:
+    """Stands before the server that sends the messages of an answer."""
+
+    def __init__(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+        self._send = send
+        self._status: int | None = None
+        self._size = 0
+
+    def __call__(self, message: MutableMapping[str, Any]) -> Awaitable[None]:
+        """Note a message, and pass it on."""
+        if message["type"] == _START:
+            self._status = message["status"]
+        self._size += len(message.get("body", b""))
+        return self._send(message)
+
+    def tell(self, observation: Observation, status: int | None = None) -> None:
+        """Tell of an answer in the framework's own words: a failure is one in any shape, and the rest went well."""
+        found = status or self._status
+        if found is None:
+            return  # nothing was sent
+        if found >= _FAILURES:
+            observation.sent(Reply.failed(Problem.of(TABLE.of_status(found))), size=self._size)
+        else:
+            observation.passed(size=self._size)
+
+
+Scope: TypeAlias = MutableMapping[str, Any]
+
+MOST_PARAMETERS: Final = 1_000
+SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_NUMBERS: Final = frozenset({"max_tokens", "page_size"})
+_MOST_DIGITS: Final = 12
+_LONGEST_REMEMBERED: Final = 256
+
+
+Fact = TypeVar("Fact")
+
+
+class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
+    """A fact that is found out once, when it is first asked for; unlike `cached_property` it takes no lock."""
+
+    def __init__(self, find: Callable[[Any], Fact]) -> None:
+        self._find = find
+        self._name = find.__name__
+        self.__doc__ = find.__doc__
+
+    @overload
+    def __get__(self, one: None, kind: type) -> lazy[Fact]: ...
+    @overload
+    def __get__(self, one: object, kind: type) -> Fact: ...
+    def __get__(self, one: object | None, kind: type) -> lazy[Fact] | Fact:
+        if one is None:
+            return self
+        found = self._find(one)
+        setattr(one, self._name, found)  # unlike `one.__dict__[…] = …`, this leaves the attributes where they are fast
+        return found
+
+
+class Request:
+    """The facts of one request; whoever makes one sets the first four."""
+
+    scope: Scope
+    root: str
+    """Where the application stands: below a mount, or behind a proxy."""
+    versions: Versions
+    started: float
+    body: Any = None
+    """What the handler was given as the body, if that tells one query from another."""
+    found_out: Mapping[str, Any] = MappingProxyType({})
+    """What was found out for the handler before it runs, by the names of its parameters."""
+    inner: Scope | None = None
+    """What the handler got as the scope, where middleware has passed on a copy of it."""
+    is_shaped = False
+    """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
+
+    def reach(self, scope: Scope) -> None:
+        """Know the scope that whoever answers has got: who asks, and the parameters of the path, may be there alone."""
+        if scope is not self.scope:
+            self.inner = scope
+
+    @property
+    def reached(self) -> Scope:
+        """The scope in which everything is known that was found out on the way to the handler."""
+        return self.scope if self.inner is None else self.inner
+
+    @lazy
+    def headers(self) -> dict[bytes, bytes]:
+        """The header fields by their lower-case names; repeated ones are joined."""
+        given = self.scope["headers"]
+        found: dict[bytes, bytes] = dict(given)
+        if len(found) < len(given):
+            found.clear()
+            for name, value in given:
+                found[name] = found[name] + b", " + value if name in found else value
+        return found
+
+    @lazy
+    def query(self) -> Sequence[tuple[str, str]]:
+        """The query parameters in their order; none when there are too many."""
+        raw: bytes = self.scope["query_string"]
+        if not raw or self._has_too_many_parameters:
+            return ()
+        return _parsed(raw) if len(raw) <= _LONGEST_REMEMBERED else _parsed.__wrapped__(raw)
+
+    @property
+    def _has_too_many_parameters(self) -> bool:
+        raw: bytes = self.scope["query_string"]
+        return len(raw) > MOST_PARAMETERS and raw.count(b"&") >= MOST_PARAMETERS
+
+    @property
+    def accept(self) -> str:
+        """The Accept header."""
+        return self._accept.decode("latin-1")
+
+    @property
+    def _accept(self) -> bytes:
+        found = b""
+        for name, value in self.scope["headers"]:  # most requests need no other field, and no dictionary of them
+            if name == b"accept":
+                found = found + b", " + value if found else value
+        return found
+
+    @lazy
+    def request_id(self) -> str:
+        """The caller's request id if it is a fit one, else a new one."""
+        given = self.headers.get(b"x-request-id")
+        return (accept_request_id(given.decode("latin-1")) if given else None) or new_request_id()
+
+    @property
+    def client_tag(self) -> str | None:
+        """The caller's own mark."""
+        given = self.headers.get(b"x-client-tag")
+        return fields.client_tag(given) if given else None
+
+    @lazy
+    def choice(self) -> Choice:
+        """What was negotiated."""
+        return self.versions.choose(self.scope["query_string"], self._accept, self._envelopes)
+
+    def _envelopes(self) -> list[str]:
+        return [value for name, value in self.query if name == PARAMETER]
+
+    @property
+    def target(self) -> str:
+        """Path and query as the caller knows them, and as they may stand in a link."""
+        path = self.prefix + fields.quoted(below(self.root, self.scope["path"]))
+        query = self.scope["query_string"].decode("latin-1")
+        return f"{path}?{query}" if query else path
+
+    @property
+    def prefix(self) -> str:
+        """What stands before every path of the application in the addresses that its callers know."""
+        return fields.quoted(self.root.rstrip("/"))
+
+    def arguments(self, terms: Terms | None) -> dict[str, Any]:
+        """What identifies the query: the parameters of path and query, without those that only shape the reply."""
+        found: dict[str, Any] = dict(self.reached.get("path_params") or {})
+        shaping = terms.controls if terms else ()
+        for name, value in self.query:
+            if name != PARAMETER and name not in shaping:
+                found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
+        return found if self.body is None else {**found, "body": self.body}
+
+    def asks_for(self, controls: Collection[str]) -> bool:
+        """Whether the caller wants the reply shaped by one of these."""
+        return bool(controls and self.query) and any(name in controls for name, _ in self.query)
+
+    def controls(self, wanted: Collection[str]) -> dict[str, Any]:
+        """How the caller wants the reply shaped; a control that is not clear is a `ValidationFailed`."""
+        found: dict[str, Any] = {}
+        for name, value in self.query if wanted else ():
+            if name == "fields" and name in wanted:
+                found[name] = (*found.get(name, ()), *(one for one in value.split(",") if one))
+            elif name in wanted:
+                said = _number(name, value) if name in _NUMBERS else value
+                if found.setdefault(name, said) != said:
+                    raise ValidationFailed(
+                        f"{name} is given twice and differently",
+                        remediation=f"Send {name} once",
+                        details={"field": name, "received": value[:100]},
+                    )
+        return found
+
+    def admit(self, terms: Terms | None) -> None:
+        """Raise what must be said before a handler runs; where there is only one envelope, nothing must."""
+        if terms is not None and not terms.migrated:
+            return
+        choice, is_safe = self.choice, self.scope["method"] in SAFE_METHODS
+        if choice.refusal is not None and not is_safe:  # what is safe may answer in a format that has no envelope
+            raise choice.refusal
+        if self._has_too_many_parameters:
+            raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
+        if not choice.acceptable and not is_safe and not self.takes(*self._formats(terms)):
+            raise self.not_acceptable(terms)
+        if terms is not None and terms.controls:
+            self.controls(terms.controls)
+
+    def takes(self, *media_types: str) -> bool:
+        """Whether the client takes one of these types."""
+        ranges = parse(self.accept)
+        return any(ranges.match(one).quality > 0 for one in media_types)
+
+    def _formats(self, terms: Terms | None) -> tuple[str, ...]:
+        """What the handler gives besides the envelopes; its JSON of another type becomes an envelope for most."""
+        formats = terms.shapes.formats if terms else ()
+        if self.choice.version == LEGACY and self.versions.legacy_is_bare:
+            return formats
+        return tuple(one for one in formats if not fields.is_json(one.encode()))
+
+    def not_acceptable(self, terms: Terms | None) -> Refused:
+        """The refusal of those who take nothing that there is, with the list of what there is."""
+        available = [*self.versions.media_types(), *self._formats(terms)]
+        return Refused(
+            406,
+            "NOT_ACCEPTABLE",
+            f"Nothing in Accept is available here; there are {', '.join(available)}",
+            "Ask for one of the available types, or leave Accept out",
+            available=available,
+        )
+
+
+@lru_cache(maxsize=1024)
+def _parsed(raw: bytes) -> Sequence[tuple[str, str]]:
+    return tuple(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+        raise ValidationFailed(
+            f"{name} is a whole number that is not negative",
+            remediation=f"Send {name} in digits, or leave it out",
+            details={"field": name, "received": value[:100]},
+        )
+    return int(value)
+
+
+MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
+"""The field that says which envelope was served."""
+_NOT_MODIFIED: Final = 304
+_GONE: Final = 410
+_STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
+_SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
+"""Parts of a reply that no field but the body speaks of; most replies have no others."""
+
+
+class Stamped(Request):
+    """A request, and what its answer says in fields."""
+
+    terms: Any
+    """What holds for the route of this request; None when there is no such route."""
+    allowance: Any = None
+    """What the caller's limits have let through."""
+    observation: Any = None
+    ours: Body | None = None
+    """What Aerogram itself answers, if it does."""
+
+    @property
+    def _takes_offset(self) -> bool:
+        """Whether this request could have an offset in its query, as far as the parameters of its route are known."""
+        terms: Terms | None = self.terms
+        if terms is None or self.scope["method"] not in SAFE_METHODS:
+            return False
+        return "offset" in terms.parameters or terms.controls.issuperset(terms.parameters)
+
+    def limit_fields(self, given: Fields) -> Fields:
+        """What is left of the caller's limits, unless the answer says it itself."""
+        if fields.find(given, b"ratelimit"):
+            return []
+        told: Reply[Any] = Reply(rate_limit=self.allowance.rate_limit)
+        return fields.of_reply(told, "", self.versions.clock, older=self.versions.rate_limit_headers)
+
+    def stamped(self, given: Fields, version: Version | None) -> Fields:
+        """The fields of an answer, with what every answer on a migrated route says."""
+        names = dict(given)
+        found = fields.varying(
+            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
+        )
+        if version == LEGACY and self.choice.media_type != JSON:
+            found = fields.retyped(found, self.choice.media_type)
+        found.append((b"x-request-id", self.request_id.encode()))
+        if version is not None:
+            found.append(MARKS[version])
+        if self.client_tag is not None:
+            found.append((b"x-client-tag", self.client_tag.encode()))
+        if self.allowance is not None and self.ours is None:
+            found += self.limit_fields(given)
+        if self.observation is not None and self.observation.traceparent:
+            found.append((b"traceparent", self.observation.traceparent.encode()))
+        if self.ours is not None and self.ours.status == _GONE and self.choice.refusal is not None:
+            found.append(
+                (b"link", f'<{fields.link_to(self.target, envelope=CURRENT)}>; rel="successor-version"'.encode())
+            )
+        if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
+            found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
+        if b"access-control-allow-origin" in names:
+            exposed = fields.joined(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
+            found.append((b"access-control-expose-headers", exposed))
+        return found
+
+    def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
+        """What a reply and its body say in fields."""
+        found: Fields = []
+        if not _SILENT.issuperset(reply.said()):
+            versions, by_offset = self.versions, reply.page is not None and self._takes_offset
+            older = versions.rate_limit_headers
+            # a link is followed with a GET, which does not lead to the next page of anything else
+            told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
+            found = fields.of_reply(told, self.target, versions.clock, older=older, by_offset=by_offset)
+        if body.status != _NOT_MODIFIED:
+            found.append((b"content-type", body.media_type.encode()))
+            found.append((b"content-length", b"%d" % len(body.content)))
+        return found
+
+
+log = logging.getLogger("aerogram")
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+EXCHANGE: Final = "aerogram"
+"""Where in the scope of a request its exchange is found."""
+
+START: Final = "http.response.start"
+BODY: Final = "http.response.body"
+_OK: Final = 200
+_CRASH: Final = 500
+_NO_LIMIT: Final = 0
+_WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
+_LEGACY_MARK: Final = MARKS[LEGACY]
+
+
+class Layer:
+    """The outermost part of an application.
+
+    The `directory` knows the routes, the `clerk` makes replies; `gone` are the exceptions that say that the client has
+    left.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        versions: Versions,
+        directory: Directory,
+        clerk: Clerk,
+        *,
+        usage: Usage,
+        gone: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self.app = app
+        self.versions = versions
+        self.terms_of = directory.terms_of
+        self.own_terms_of = directory.own_terms_of
+        self.clerk = clerk
+        self.served = usage.by_path
+        self.gone = gone
+        self.problem = dialect_named(versions.problem)
+        self.speakers: dict[Version, Dialect] = {
+            LEGACY: dialect_named(versions.legacy),
+            CURRENT: dialect_named(versions.current),
+        }
+        self._follow = self._observe if clerk.is_observed else self._see_through
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Let the application answer a request, and see to it that it does."""
+        if scope["type"] != "http":
+            return self.app(scope, receive, send)
+        exchange = Exchange(self, scope, send)
+        if EXCHANGE in scope:
+            exchange.stand_inside(scope[EXCHANGE])
+        scope[EXCHANGE] = exchange
+        return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
+
+    async def _observe(self, exchange: Exchange, receive: Receive) -> None:
+        with self.clerk.observed(exchange) as exchange.observation:
+            witness = exchange.witnessed()
+            try:
+                await self._see_through(exchange, receive)
+            except Exception:
+                exchange.tell(witness, _CRASH)
+                raise
+            exchange.tell(witness)
+
+    async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
+        scope = exchange.scope
+        try:
+            await self.app(scope, receive, exchange.send)
+        except self.gone:
+            log.debug("the client of %s has left", scope["path"])
+        except Exception as error:
+            if not await exchange.crash(error):
+                raise
+        except BaseException as error:
+            if not await exchange.crash(contained(error)):
+                raise contained(error) from error
+        else:
+            if exchange.held is not None:
+                await exchange.finish()
+        finally:
+            if exchange.inner is not None:
+                exchange.inner = None
+            if exchange.outer is None:
+                scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
+            else:
+                scope[EXCHANGE] = exchange.outer
+
+
+class Exchange(Stamped):
+    """A request, and what becomes of the messages that answer it."""
+
+    settled: Reply[Any] | None = None
+    """A reply that is finished before its handler returns it."""
+    other_format: Fields | None = None
+    """The fields of a response that are known to announce something other than JSON."""
+    outer: Exchange | None = None
+    """That of the application in which this one is mounted, where both have the layer."""
+    held: Message | None = None
+    """The head of an answer that waits here."""
+    _is_told = False
+    _is_open = False
+    _content: bytearray
+    _reads_all = False
+    """Whether what is held is a success, which flows unless it is there at once."""
+    _then: Callable[[Exchange], Awaitable[None]] | None = None
+
+    def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
+        self.scope = scope
+        self.root = scope.get("root_path", "")
+        self.versions = layer.versions
+        self.started = time.perf_counter()
+        self.layer = layer
+        self._send = send
+
+    def stand_inside(self, outer: Exchange) -> None:
+        """Answer in the place of another exchange, which lets everything pass."""
+        self.outer = outer
+        outer._is_open = outer._is_told = True
+
+    @lazy
+    def terms(self) -> Terms | None:
+        """What holds for the route of this request; None when there is no such route."""
+        return self.layer.terms_of(self.reached, self.root)
+
+    @lazy
+    def version(self) -> Version:
+        """The envelope of the answer: a route that is not migrated has only one."""
+        return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
+
+    @property
+    def writer(self) -> Callable[[Reply[Any]], Any] | None:
+        """What says a reply in the shape that this caller knows, if its route has a shape of its own."""
+        return self.terms.shapes.legacy if self.terms is not None and self.version == LEGACY else None
+
+    @property
+    def is_left_to_the_framework(self) -> bool:
+        """Whether a success of the framework's own making is what this caller is to get."""
+        return self.version == LEGACY and self.versions.legacy_is_bare
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether the framework's own success stays as it is, because this caller asks for nothing else."""
+        return self.is_left_to_the_framework and not (self.terms and self.asks_for(self.terms.controls))
+
+    @property
+    def _keeps_legacy_failures(self) -> bool:
+        return self.is_left_to_the_framework and not self.choice.as_problem
+
+    # what the application sends
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """Pass a message of the application on, or keep it until the answer is known."""
+        if self._is_open:
+            return self._send(message)
+        if message["type"] == START:
+            return self._begin(message)
+        return self._send(message) if self.held is None else self._collect(message)
+
+    def _begin(self, start: Message) -> Awaitable[None]:
+        """Decide what becomes of an answer."""
+        terms, status, given = self.terms, start["status"], start.get("headers")
+        if type(given) is not list:  # there may be none, or some that can be read only once
+            given = list(given or ())
+            start = _headed(start, given)
+        if terms is not None and not terms.migrated:
+            self.layer.served[terms.path][LEGACY] += 1
+            given = [*given, _LEGACY_MARK]
+        elif self.ours is not None and self.ours.status == status:
+            return self._open(start, self._version_of(self.ours))
+        elif status >= _FAILURES:
+            return self._begin_failure(start)
+        elif terms is not None:
+            if given is not self.other_format and fields.announce_json(given):
+                return self._begin_json(start, terms)
+            # a cache must not give it to those who ask for an envelope
+            given = fields.varying(given)
+        self._is_open = True  # as `_pass` has it, for one call less
+        passing = {**start, "headers": given}
+        return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
+
+    def _begin_json(self, start: Message, terms: Terms) -> Awaitable[None]:
+        """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
+        status, given = start["status"], start["headers"]
+        if fields.are_of_file(given):
+            return self._pass(start, fields.varying(given))
+        if self.is_left_to_the_framework:
+            is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
+            return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
+        if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
+            return self._pass(start, fields.varying(given))
+        return self._hold(start, Exchange._envelop)
+
+    def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
+        """Let an answer go its way that has no choice of envelopes."""
+        self._is_open = True
+        passing = {**start, "headers": given}
+        return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
+
+    async def _pass_within_limits(self, start: Message) -> None:
+        """The same for a caller who has limits; what failed to do its work costs nothing."""
+        start["headers"] = [*start["headers"], *self.limit_fields(start["headers"])]
+        if start["status"] >= _FAILURES:
+            await self.layer.clerk.forgive(self)
+        await self._send(start)
+
+    async def _begin_failure(self, start: Message) -> None:
+        given = start["headers"]
+        if start["status"] == _CRASH and given is not self.other_format and not fields.announce_json(given):
+            await self._hold(start, None)  # the exception that it is about follows
+        elif self._keeps_legacy_failures:
+            await self.layer.clerk.forgive(self)
+            await self._open(start, LEGACY)
+        else:
+            await self._hold(start, Exchange._say_again)
+
+    async def _hold(self, start: Message, then: Callable[[Exchange], Awaitable[None]] | None) -> None:
+        self.held = start
+        self._reads_all = start["status"] < _FAILURES
+        self._content = bytearray()
+        self._then = then
+
+    async def _collect(self, message: Message) -> None:
+        """Take a part of what is held; what does not come in one piece goes its way, unless it must be read."""
+        if self._reads_all or len(self._content) < LONGEST_ERROR:
+            self._content += message.get("body", b"")
+        if message["type"] != BODY or message.get("more_body", False):
+            if self._flows(message):
+                await self._let_go(message)
+        elif self._then is not None:
+            await self._then(self)
+
+    def _flows(self, message: Message) -> bool:
+        if self._reads_all:
+            return message["type"] != BODY or not self._is_whole
+        is_long = message["type"] != BODY or len(self._content) >= LONGEST_ERROR
+        return is_long and self._keeps_legacy_failures
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all of the body is here that was announced."""
+        assert self.held is not None
+        return fields.find(self.held["headers"], b"content-length") == b"%d" % len(self._content)
+
+    async def _tag(self) -> None:
+        """A whole legacy answer with a tag of its own, or the news that the client has it already."""
+        assert self.held is not None
+        given: Fields = list(self.held["headers"])
+        tag = fields.find(given, b"etag")
+        if not tag and self._is_whole:
+            tag = fields.tag_of(fields.lasting(self._content))
+            given.append((b"etag", tag))
+        if tag and self._client_has(tag):
+            kept = [*fields.besides_body(given), (b"etag", tag)]
+            await self._emit(_NOT_MODIFIED, kept, b"", LEGACY)
+        else:
+            await self._emit(_OK, given, bytes(self._content), LEGACY)
+
+    async def _envelop(self) -> None:
+        """The success that is held, in the shape that was negotiated, unless it is in an envelope already."""
+        assert self.held is not None
+        status, given = self.held["status"], self.held["headers"]
+        encoding = fields.find(given, b"content-encoding").strip().lower()
+        try:
+            data = loads(uncompressed(bytes(self._content), encoding, _NO_LIMIT) if self._is_whole else b"")
+            self.insist_on_json()
+        except ContractError:
+            await self._let_go()
+        except Refused as refusal:
+            await self.respond(refusal, self.send, status=refusal.status, given=given)
+        else:
+            if spoken(data) is not None:
+                await self._let_go()
+            else:
+                await self.respond(self._reply_of(data), self.send, status=status, given=given)
+
+    def _reply_of(self, data: Any) -> Reply[Any]:
+        """The reply that JSON is which may be in the shape of the route's handler, or in another one."""
+        said = self._read(data)
+        return said if isinstance(said, Reply) else Reply(data if isinstance(said, BaseException) else said)
+
+    async def _say_again(self) -> None:
+        """The failure that is held, in the shape that was negotiated."""
+        assert self.held is not None
+        status, given = self.held["status"], self.held["headers"]
+        problem = read_problem(status, dict(given), bytes(self._content))
+        reply, _ = await self.layer.clerk.answer(Reply.failed(problem), self)
+        await self._fail(reply, status, given)
+
+    async def finish(self) -> None:
+        """The application is done and nobody raised: what is still held was meant as it is."""
+        if not self._is_open:
+            await (self._let_go() if self._keeps_legacy_failures or self._reads_all else self._say_again())
+
+    async def crash(self, error: Exception) -> bool:
+        """Answer for an exception that nobody caught; False when the server has to deal with it."""
+        if self._is_open or (self.terms is not None and not self.terms.migrated):
+            return False
+        reply, _ = await self.layer.clerk.answer(error, self)
+        if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
+            await self._let_go()  # legacy callers see what they always saw
+        else:
+            await self._fail(reply, None, self.held["headers"] if self.held else [])
+        return True
+
+    async def _let_go(self, latest: Message | None = None) -> None:
+        """Send what is held as it is; after the `latest` message the rest will pass."""
+        assert self.held is not None
+        if self._then is Exchange._envelop:
+            await self._pass(self.held, fields.varying(self.held["headers"]))
+        else:
+            await self._open(self.held, LEGACY)
+        if latest is None or latest["type"] == BODY:
+            await self._send({"type": BODY, "body": bytes(self._content), "more_body": latest is not None})
+        else:
+            await self._send(latest)
+
+    async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
+        body = self._rendered(reply, status)
+        self._observe(reply, body)
+        found = fields.besides_body(given)
+        await self._emit(body.status, found + self.fields_of(reply, body), body.content, self._version_of(body))
+
+    async def _emit(self, status: int, given: Fields, content: bytes, version: Version | None) -> None:
+        await self._open({"type": START, "status": status, "headers": given}, version)
+        await self._send({"type": BODY, "body": content})
+
+    def _open(self, start: Message, version: Version | None) -> Awaitable[None]:
+        """Send the head of an answer with what every answer on a migrated route says."""
+        self._is_open = True
+        self.layer.served[self.terms.path if self.terms else ""][version or "problem"] += 1
+        return self._send(_headed(start, self.stamped(start["headers"], version)))
+
+    # what a handler answers
+
+    def enter(self, terms: Terms | None, scope: Scope) -> None:
+        """Begin with a handler, whose terms are these if they are known; raise what must be said before it runs.
+
+        `scope` is what the handler gets.
+        """
+        if scope is not self.scope:
+            self.reach(scope)
+            scope = self.scope
+        if terms is not None:
+            self.terms = terms
+        if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
+            self.admit(self.terms)  # whatever another request is refused for depends on the answer
+            if scope["query_string"] and scope["method"] not in SAFE_METHODS:
+                self.layer.clerk.check(self)
+
+    def insist_on_json(self, given: Fields | None = None) -> None:
+        """Raise unless the client takes the JSON that there is, in an envelope that there is, or as it is `given`."""
+        choice = self.choice
+        if (choice.refusal is None and choice.acceptable) or self.is_passing:
+            return
+        own = fields.find(given or [], b"content-type").partition(b";")[0].strip().decode("latin-1")
+        if choice.refusal is not None or not (self.is_left_alone and self.takes(own)):
+            raise choice.refusal or self.not_acceptable(self.terms)
+
+    async def respond(
+        self, outcome: Any, send: Send, *, status: int | None = None, given: Fields | None = None
+    ) -> None:
+        """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
+        has_failed = isinstance(outcome, BaseException)
+        reply, json = await self.layer.clerk.answer(self._read(outcome), self)
+        body = self._rendered(reply, status if has_failed or reply.problem is None else None, json)
+        found = fields.besides_body(given) if given else []
+        if body.status == _OK and self.scope["method"] in SAFE_METHODS:
+            own = fields.find(given, b"etag") if given else b""
+            kind = f"{self.version}-{body.media_type}" if own else ""
+            tag = fields.own_entity_tag(own, kind) if own else self._tag_of(reply, body, json)
+            found.append((b"etag", tag))
+            if b"if-none-match" in self.headers and self._client_has(tag):
+                body = Body(_NOT_MODIFIED, body.media_type, b"")
+        self.ours = body
+        if self.observation is not None:
+            self._observe(reply, body)
+        await send({"type": START, "status": body.status, "headers": found + self.fields_of(reply, body)})
+        await send({"type": BODY, "body": body.content})
+
+    def _read(self, outcome: Any) -> Any:
+        """The handler's value as its route reads it."""
+        terms = self.terms
+        reader = terms.shapes.reply if terms is not None else None
+        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, Paged, BaseException)):
+            return outcome
+        try:
+            return reader(outcome)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return error
+
+    def _rendered(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
+        """The reply as it was negotiated; one that cannot be written becomes a failure that can."""
+        try:
+            return self._render(reply, status, json)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            failed = Reply.failed(problem_of(error, request_id=self.request_id), request_id=self.request_id)
+            operation = self.terms.operation if self.terms else self.scope["path"]
+            return self._render(self.layer.speakers[self.version].complete(failed, operation=operation), None)
+
+    def _render(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
+        media_type = JSON if self.is_passing else self.choice.media_type
+        if reply.problem is not None and self.choice.as_problem and not self.is_passing:
+            return render(reply, self.layer.problem, media_type, status)
+        if self.writer is not None and reply.problem is None:
+            reply, json = reply.replace(data=self.writer(reply)), None
+        return render(reply, self.layer.speakers[self.version], media_type, status, json)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the route is not migrated, so that what it answers passes."""
+        return self.terms is not None and not self.terms.migrated
+
+    def _version_of(self, body: Body) -> Version | None:
+        """Problem details are no envelope."""
+        return None if body.media_type == self.layer.problem.media_type else self.version
+
+    def witnessed(self) -> Witness:
+        """What sees from now on what is sent."""
+        self._send = witness = Witness(self._send)
+        return witness
+
+    def tell(self, witness: Witness, status: int | None = None) -> None:
+        """Let a witness tell of an answer that nobody has told of."""
+        if not self._is_told:
+            witness.tell(self.observation, status)
+
+    def _observe(self, reply: Reply[Any], body: Body) -> None:
+        if self.observation is not None:
+            self._is_told = True
+            self.observation.sent(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
+
+    def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
+        if not self.layer.speakers[self.version].needs:
+            return fields.tag_of(body.content)  # nothing in it is of this request alone
+        return fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
+
+    def _client_has(self, tag: bytes) -> bool:
+        wanted = self.headers.get(b"if-none-match")
+        return wanted is not None and fields.successful_match(wanted, tag)
+
+
+def _headed(start: Message, given: Fields) -> Message:
+    """The head of an answer with other fields; the application may use its own again."""
+    head = dict(start)
+    head["headers"] = given
+    return head

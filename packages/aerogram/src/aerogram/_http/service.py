@@ -1,0 +1,349 @@
+"""The clerk: what a contract does for an HTTP exchange. It makes a `Call` of what the exchange knows.
+
+Sizes hold where the envelope can say what is missing: a legacy answer that is the payload alone is not cut.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import hashlib
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
+
+from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
+from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
+from aerogram._http.routes import CONTROLS
+from aerogram.content import canonical_json
+from aerogram.contract import Call, Contract
+from aerogram.errors import ReplyError, ValidationFailed
+from aerogram.limits import Allowance
+from aerogram.normalize.signals import contained
+from aerogram.reply import Notice, Paged, Reply, new_request_id
+from aerogram.retrieval import Retrieval
+from aerogram.sanitize import may_be_secret, sanitize
+from aerogram.shape.advice import Levers
+from aerogram.shape.modes import allowed_mode
+
+__all__ = ["ContractClerk", "Principal", "Unkept", "names_caller", "told_apart"]
+
+_WHO: Final = (
+    "account",
+    "actor",
+    "assertion",
+    "auth",
+    "cert",
+    "credential",
+    "customer",
+    "email",
+    "group",
+    "identity",
+    "impersonate",
+    "jwt",
+    "login",
+    "member",
+    "oidc",
+    "org",
+    "owner",
+    "principal",
+    "role",
+    "saml",
+    "session",
+    "sso",
+    "subject",
+    "tenant",
+    "token",
+    "user",
+    "workspace",
+)
+"""What a word of a header's name begins or ends with that says who asks: `userid` and `accesstoken` are such words."""
+_AGENT: Final = "user-agent"
+_WORDS: Final = re.compile(r"[a-z0-9]+")
+_SPELT: Final = (uuid.UUID, dt.date, dt.time, dt.timedelta, decimal.Decimal, enum.Enum)
+"""Values that a text tells apart, together with their type."""
+_PLAIN: Final = (str, int, float, bool, type(None))
+
+
+@lru_cache(maxsize=1024)
+def names_caller(header: bytes) -> bool:
+    """Whether a header of this lower-case name may say who asks: credentials, or what a proxy knows of the caller."""
+    name = header.decode("latin-1")
+    return name != _AGENT and (may_be_secret(name) or any(map(_says_who, _WORDS.findall(name))))
+
+
+def _says_who(word: str) -> bool:
+    return word.startswith(_WHO) or word.endswith(_WHO)
+
+
+def told_apart(
+    headers: Mapping[bytes, bytes], reads: Collection[bytes], values: Mapping[str, Any], *, anyone: bool
+) -> str | None:
+    """A digest of what tells a request from those of others, or "" when there is nothing; None if it cannot be told.
+
+    `reads` are the headers that the handler is known to read, `values` what was found out for it before it runs.
+    `anyone`: nobody has found out who asks, so that the credentials have to tell.
+    """
+    told = {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in headers.items()
+        if name in reads or (anyone and names_caller(name))
+    }
+    if not told and not values:
+        return ""
+    try:
+        return hashlib.sha256(canonical_json([told, _plain(dict(values))])).hexdigest()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON in which no two values are the same; what may hide something from it is a TypeError."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, _SPELT):
+        return [type(value).__qualname__, str(value)]
+    if type(value) is dict:
+        return {"dict": [[_plain(name), _plain(held)] for name, held in value.items()]}
+    if type(value) in (list, tuple):
+        return [type(value).__name__, [_plain(one) for one in value]]
+    if isinstance(value, BaseModel) and not value.__pydantic_private__:
+        return [type(value).__qualname__, [[name, _plain(held)] for name, held in value]]
+    raise TypeError(f"{type(value).__qualname__} cannot be told apart")
+
+
+Principal: TypeAlias = Callable[[Scope], str | None]
+Refuses: TypeAlias = Callable[[Exception, Scope], bool]
+_SIZES: Final = ("max_tokens", "page_size")
+_NO_ROUTE: Final = "unknown"
+_CONTROLS: Final = frozenset(CONTROLS)
+_MOST_PLACES: Final = 100
+_NO_CONTROLS: Final[Mapping[str, Any]] = {}
+
+
+class Unkept(NamedTuple):
+    """What a handler returned, with more around it than a cache could give again, or how it refused to answer."""
+
+    value: Any
+
+
+class ContractClerk:
+    """Lets a contract admit, run, answer and observe exchanges.
+
+    `finished` is the type of a framework's responses, which are given on as they are and not kept in a cache.
+    `refuses` tells exceptions that are answers from those that are failures, which an old answer may cover.
+    """
+
+    def __init__(
+        self, contract: Contract, versions: Versions, principal: Principal, finished: type, refuses: Refuses
+    ) -> None:
+        self._principal = principal
+        self._refuses = refuses
+        self._finished = finished
+        self._contract = contract
+        spoken = replace(contract, channels="text")
+        legacy, current = replace(spoken, dialect=versions.legacy), replace(spoken, dialect=versions.current)
+        self._sized: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
+        self._legacy_has_size = legacy.speaker.name != "bare"
+        if not self._legacy_has_size:
+            legacy = replace(legacy, budget=None, budgets={})
+        self._contracts: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
+        self._elsewhere: dict[tuple[int, str], Contract] = {}
+        """The same contracts for callers to whom the application stands below a prefix."""
+        self.is_observed = contract.observer is not None
+        self.is_idle = contract.limits is None and contract.cache is None
+        """Whether there is nothing to do around a handler."""
+        self.clean = (lambda reply: sanitize(reply, *contract.sanitizers)) if contract.sanitizers else None
+        """What takes out of a reply what may not be said, if the contract has such a thing."""
+
+    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
+        """The exchange under observation; the caller's trace goes on in it."""
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        # a path that has no route may be anything, and what is counted by it would have no end
+        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
+        return self._contract.observed(Call(operation=operation, request_id=exchange.request_id), carrier)
+
+    def check(self, exchange: Exchange) -> None:
+        """Raise what is wrong with the controls of a request, as far as it can be known before there is an answer."""
+        asked = exchange.controls(exchange.terms.controls if exchange.terms else ())
+        if "response_mode" in asked:
+            allowed_mode(asked["response_mode"])
+        for name in _SIZES:
+            if asked.get(name) == 0:
+                raise ValidationFailed(
+                    f"{name} is at least 1", remediation=f"Send a larger {name}", details={"field": name, "received": 0}
+                )
+
+    async def admit(self, exchange: Exchange) -> None:
+        """Take from the caller's limits, once; one that is used up raises what the caller must be told."""
+        if self._contract.limits is not None and exchange.allowance is None:
+            exchange.allowance = (await self._contract.admit(self._call(exchange))).allowance
+
+    async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
+        call = self._kept_call(exchange)
+        try:
+            if call is None:
+                outcome = await handler()
+            else:
+                heard = partial(self._heard, exchange.scope, handler)
+                outcome = await self._contract.run(call, heard, finished=(self._finished, Unkept))
+        except BaseException as error:  # noqa: BLE001 - contained here, because a task of its own may run this
+            outcome = error
+        outcome = outcome.value if isinstance(outcome, Unkept) else outcome
+        if isinstance(outcome, BaseException):
+            raise contained(outcome)
+        return outcome
+
+    async def _heard(self, scope: Scope, handler: Callable[[], Awaitable[Any]]) -> Any:
+        """What the handler returns; a refusal is an answer as well, which nothing old may take the place of."""
+        try:
+            return await handler()
+        except Exception as error:
+            if not self._refuses(error, scope):
+                raise
+            return Unkept(error)
+
+    def _kept_call(self, exchange: Exchange) -> Call | None:
+        """The call as a cache tells it from others; None where its answer is not to be kept."""
+        terms = exchange.terms
+        if (
+            terms is None
+            or terms.operation not in self._contract.cached
+            or exchange.scope["method"] not in SAFE_METHODS
+        ):
+            return None
+        call = self._call(exchange)
+        apart = told_apart(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
+        return None if apart is None else replace(call, apart=apart)
+
+    async def forgive(self, exchange: Exchange) -> None:
+        """Give back what a call has taken that failed without a reply of ours."""
+        if self._contract.limits is not None and exchange.allowance is not None:
+            await self._contract.limits.settle(exchange.allowance, 0)
+
+    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
+        """The finished reply to an outcome, and the JSON of its data where that is known."""
+        if isinstance(outcome, Reply) and outcome is exchange.settled:
+            return outcome, None
+        contract = self._reached(self._contracts, exchange)
+        failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
+        try:
+            who = self._principal(exchange.reached)
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            if not failed:
+                return await self.answer(error, exchange)
+            who = new_request_id()  # nobody, so that nobody is given what belongs to whoever it is
+        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
+            return contract.refused(outcome, self._call_of(who, exchange)), None
+        shaping = _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange)
+        call = self._call_of(who, exchange, self._advised(contract, exchange, shaping))
+        heard = await contract.hear(outcome, call)
+        reply = await contract.conclude(heard.reply, call, heard.resume)
+        return reply, heard.json_in(reply)
+
+    async def within(self, found: Paged, exchange: Exchange, max_tokens: int) -> Reply[Any]:
+        """The finished reply within a size, in the shape in which it is sent.
+
+        For handlers that say what it lacks where a payload alone cannot: in headers.
+        """
+        contract = self._reached(self._sized, exchange)
+        call = self._call(exchange, self._advised(contract, exchange, {"max_tokens": max_tokens}))
+        exchange.settled = await contract.answer(found, call)
+        return exchange.settled
+
+    async def retrieve(
+        self, exchange: Exchange, hash: str, *, ids: Sequence[str] = (), path: str = "", as_text: bool = False
+    ) -> Reply[Any]:
+        """What a reply left out; the query says how it is to be shown."""
+        asked = exchange.controls(CONTROLS)
+        size = asked.pop("max_tokens", None)
+        return await self._fetched(
+            Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, self._contracts, size
+        )
+
+    async def fetch(
+        self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None, notices: tuple[Notice, ...] = ()
+    ) -> Reply[Any]:
+        """What a reply left out, within a size in any shape, with what else there is to tell; as with `within`."""
+        return await self._fetched(wanted, exchange, self._sized, max_tokens, notices)
+
+    async def _fetched(
+        self,
+        wanted: Retrieval,
+        exchange: Exchange,
+        contracts: Mapping[Version, Contract],
+        max_tokens: int | None,
+        notices: tuple[Notice, ...] = (),
+    ) -> Reply[Any]:
+        exchange.is_shaped = True
+        call = self._call(exchange, _NO_CONTROLS if max_tokens is None else {"max_tokens": max_tokens})
+        if notices:
+            held = call.allowance or Allowance()
+            call = replace(call, allowance=replace(held, notices=(*held.notices, *notices)))
+        reply = await self._reached(contracts, exchange).retrieved(wanted, call)
+        exchange.settled = reply if reply.problem is None else None
+        return reply
+
+    def _reached(self, contracts: Mapping[Version, Contract], exchange: Exchange) -> Contract:
+        """The contract of an exchange, which names the address of what was left out as the caller reaches it."""
+        contract = contracts[exchange.version]
+        if not exchange.root or contract.archive is None or not (contract.retrieve or "").startswith("/"):
+            return contract
+        key = id(contract), exchange.prefix
+        if key not in self._elsewhere:
+            if len(self._elsewhere) >= _MOST_PLACES:
+                self._elsewhere.clear()
+            self._elsewhere[key] = replace(contract, retrieve=f"{exchange.prefix}{contract.retrieve}")
+        return self._elsewhere[key]
+
+    def _shaping(self, exchange: Exchange) -> Mapping[str, Any]:
+        terms = exchange.terms
+        if terms is None or not terms.controls:
+            return _NO_CONTROLS
+        asked = exchange.controls(terms.controls)
+        if exchange.version == LEGACY and not self._legacy_has_size:
+            asked.pop("max_tokens", None)
+        return asked
+
+    def _advised(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
+        """How a reply is to be shaped, and where that may fail, what its caller can change about it."""
+        terms = exchange.terms
+        most = None if terms is None else contract.own_limit(terms.operation)
+        if terms is None or (most is None and "max_tokens" not in shaping):
+            return shaping
+        return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
+
+    def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
+        return self._call_of(self._principal(exchange.reached), exchange, shaping)
+
+    def _call_of(self, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
+        terms = exchange.terms
+        known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
+        if exchange.writer is not None:
+            known = {**known, "writer": exchange.writer}
+        if not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS:
+            known = {**known, "is_done": True}
+        return Call(
+            operation=terms.operation if terms else exchange.scope["path"],
+            resource=terms.path if terms and not terms.is_hosted else _place_of(exchange),
+            arguments=exchange.arguments(terms),
+            request_id=exchange.request_id,
+            principal=who,
+            client_tag=exchange.client_tag,
+            started=exchange.started,
+            **known,
+        )
+
+
+def _place_of(exchange: Exchange) -> str:
+    """The path of a route that hosts have for themselves, and the host; nothing where there is no route."""
+    host = exchange.headers.get(b"host", b"").decode("latin-1").lower()
+    return f"{host}{exchange.terms.path}" if exchange.terms else ""

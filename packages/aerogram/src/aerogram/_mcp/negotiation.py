@@ -1,0 +1,157 @@
+"""Negotiation: what a server offers about its replies, and what a client asks for, over MCP.
+
+Two doors lead to it. The extension `dev.aerogram/replies` is advertised with the server's capabilities and carries
+the client's settings with each request. The `server` tool answers `action="capability-negotiate"` for clients that
+know no extensions. The protocol keeps no sessions, so the tool tells and does not remember: what is used follows
+from the server's flags and from the settings of each request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from aerogram.channels import Policy
+from aerogram.dialects import dialect as dialect_named
+from aerogram.errors import ValidationFailed
+from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.reply import Notice, Reply
+from aerogram.tokens import Budget
+
+__all__ = ["ACTION", "EXTENSION", "Agreed", "Offer", "agree", "negotiate"]
+
+EXTENSION: Final = "dev.aerogram/replies"
+ACTION: Final = "capability-negotiate"
+CONTRACT: Final = "response_contract"
+VERSIONS: Final = ("v2", "v1")
+MOST_COMPLAINTS: Final = 20
+STRUCTURED: Final[tuple[Policy, ...]] = ("mirror", "compact", "summary")
+"""The channel policies a client may choose: those that keep the structured content that listings promise."""
+
+Settings: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a server has to offer: its dialects (the first is the default), budget, channels and retrieval tool."""
+
+    dialects: tuple[str, ...]
+    channels: Policy = "mirror"
+    budget: Budget | None = None
+    retrieve: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """The offer as the extension advertises it."""
+        said: dict[str, Any] = {
+            "dialects": list(self.dialects),
+            "channels": [self.channels, *(one for one in STRUCTURED if one != self.channels)],
+        }
+        if self.budget is not None:
+            said["budget"] = {"limit": self.budget.limit, "unit": self.budget.counter.unit}
+        if self.retrieve is not None:
+            said["retrieve"] = self.retrieve
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What the settings of a request come to; None where nothing was asked for or it cannot be had."""
+
+    dialect: str | None = None
+    channels: Policy | None = None
+    max_tokens: int | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+_NOTHING: Final = Agreed()
+
+
+def agree(offer: Offer, asked: Settings | None) -> Agreed:
+    """Read a client's settings; what the server does not know or cannot do is a notice and no failure."""
+    if not asked:
+        return _NOTHING
+    found: dict[str, Any] = {}
+    strangers = (name for name in asked if name not in _READERS)
+    notices = [_unknown("setting", name, _READERS) for name in islice(strangers, MOST_COMPLAINTS)]
+    for name in _READERS.keys() & asked.keys():
+        value = _READERS[name](offer, asked[name])
+        if value is None:
+            notices.append(_refused(name, asked[name], offer))
+        found[name] = value
+    if found.get("dialect") and not found.get("channels"):
+        found["channels"] = _usual(offer, found["dialect"])
+    return Agreed(**found, notices=tuple(notices))
+
+
+def _usual(offer: Offer, name: str) -> Policy | None:
+    """The channel policy of another dialect's contract, where the server has that of its own."""
+    own = dialect_named(offer.dialects[0]).channels
+    return dialect_named(name).channels if offer.channels == own else None
+
+
+def _dialect(offer: Offer, asked: Any) -> str | None:
+    return next((name for name in _listed(asked) if name in offer.dialects), None)
+
+
+def _channels(offer: Offer, asked: Any) -> str | None:
+    return next((name for name in _listed(asked) if name in STRUCTURED or name == offer.channels), None)
+
+
+def _max_tokens(_offer: Offer, asked: Any) -> int | None:
+    return asked if type(asked) is int and asked > 0 else None
+
+
+def _listed(asked: Any) -> Sequence[Any]:
+    """One choice, or several in the order of preference."""
+    return asked if isinstance(asked, list) else [asked]
+
+
+_READERS: Final = {"dialect": _dialect, "channels": _channels, "max_tokens": _max_tokens}
+
+
+def _unknown(what: str, name: object, known: Iterable[str]) -> Notice:
+    message = f"There is no {what} {str(name)[:60]!r} here"
+    return Notice(message, "UNKNOWN_CAPABILITY", "warning", f"Known: {', '.join(sorted(known))}")
+
+
+def _refused(name: str, value: Any, offer: Offer) -> Notice:
+    message = f"{name} {str(value)[:60]!r} is not offered; the default is used"
+    return Notice(message, "UNSUPPORTED_CAPABILITY", "warning", "See `offered`", {"offered": offer.settings()})
+
+
+def negotiate(action: str, asked: Any, *, offer: Offer, flags: Flags, client: str | None = None) -> Reply[Any]:
+    """The answer of the `server` tool: the version that is used, those this client can have, the flags, and the offer.
+
+    A flag decides between the versions, so a client can have one of them. That the legacy format serves is told of
+    every reply in it, this one included, and not here.
+    """
+    if action != ACTION:
+        details = {"field": "action", "received": str(action)[:60], "allowed": [ACTION]}
+        raise ValidationFailed(f"There is no action {str(action)[:60]!r}", remediation=f"Use {ACTION}", details=details)
+    if asked is not None and not isinstance(asked, Mapping):
+        details = {"field": "client_capabilities", "pointer": "/client_capabilities", "received": type(asked).__name__}
+        raise ValidationFailed("client_capabilities is an object", details=details)
+    decision = flags.decide(RESPONSE_CONTRACT_V2.name, client)
+    used = "v2" if decision.enabled else "v1"
+    data = {
+        CONTRACT: used,
+        "supported_versions": [used],
+        "feature_flags": flags.describe(client),
+        "offered": offer.settings(),
+        "extension": EXTENSION,
+    }
+    told = decision.notices if decision.enabled else ()
+    return Reply.ok(data, notices=(*told, *islice(_complaints(asked or {}, used), MOST_COMPLAINTS)))
+
+
+def _complaints(asked: Settings, used: str) -> Iterable[Notice]:
+    """A warning for each capability that is not known and each version that is not used."""
+    for name, value in asked.items():
+        if name != CONTRACT:
+            yield _unknown("capability", name, (CONTRACT,))
+        elif used not in map(str, _listed(value)):
+            message = f"{CONTRACT} {str(value)[:60]!r} was asked for; {used} is used"
+            switch = f"The flag {RESPONSE_CONTRACT_V2.name} decides between {' and '.join(VERSIONS)}"
+            yield Notice(message, "UNSUPPORTED_CAPABILITY", "warning", switch)

@@ -1,0 +1,121 @@
+"""Pairing: content and data that are sent together, parted for the contract and joined again in the result.
+
+    (payload, structured) ──parted──▶ Reply(structured) with the payload besides ──cache──▶
+                          ──taken───▶ blocks without secrets, and a Reply ──contract──▶ result ──joined──▶ result
+                                                                                        whose content is the payload
+
+The budget of the call holds for both: the data is fitted as ever, and the content gets what that leaves. What is cut
+from content is archived before it is sent, and named beside it; content says so where nothing could be kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from aerogram._mcp.results import PREFIX
+from aerogram.contract import Call, Contract
+from aerogram.dialects import spoken
+from aerogram.errors import ReplyError
+from aerogram.jsontext import dumps
+from aerogram.normalize.result import ToolResult
+from aerogram.normalize.tool import is_pair, normalize_tool_result
+from aerogram.reply import Reply
+from aerogram.sanitize import sanitize_blocks
+from aerogram.shape.blocks import CUT, WHOLE, Keeping, Scale, fit_blocks
+from aerogram.shape.fit import Leftover
+
+__all__ = ["fitted", "joined", "parted", "taken"]
+
+log = logging.getLogger("aerogram")
+
+Blocks = list[dict[str, Any]]
+BESIDES: Final = "dev.aerogram/content"
+"""Under which name a reply holds the content of a pair until it is sent."""
+
+
+def parted(value: Any, contract: Contract) -> Any:
+    """A pair as a reply over its data that holds its content; any other value is data as it is."""
+    if not is_pair(value):
+        return value
+    content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
+    data = spoken(value[1]) or Reply(value[1])
+    extra = {**(data.extra or {}), BESIDES: content.content}
+    return data.replace(notices=(*data.notices, *content.notices), extra=extra)
+
+
+def taken(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, Reply[Any]]:
+    """The content of a pair, without what may not be said, and the reply that is left; None where there is no pair."""
+    if reply.extra is None or BESIDES not in reply.extra:
+        return None, reply
+    rest = {name: value for name, value in reply.extra.items() if name != BESIDES}
+    blocks, notices = sanitize_blocks(reply.extra[BESIDES], *contract.sanitizers)
+    return blocks, reply.replace(extra=rest or None, notices=(*reply.notices, *notices))
+
+
+async def joined(content: Blocks, result: dict[str, Any], contract: Contract, call: Call) -> dict[str, Any]:
+    """The result of the data with the content of the pair; a failure is told as ever.
+
+    What travels beside the data stays, and where the data itself is told in the content, the content goes before it.
+    """
+    if result.get("isError"):
+        return result
+    structured = result.get("structuredContent")
+    rest = result["content"] if structured is None else result["content"][1:]
+    found = await fitted(content, contract, call, structured, rest)
+    return found.sent_with(result, rest)
+
+
+class Content(NamedTuple):
+    """Content as it is sent, and under which names the client finds what was cut from it."""
+
+    blocks: Blocks
+    hashes: Mapping[str, str] = MappingProxyType({})
+
+    def sent_with(self, result: dict[str, Any], rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        """A result with this content, the rest behind it; what is missing is named beside it."""
+        sent = {**result, "content": [*self.blocks, *rest]}
+        if not self.hashes:
+            return sent
+        missing = {"level": "partial", "archive_hashes": dict(self.hashes)}
+        return {**sent, "_meta": {**(result.get("_meta") or {}), f"{PREFIX}fidelity": missing}}
+
+
+async def fitted(
+    content: Blocks, contract: Contract, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
+) -> Content:
+    """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
+    budget, archive = contract.limit(call), contract.archive
+    if budget is None:
+        return Content(content)
+    scale = Scale(budget.counter)
+    gone = scale.weigh(rest) + (0 if structured is None else budget.counter.count(dumps(structured).decode()))
+    room, keeping = budget.room - gone, Keeping(archive is not None, contract.retrieve)
+    shown, leftovers = fit_blocks(content, room, scale, keeping)
+    if not leftovers or archive is None:
+        return Content(shown)
+    try:
+        await archive.put(*(one.content for one in leftovers), principal=call.principal)
+    except (ReplyError, OSError) as error:
+        log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
+        return Content(fit_blocks(content, room, scale, Keeping(is_kept=False))[0])
+    return Content(shown, _names(content, leftovers, is_data=structured is None and not rest))
+
+
+def _names(content: Blocks, leftovers: Sequence[Leftover], *, is_data: bool) -> dict[str, str]:
+    """What was cut from which text. Where there is nothing but content, its texts are the data; media are links."""
+    texts = [at for at, block in enumerate(content) if block.get("type") == "text"]
+    found = {}
+    for name, kept in leftovers:
+        at = name.removeprefix(CUT)
+        if name == WHOLE:
+            found["data" if is_data else WHOLE] = kept.hash
+        elif name == at:
+            continue  # media, in whose place a link is sent
+        elif int(at) in texts and is_data:
+            found["data" if len(texts) == 1 else f"data/{texts.index(int(at))}"] = kept.hash
+        else:
+            found[WHOLE if len(content) == 1 else f"{WHOLE}/{at}"] = kept.hash
+    return found

@@ -1,0 +1,565 @@
+"""Service: a contract at work on an MCP server; what the adapters of all MCP frameworks have in common.
+
+    arguments ──open──▶ Opened (call, the handler's own arguments, the contract that was agreed on)
+                          │
+              admit ── handler ── cache
+                          │
+    outcome ──answer──▶ the plain result of the call, or the handler's own finished result
+
+An adapter asks for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
+request as a `Caller`. It sends what `serve`, which is all of the above, gives back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import typing
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import UnionType
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
+
+from pydantic import WithJsonSchema
+
+from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negotiate
+from aerogram._mcp.pairing import fitted, joined, taken
+from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
+from aerogram.archive import Archive
+from aerogram.channels import Payload
+from aerogram.contract import Call, Contract, Heard
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects import spoken
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
+from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.jsontext import dumps_unproven
+from aerogram.normalize.registry import Registry
+from aerogram.normalize.result import ToolResult
+from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
+from aerogram.problems import problem_of
+from aerogram.reply import Notice, Paged, Reply, accept_request_id, new_request_id
+from aerogram.retrieval import Retrieval
+from aerogram.sanitize import sanitize_result
+from aerogram.shape.advice import Levers
+from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, checked, chosen
+from aerogram.shape.modes import Mode
+from aerogram.telemetry import Observation
+from aerogram.tokens import Budget
+
+__all__ = ["ARCHIVE_TEMPLATE", "Around", "Caller", "Opened", "Profile", "Service"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
+
+    `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
+    says that it returns a `Reply`, which no framework knows how to convert. `parameters` are the properties of its
+    inputs, the controls among them.
+    """
+
+    name: str
+    controls: Controls = field(default_factory=Controls)
+    own_schema: Mapping[str, Any] | None = None
+    is_boxed: bool = False
+    is_content: bool = False
+    is_reply: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def payload(self) -> Payload:
+        """How its payload is sent when it is sent alone."""
+        return Payload(self.own_schema is not None, self.is_boxed)
+
+    @property
+    def data_schema(self) -> Mapping[str, Any] | None:
+        """The schema of the payload itself."""
+        if self.own_schema is None or not self.is_boxed:
+            return self.own_schema
+        inner = self.own_schema.get("properties", {}).get("result", {})
+        return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
+
+
+LONGEST_TAG: Final = 200
+_TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+class Around(NamedTuple):
+    """What a contract around this one does for both: it says the dialect, it counts the call, it charges for it."""
+
+    dialect: Dialect | None = None
+    observes: bool = False
+    charges: bool = False
+
+
+class Caller(NamedTuple):
+    """Who asks: the `_meta` of the request, the authenticated principal, what the client's capabilities say.
+
+    `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
+    are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
+    answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
+    does already.
+    """
+
+    meta: Mapping[str, Any] | None = None
+    principal: str | None = None
+    extensions: Mapping[str, Any] | None = None
+    retrieve: str | None = None
+    archive: Archive | None = None
+    has_answered: bool = False
+    around: Around = Around()
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """The client's settings for the extension; before 2026-07-28, when there were none, in `_meta` itself."""
+        found = (self.extensions or {}).get(EXTENSION, (self.meta or {}).get(EXTENSION))
+        return found if found is not None and isinstance(found, Mapping) else None
+
+    @property
+    def request_id(self) -> str:
+        """The caller's own id, the id of its trace, or a new one."""
+        meta = self.meta or {}
+        trace = meta.get("traceparent")
+        match = _TRACE_PARENT.fullmatch(trace) if isinstance(trace, str) else None
+        return accept_request_id(meta.get(PREFIX + "request_id")) or (match[1] if match else new_request_id())
+
+    @property
+    def client_tag(self) -> str | None:
+        """The caller's own mark, given back with the reply."""
+        tag = (self.meta or {}).get(PREFIX + "client_tag")
+        return tag if isinstance(tag, str) and 0 < len(tag) <= LONGEST_TAG else None
+
+
+log = logging.getLogger("aerogram")
+
+ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
+_FINISHED: Final = ("CallToolResult", "ToolResult")
+
+Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
+Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
+
+
+class Opened(NamedTuple):
+    """A call that has been accepted: under which contract, with which arguments for the handler."""
+
+    profile: Profile
+    contract: Contract
+    call: Call
+    arguments: dict[str, Any]
+    notices: tuple[Notice, ...] = ()
+    observation: Observation | None = None
+
+
+CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
+"""The call that a handler of this service is answering."""
+
+
+class Service:
+    """A contract, and what an MCP server makes of it: schemas, controls, negotiation, retrieval."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        controls: Choice = None,
+        schema: SchemaForm | None = "slim",
+        offers: Sequence[str] = (),
+        flags: Flags | None = None,
+    ) -> None:
+        if contract.speaker.name == "problem":
+            raise InvalidReply("the dialect problem says failures only: choose another one")
+        if isinstance(offers, str):
+            raise InvalidReply(f"offers is a list of dialects, such as [{offers!r}]")
+        if flags is not None and not isinstance(flags, Flags):
+            raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
+        self.contract = contract
+        contract.prepare()
+        self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
+        if RESPONSE_CONTRACT_V2.name not in self.flags:
+            self.flags.declare(RESPONSE_CONTRACT_V2)
+        self._controls = checked(controls)
+        if schema not in (*get_args(SchemaForm), None):
+            raise InvalidReply(f"schema is one of {', '.join(get_args(SchemaForm))}, or None, not {schema!r}")
+        self._schema = schema
+        self.offer = _offer(contract, offers)
+        self._listed = output_schema(self._dialects, schema) if schema and contract.channels != "text" else None
+        self._contracts: dict[Any, Contract] = {}
+        self._forgiving: set[asyncio.Task[None]] = set()
+        self.has_checked_names = False
+
+    @property
+    def named(self) -> dict[str, Collection[str]]:
+        """The tools that the settings name."""
+        by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
+        return {"controls": by_name, **self.contract.named}
+
+    def claim(self, negotiate: str | None, taken: Collection[str]) -> None:
+        """Refuse to take the place of a tool that a server has already by one of the service's own."""
+        own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
+        if negotiate is not None and negotiate == self.offer.retrieve:
+            raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
+        for setting, name in own.items():
+            if name is not None and name in taken:
+                raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
+        self.has_checked_names = True
+        for stray in strays(self.named, known, "tool"):
+            log.warning("%s", stray)
+
+    @property
+    def _dialects(self) -> list[Dialect]:
+        own = self.contract.speaker
+        return [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
+
+    # Tools as they are listed
+
+    def profile(
+        self,
+        name: str,
+        *,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        is_boxed: bool = False,
+        returns: Any = None,
+        controls: Controls | None = None,
+    ) -> Profile:
+        """What there is to know about a tool, from its schemas and its return annotation."""
+        given = chosen(self._controls, name) if controls is None else controls
+        given = given.without(inputs.get("properties", {}))
+        if outputs is not None and self.contract.speaker.name == "bare":
+            given = given.without(SHAPE_CHANGING)
+        is_reply = (get_origin(returns) or returns) in (Reply, Paged)
+        if is_reply:  # a framework describes the class, which is never sent
+            outputs, is_boxed = None, False
+        is_content = _is_content(returns, self.contract.forms.registry)
+        parameters = given.extend(inputs)["properties"]
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters)
+
+    def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
+        """The schema to list: that of what is sent, which for bare payloads is the tool's own.
+
+        There is none that a payload and the envelopes satisfy that are offered besides.
+        """
+        if is_legacy or self.offer.dialects == ("bare",):
+            return profile.own_schema
+        return None if profile.is_content else self._listed
+
+    def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
+        """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
+        controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
+        return controls.extend(inputs)
+
+    def settings(self) -> dict[str, Any]:
+        """What the extension advertises to everybody."""
+        return (replace(self.offer, dialects=("bare",)) if self.is_legacy(None) else self.offer).settings()
+
+    def is_legacy(self, principal: str | None) -> bool:
+        """Whether a caller is served the legacy format: the payload alone, as before there was an envelope."""
+        return not self.flags.enabled(RESPONSE_CONTRACT_V2.name, principal)
+
+    # Calls
+
+    def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> Opened:
+        """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
+        agreed = agree(self.offer, caller.settings)
+        notices = agreed.notices
+        is_legacy = self.is_legacy(caller.principal)
+        if is_legacy:
+            notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
+            agreed = replace(agreed, dialect="bare")
+        contract = self._agreed(agreed, profile, caller)
+        asked, own = profile.controls.split(arguments)
+        if is_legacy and profile.own_schema is not None:
+            notices = (*notices, *(_ignored(name) for name in SHAPE_CHANGING if asked.pop(name, None) is not None))
+        if agreed.max_tokens is not None:
+            asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
+        if "cursor" in profile.controls.names and contract.speaker.name != "bare":
+            asked["pages"] = True
+        if caller.has_answered:  # what it told this server is for its own answer
+            asked["apart"] = None
+        most = contract.own_limit(profile.name)
+        if most is not None or "max_tokens" in asked:
+            asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
+        call = Call(
+            operation=profile.name,
+            arguments=own,
+            request_id=caller.request_id,
+            principal=caller.principal,
+            client_tag=caller.client_tag,
+            schema=profile.data_schema if contract.speaker.name == "bare" else None,
+            payload=profile.payload if contract.speaker.name == "bare" else None,
+            **asked,
+        )
+        return Opened(profile, contract, call, own, notices)
+
+    def _unopened(self, profile: Profile, caller: Caller) -> Opened:
+        """A call that is answered although it was not accepted."""
+        call = Call(
+            operation=profile.name,
+            request_id=caller.request_id,
+            principal=caller.principal,
+            client_tag=caller.client_tag,
+        )
+        legacy = Agreed(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
+        return Opened(profile, self._agreed(legacy, profile, caller), call, {})
+
+    def _agreed(self, agreed: Agreed, profile: Profile, caller: Caller) -> Contract:
+        if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
+            agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
+        if agreed.dialect is None and agreed.channels is None and caller.retrieve is None and not any(caller.around):
+            return self.contract
+        asked = (caller.around.dialect or agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
+        changes: dict[str, Any] = {
+            name: value
+            for name, value in zip(("dialect", "channels", "retrieve", "archive"), asked, strict=True)
+            if value is not None and value != getattr(self.contract, name)
+        }
+        done = {"observer": caller.around.observes, "limits": caller.around.charges}
+        changes |= {
+            name: None for name, is_done in done.items() if is_done and getattr(self.contract, name) is not None
+        }
+        if not changes:
+            return self.contract
+        # the contract that is kept for it holds the archive, so that its id stays taken
+        key = tuple((name, value if isinstance(value, str) else id(value)) for name, value in changes.items())
+        if key not in self._contracts:
+            self._contracts[key] = replace(self.contract, **changes)
+        return self._contracts[key]
+
+    async def serve(
+        self,
+        profile: Profile,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+        convert: Conversion | None = None,
+        untouched: tuple[type, ...] = (),
+    ) -> Any:
+        """The whole way of a call. An outcome of an `untouched` type is not ours: it is given back, or raised."""
+        try:
+            opened = self.open(profile, arguments, caller)
+        except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
+            return await self.answer_besides(profile, caller, error)
+        with opened.contract.observed(opened.call, caller.meta) as observation:
+            if observation is not None:
+                opened = opened._replace(observation=observation)
+            try:
+                if opened.contract.limits is not None:
+                    opened = opened._replace(call=await opened.contract.admit(opened.call))
+            except Exception as error:  # noqa: BLE001 - a limit that is reached is an answer
+                reply = opened.contract.refused(error, opened.call)
+                return self._sent(opened, Heard(reply), reply)
+            outcome = await self._run(opened, handler)
+            if not isinstance(outcome, untouched):
+                return await self.answer(opened, outcome, convert)
+            await opened.contract.forgive(opened.call)  # it failed, or will be charged when it has its answers
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+    async def answer_besides(
+        self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
+    ) -> Any:
+        """What is sent for a call that came to no handler of ours."""
+        opened = self._unopened(profile, caller)
+        with opened.contract.observed(opened.call, caller.meta) as observation:
+            return await self.answer(opened._replace(observation=observation), outcome, convert)
+
+    async def _run(self, opened: Opened, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
+        token = CURRENT.set(opened)
+        try:
+            return await opened.contract.run(opened.call, partial(handler, opened.arguments))
+        except asyncio.CancelledError:
+            if opened.call.allowance is not None:
+                self._forgive_soon(opened)
+            raise
+        finally:
+            CURRENT.reset(token)
+
+    def _forgive_soon(self, opened: Opened) -> None:
+        """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
+        task = asyncio.get_running_loop().create_task(opened.contract.forgive(opened.call))
+        self._forgiving.add(task)
+        task.add_done_callback(self._forgiving.discard)
+
+    async def answer(self, opened: Opened, outcome: Any, convert: Conversion | None = None) -> Any:
+        """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
+
+        `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
+        given with it; a bare payload goes through it, so that it is sent as ever.
+        """
+        if is_finished(outcome):
+            return await self._passed(opened, outcome, ToolResult.of(outcome))
+        if is_written_result(outcome, opened.contract.forms):
+            return await self._passed(opened, None, ToolResult.of_wire(outcome, opened.contract.forms))
+        heard = await opened.contract.hear(outcome, opened.call)
+        if heard.is_content:
+            content = normalize_tool_result(outcome, policy=opened.contract.forms)
+            return await self._passed(opened, None, content, is_fitted=True)
+        try:
+            blocks, said = taken(heard.reply, opened.contract)
+            reply = await opened.contract.conclude(_told(said, opened.notices), opened.call, heard.resume)
+            if heard.media:
+                heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
+            sent = self._sent(opened, heard, reply, outcome, convert)
+            return sent if blocks is None else await joined(blocks, sent, opened.contract, opened.call)
+        except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
+            problem = problem_of(error, request_id=opened.call.request_id)
+            failed = await opened.contract.conclude(Reply.failed(problem), opened.call)
+            return self._sent(opened, Heard(failed), failed)
+
+    def _sent(
+        self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any = None, convert: Conversion | None = None
+    ) -> dict[str, Any]:
+        """A finished reply on the wire, and in the books of whoever observes."""
+        written = self._written(opened, heard, reply, outcome, convert)
+        if opened.observation is not None:
+            opened.observation.sent(reply, dialect=opened.contract.speaker.name, size=_size(written))
+        return written
+
+    def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> dict[str, Any]:
+        contract = opened.contract
+        if contract.speaker.name != "bare":
+            channels = contract.render(reply, heard.json_in(reply))
+            return tool_result(reply, channels, dialect=contract.speaker, media=heard.media)
+        is_untouched = reply.problem is None and reply.data is heard.reply.data
+        if is_untouched and convert is not None and not opened.profile.is_reply:
+            said = outcome.reply if isinstance(outcome, Paged) else outcome
+            value = said.data if isinstance(said, Reply) else said
+            own = convert(value, reply.data)
+            if own is not None:
+                return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, contract.speaker)}}
+        channels, boxed = opened.profile.payload.channels(reply), opened.profile.is_boxed
+        return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
+
+    async def _passed(self, opened: Opened, own: Any, result: ToolResult, *, is_fitted: bool = False) -> Any:
+        """Finished results as they are, and content, which is to be fitted, within its budget.
+
+        A listed schema is satisfied beside them, never instead.
+        """
+        contract, structured = opened.contract, result.data()
+        if result.isError:
+            await contract.forgive(opened.call)
+        if opened.call.cursor is not None and not result.isError:  # content has no pages
+            refused = await contract.conclude(Reply(None), opened.call)
+            return self._sent(opened, Heard(refused), refused)
+        is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
+        if (
+            not is_listed
+            or result.isError
+            or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
+        ):
+            failed = (spoken(structured) or _UNSAID) if result.isError else None
+            self._tell(opened, failed or Reply(None))
+            own = None if own is result else own
+            wire = result.to_wire() if own is None or contract.sanitizers else {}
+            clean = sanitize_result(wire, *contract.sanitizers)
+            if is_fitted:
+                return (await fitted(clean["content"], contract, opened.call)).sent_with(clean)
+            return clean if own is None or clean != wire else own
+        clean = sanitize_result(result.to_wire(), *contract.sanitizers)
+        data = structured if result.has_structured_content else _texts(clean["content"])
+        reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
+        if reply.problem is not None:
+            return self._sent(opened, Heard(reply), reply)
+        self._tell(opened, reply)
+        said = contract.render(reply).structured
+        if is_fitted:  # what is cut from it is in the data, whose envelope says so
+            clean["content"] = (await fitted(clean["content"], contract, opened.call, said)).blocks
+        return {**clean, "structuredContent": said}
+
+    def _tell(self, opened: Opened, reply: Reply[Any]) -> None:
+        if opened.observation is not None:
+            opened.observation.sent(reply)
+
+    # Tools and resources of the service itself
+
+    async def retrieve(
+        self,
+        hash: str | None = None,
+        ids: Ids | None = None,
+        path: str = "",
+        response_mode: Mode = "full",
+        fields: list[str] | None = None,
+        as_text: bool = False,
+        cursor: str | None = None,
+        page_size: int | None = None,
+    ) -> Reply[Any]:
+        """Get back what a reply left out, by the hash or the ids that it names, page by page."""
+        opened = CURRENT.get()
+        wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
+        asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size)
+        return await opened.contract.retrieved(asked, opened.call)
+
+    def negotiate(
+        self,
+        action: Annotated[str, WithJsonSchema({"type": "string", "enum": [ACTION]})] = ACTION,
+        client_capabilities: dict[str, Any] | None = None,
+    ) -> Reply[Any]:
+        """Say which response contract is used, for `client_capabilities` such as {"response_contract": "v2"}."""
+        client = CURRENT.get().call.principal
+        return negotiate(action, client_capabilities, offer=self.offer, flags=self.flags, client=client)
+
+    async def read_archive(self, hash: str, principal: str | None) -> tuple[Any, str, int]:
+        """An archived entry as a resource: its text or bytes, its MIME type, and how long it may be cached (ms)."""
+        if self.contract.archive is None:
+            raise ReplyError("This server keeps no archive", code="NOT_FOUND")
+        content, left = await self.contract.archive.entry(hash, principal=principal)
+        body = content.body if content.kind == "bytes" else content.body.decode()
+        return body, _MIME_TYPES[content.kind], int(left * 1000)
+
+
+_UNSAID: Final = Reply.failed("INTERNAL_ERROR", "The tool said so")
+_MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
+
+
+def _ignored(control: str) -> Notice:
+    return Notice(
+        f"This answer has a schema of its own, so {control} was not used", "CONTROL_IGNORED", "info", "Ask without it"
+    )
+
+
+def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
+    own = contract.speaker.name
+    return Offer(
+        dialects=(own, *(name for name in offers if name != own)),
+        channels=contract.channels,
+        budget=None if contract.budget is None else Budget.of(contract.budget),
+        retrieve=contract.retrieve if contract.archive is not None else None,
+    )
+
+
+def _told(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
+    return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
+
+
+def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
+    """The words of some content, for those who see nothing else of it."""
+    texts = [block["text"] for block in content if block["type"] == "text"]
+    return texts[0] if len(texts) == 1 else texts or None
+
+
+def _size(written: Mapping[str, Any]) -> int | None:
+    """How many bytes a result takes on the wire; unknown when a framework's own objects are in it."""
+    try:
+        return len(dumps_unproven(written))
+    except ContractError:
+        return None
+
+
+def _is_content(annotation: Any, registry: Registry) -> bool:
+    """Whether an annotation says that a handler returns content blocks or a finished result."""
+    origin = get_origin(annotation)
+    if origin is typing.Annotated:
+        return _is_content(get_args(annotation)[0], registry)
+    if origin in (typing.Union, UnionType, list, tuple, Sequence):
+        return any(_is_content(option, registry) for option in get_args(annotation))
+    if not isinstance(annotation, type):
+        return False
+    return annotation.__name__ in _FINISHED or registry.forms[annotation].kind == "block"

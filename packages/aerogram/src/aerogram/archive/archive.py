@@ -1,0 +1,455 @@
+"""The archive: a content-addressed store of what was left out of replies.
+
+Every entry belongs to one principal, lives for a while, and is checked against its hash whenever it is read. What was
+read last is held for a while, so that a walk through the pages of an entry does not read it once for each page.
+Entries of one principal are kept apart from those of every other, so deleting or filling up one's own archive
+touches nobody else; equal content of one principal is stored once.
+
+    Archive ── put(Content) / get(hash) / newest() / delete(hash) ──▶ any py-key-value-aio store
+       │                                                               memory · files · Redis · S3 · …
+       └─ Ledger: one small record per principal: what it has, how large, until when, and what is gone and why
+
+Files are the default. py-key-value's file tree writes a temporary file, flushes it to the disk and renames it,
+so a process that is killed at any moment leaves the old entry or the new one, never half of one; at worst a
+stray `.tmp` file remains, which `sweep` removes. Its diskcache store was not chosen: it unpickles what it reads.
+The content is written before the ledger, so the ledger never names what is not there; an entry whose ledger
+row was lost with a kill can still be read. Between processes the ledger of a file archive is guarded by a lock
+file; in Redis and in object storage a ledger is written only if nobody else has written it since it was read.
+Stores of one's own offer neither: there, two processes that write for one principal in the same moment may leave
+one entry out of the quota's sum until it is next written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from random import random
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, get_args
+from weakref import WeakKeyDictionary
+
+from aerogram.archive.inventory import Ledger
+from aerogram.content import Content, Kind
+from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
+from aerogram.state import locked, private_directory, state_directory
+
+if TYPE_CHECKING:
+    from key_value.aio.protocols import AsyncKeyValue
+
+__all__ = ["Archive", "Stored", "Usage"]
+
+T = TypeVar("T")
+
+HOUR: Final = 3600.0
+MEGABYTE: Final = 1_000_000
+COLLECTION: Final = "aerogram_archive"
+REMEMBERED_BYTES: Final = 16 * MEGABYTE
+"""How much of what was read last is held, so that the next page of it need not be read and checked again."""
+SHORTEST_PREFIX: Final = 12
+DIGEST_LENGTH: Final = 64
+STALE_DRAFT: Final = HOUR
+MOST_ATTEMPTS: Final = 100
+"""So often a ledger is read again because somebody else was faster."""
+RETRY_AFTER: Final = 2.0
+_GONE_WORDS: Final = {
+    "expired": "has expired",
+    "deleted": "was deleted",
+    "evicted": "was removed to make room for newer entries",
+}
+_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError)
+CALL_AGAIN: Final = "Repeat the call that produced it to get fresh content"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The receipt for an entry: its hash and how long it will be there."""
+
+    hash: str
+    size: int
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of its quota a principal takes up."""
+
+    entries: int
+    bytes: int
+    quota: int
+
+
+class Ledgers(Protocol):
+    """Where ledgers are kept, so that several processes may write them."""
+
+    async def read(self, owner: str) -> tuple[dict[str, Any] | None, Any]:
+        """The ledger of an owner, if there is one, and its version."""
+
+    async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
+        """Write a ledger and remove entries, unless somebody else has written it since it was read."""
+
+
+class _Beside:
+    """Ledgers in the store of the entries, for one process or under a lock."""
+
+    def __init__(self, store: AsyncKeyValue) -> None:
+        self._store = store
+
+    async def read(self, owner: str) -> tuple[dict[str, Any] | None, None]:
+        return await self._store.get(f"{owner}_ledger", collection=COLLECTION), None
+
+    async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
+        del version
+        await self._store.put(f"{owner}_ledger", record, collection=COLLECTION, ttl=life)
+        for key in gone:
+            await self._store.delete(key, collection=COLLECTION)
+        return True
+
+
+class _Memory:
+    """The entries that were read last and found sound, each with a mark of what was read.
+
+    Pages of one entry are read one after the other. As long as the mark is the same, nobody has touched the entry.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: dict[str, tuple[Any, Content, float]] = {}
+
+    def recall(self, key: str, mark: Any) -> tuple[Content, float] | None:
+        held = self._held.pop(key, None)
+        if held is None or mark is None or held[0] != mark:
+            return None
+        self._held[key] = held
+        return held[1:]
+
+    def keep(self, key: str, mark: Any, content: Content, end: float) -> None:
+        if mark is None or content.size > self._most:
+            return
+        self._held[key] = (mark, content, end)
+        while sum(held.size for _, held, _ in self._held.values()) > self._most:
+            del self._held[next(iter(self._held))]
+
+
+class Archive:
+    """Puts content away for a principal and gives it back, whole and verified."""
+
+    def __init__(
+        self,
+        store: AsyncKeyValue,
+        *,
+        lifetime: float = 24 * HOUR,
+        quota: int = 256 * MEGABYTE,
+        most_entries: int = 4_096,
+        directory: Path | None = None,
+        ledgers: Ledgers | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._ledgers = ledgers or _Beside(store)
+        self._lifetime = lifetime
+        self._quota = quota
+        self._most_entries = most_entries
+        self._directory = directory
+        self._clock = clock
+        self._memory = _Memory(REMEMBERED_BYTES)
+        # a lock belongs to one event loop, an archive may outlive it
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    @classmethod
+    def in_memory(cls, **options: Any) -> Archive:
+        """An archive that ends with the process."""
+        try:
+            from key_value.aio.stores.memory import MemoryStore
+        except ImportError:
+            raise MissingExtra("archive", "py-key-value-aio[memory]") from None
+        return cls(MemoryStore(), **options)
+
+    @classmethod
+    def at(cls, directory: str | Path | None = None, **options: Any) -> Archive:
+        """An archive in files: in this directory, or in the user's state directory."""
+        try:
+            from aerogram.state import FileStore
+        except ImportError:
+            raise MissingExtra("archive", "py-key-value-aio[filetree]") from None
+        path = private_directory(Path(directory) if directory else state_directory() / "archive")
+        return cls(FileStore(data_directory=path), directory=path, **options)
+
+    @classmethod
+    def in_redis(cls, url: str, **options: Any) -> Archive:
+        """An archive in Redis, for several machines."""
+        from aerogram.archive.redis import RedisLedgers, connect, open_store
+
+        client = connect(url)
+        return cls(open_store(client), ledgers=RedisLedgers(client, COLLECTION), **options)
+
+    @classmethod
+    def in_bucket(cls, url: str, **options: Any) -> Archive:
+        """An archive in S3-compatible object storage, as s3://bucket/prefix?endpoint=URL&region=NAME."""
+        try:
+            bucket = import_module("aerogram.archive.s3")
+        except ImportError:
+            raise MissingExtra("s3", "obstore") from None
+        opened = bucket.open_bucket(url)
+        return cls(bucket.BucketStore(opened), ledgers=bucket.BucketLedgers(opened), **options)
+
+    async def put(self, *contents: Content, principal: str | None = None) -> tuple[Stored, ...]:
+        """Store contents; when this returns they are on the disk (or wherever the store keeps them).
+
+        The oldest entries of the principal make room when the quota is reached.
+        """
+        self._refuse_oversized(contents)
+        # a caller that goes away does not tear a write in two: it finishes without them
+        return await asyncio.shield(self._put(_owner(principal), contents))
+
+    async def get(self, hash: str, *, principal: str | None = None) -> Content:
+        """The content with that hash, or with a unique beginning of it."""
+        return (await self.entry(hash, principal=principal))[0]
+
+    async def entry(self, hash: str, *, principal: str | None = None) -> tuple[Content, float]:
+        """As `get`, with the seconds that the entry still has to live."""
+        owner = _owner(principal)
+        digest = await self._full_digest(owner, hash)
+        mark = await self._mark(owner, digest)
+        content, end = self._memory.recall(_key(owner, digest), mark) or await self._read(owner, digest)
+        self._memory.keep(_key(owner, digest), mark, content, end)
+        left = end - self._clock()
+        if left <= 0:
+            raise _missing(f"sha256:{digest}", "expired")
+        return content, left
+
+    async def _read(self, owner: str, digest: str) -> tuple[Content, float]:
+        record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
+        if record is None:
+            raise _missing(f"sha256:{digest}", (await self._ledger(owner)).why_gone(digest, self._clock()))
+        return _verified(record, digest)
+
+    async def _mark(self, owner: str, digest: str) -> Any:
+        """What tells whether an entry is still the one that was read; None when nothing does."""
+        if self._directory is None:
+            return (await self._ledger(owner)).live.get(digest)
+        try:
+            found = (self._directory / COLLECTION / f"{_key(owner, digest)}.json").stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
+        """The principal's entries, the newest first; what has just vanished is passed over."""
+        ledger = await self._ledger(_owner(principal))
+        for digest in reversed(ledger.oldest_first()):
+            with contextlib.suppress(NotFound):
+                yield await self.get(f"sha256:{digest}", principal=principal)
+
+    async def delete(self, hash: str, *, principal: str | None = None) -> bool:
+        """Forget an entry; whether there was one."""
+        owner = _owner(principal)
+        async with self._holding_the_ledger():
+            try:
+                digest = _match(await self._ledger(owner), hash)
+            except NotFound:
+                return False
+            existed = await self._ask(self._store.delete(_key(owner, digest), collection=COLLECTION))
+            await self._amend(owner, lambda ledger: ledger.drop(digest))
+            return existed
+
+    async def usage(self, *, principal: str | None = None) -> Usage:
+        """What a principal has stored at the moment."""
+        ledger = await self._ledger(_owner(principal))
+        now = self._clock()
+        sizes = [size for size, end in ledger.live.values() if end > now]
+        return Usage(len(sizes), sum(sizes), self._quota)
+
+    async def sweep(self) -> None:
+        """Free the space of expired entries and of writes that were killed; call it now and then."""
+        cull = getattr(self._store, "cull", None)
+        if cull is not None:
+            await self._ask(cull())
+        for draft in self._stale_drafts():
+            draft.unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        """Let go of the store's connections."""
+        for part in (self._store, self._ledgers):
+            close = getattr(part, "close", None)
+            if close is not None:
+                await close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _stale_drafts(self) -> Iterator[Path]:
+        for draft in self._directory.rglob("*.tmp") if self._directory else ():
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - draft.stat().st_mtime > STALE_DRAFT:
+                    yield draft
+
+    def _refuse_oversized(self, contents: tuple[Content, ...]) -> None:
+        size = sum(content.size for content in contents)
+        if size > self._quota:
+            raise QuotaExceeded(
+                f"{size} bytes do not fit into an archive of {self._quota} bytes",
+                remediation="Ask for less at once, or raise the quota of the archive",
+                details={"size": size, "quota": self._quota},
+            )
+
+    async def _put(self, owner: str, contents: tuple[Content, ...]) -> tuple[Stored, ...]:
+        async with self._holding_the_ledger():
+            return tuple([await self._put_one(owner, content) for content in contents])
+
+    async def _put_one(self, owner: str, content: Content) -> Stored:
+        digest = _digest(content.hash)
+        end = self._clock() + self._lifetime
+
+        def admit(ledger: Ledger) -> list[str]:
+            ledger.live.pop(digest, None)
+            retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
+            ledger.admit(digest, content.size, end)
+            return retired
+
+        async def write() -> None:
+            await self._write(_key(owner, digest), _record_of(content, end), self._lifetime)
+
+        await self._amend(owner, admit, write)
+        return Stored(content.hash, content.size, end)
+
+    async def _amend(
+        self, owner: str, change: Callable[[Ledger], list[str]], before: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Change a ledger and remove the entries that the change retires; again, when somebody else was faster.
+
+        What is done `before` lies between reading and writing: whoever has removed it meanwhile has written too.
+        """
+        for attempt in range(MOST_ATTEMPTS):
+            ledger, version = await self._read_ledger(owner)
+            retired = change(ledger)
+            if before is not None:
+                await before()
+            gone = [_key(owner, digest) for digest in retired if digest not in ledger.live]
+            # it outlives its entries, so that an expired one can be told from one that never was
+            life = self._lifetime + max(self._lifetime, 7 * 24 * HOUR)
+            if await self._ask(self._ledgers.write(owner, ledger.record(), version, life, gone)):
+                return
+            await asyncio.sleep(random() * 0.002 * (attempt + 1))  # noqa: S311 - only to come at different times
+        raise Unavailable("The archive is busy at the moment", remediation="Try again", retry_after=RETRY_AFTER)
+
+    async def _full_digest(self, owner: str, hash: str) -> str:
+        digest = _digest(hash)
+        return digest if len(digest) == DIGEST_LENGTH else _match(await self._ledger(owner), hash)
+
+    async def _ledger(self, owner: str) -> Ledger:
+        return (await self._read_ledger(owner))[0]
+
+    async def _read_ledger(self, owner: str) -> tuple[Ledger, Any]:
+        version = None
+        try:
+            record, version = await self._ask(self._ledgers.read(owner))
+            return Ledger.read(record), version
+        except IntegrityError:
+            return Ledger(), version  # the entries do not depend on it; only the sum and the reasons start anew
+
+    async def _write(self, key: str, record: dict[str, Any], lifetime: float) -> None:
+        await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=lifetime))
+
+    async def _ask(self, answer: Awaitable[T]) -> T:
+        """What the store answers; a record it cannot parse was tampered with, other failures mean it is down."""
+        try:
+            return await answer
+        except ReplyError:
+            raise
+        except Exception as error:
+            if isinstance(error, _UNREADABLE) or type(error).__name__ == "DeserializationError":
+                raise IntegrityError("A stored entry is damaged and was not used", remediation=CALL_AGAIN) from error
+            raise Unavailable(
+                "The archive cannot be reached at the moment",
+                remediation="Try again later",
+                details={"store": "archive"},
+                retry_after=RETRY_AFTER,
+            ) from error
+
+    @contextlib.asynccontextmanager
+    async def _holding_the_ledger(self) -> AsyncIterator[None]:
+        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            if self._directory is None:
+                yield
+                return
+            with await self._file_lock(self._directory / ".lock"):
+                yield
+
+    async def _file_lock(self, path: Path) -> contextlib.ExitStack:
+        """The lock file, taken in a thread because another process may hold it for a while."""
+        stack = contextlib.ExitStack()
+        try:
+            await asyncio.to_thread(stack.enter_context, locked(path))
+        except OSError as error:
+            message = "The archive's directory cannot be used at the moment"
+            raise Unavailable(message, retry_after=RETRY_AFTER) from error
+        return stack
+
+
+def _owner(principal: str | None) -> str:
+    """A short stand-in for the principal, so that no store learns its name."""
+    return sha256(b"anyone" if principal is None else b"principal:" + principal.encode()).hexdigest()[:24]
+
+
+def _key(owner: str, digest: str) -> str:
+    return f"{owner}_{digest}"
+
+
+def _digest(hash: str) -> str:
+    digest = hash.removeprefix("sha256:").lower()
+    if not SHORTEST_PREFIX <= len(digest) <= DIGEST_LENGTH or set(digest) - set("0123456789abcdef"):
+        raise NotFound(
+            "That is not the hash of an archive entry",
+            remediation=f"Use a hash that a reply names: {DIGEST_LENGTH} hex digits, or its first {SHORTEST_PREFIX}",
+        )
+    return digest
+
+
+def _match(ledger: Ledger, hash: str) -> str:
+    """The one digest that begins as `hash` does."""
+    beginning = _digest(hash)
+    found = [digest for digest in (*ledger.live, *ledger.gone) if digest.startswith(beginning)]
+    if len(found) != 1:
+        raise _missing(hash, None)
+    return found[0]
+
+
+def _missing(hash: str, reason: str | None) -> NotFound:
+    what = _GONE_WORDS.get(reason or "", "is not in your archive")
+    return NotFound(
+        f"The entry {hash[:19]}… {what}", remediation=CALL_AGAIN, details={"hash": hash, "reason": reason or "unknown"}
+    )
+
+
+def _record_of(content: Content, end: float) -> dict[str, Any]:
+    if content.kind == "bytes":
+        return {"kind": "bytes", "body": base64.b64encode(content.body).decode(), "expires_at": end}
+    return {"kind": content.kind, "body": content.body.decode(), "expires_at": end}
+
+
+def _verified(record: dict[str, Any], digest: str) -> tuple[Content, float]:
+    """The content of a record and when it ends, once its hash has been checked."""
+    try:
+        kind, body = record["kind"], record["body"]
+        content = Content(kind, base64.b64decode(body, validate=True) if kind == "bytes" else body.encode())
+        sound = kind in get_args(Kind) and content.hash == f"sha256:{digest}"
+        end = float(record["expires_at"])
+    except (KeyError, AttributeError, TypeError, ValueError, binascii.Error):
+        sound = False
+    if not sound:
+        raise IntegrityError(
+            "A stored entry does not match its hash and was not used",
+            remediation=CALL_AGAIN,
+            details={"hash": f"sha256:{digest}"},
+        )
+    return content, end

@@ -1,0 +1,262 @@
+"""Channels: what of a reply goes into `content`, which some clients show, and what into `structuredContent`.
+
+    policy    content                                          structuredContent
+    mirror    the body as compact JSON                         the body
+    compact   the body in its cheapest lossless encoding       the body
+    summary   a few lines: status, ids, cursor, fidelity,      the body
+              error code, how to retrieve the rest
+    text      the body as compact JSON                         nothing
+
+Whichever channel a client drops, identifiers, cursor, fidelity, error code and the retrieval call are in the other.
+A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): there a summary of a whole
+reply is that line, and the identifiers follow where something was left out.
+A reply's size is what both channels take together, because some clients forward both. Pictures and sounds are not
+text and are not counted as text; a budget in bytes counts the result as it goes over the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from aerogram.codes import Retry
+from aerogram.cursor import dearest as dearest_cursor
+from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.protocol import Dialect
+from aerogram.encodings import cheapest_text
+from aerogram.errors import ValidationFailed
+from aerogram.identity import names_shown
+from aerogram.jsontext import dumps
+from aerogram.normalize.plain import json_around
+from aerogram.reply import Action, Fidelity, Page, Problem, Reply, is_minted
+from aerogram.tokens import Counter, best_counter
+
+__all__ = ["POLICIES", "Channels", "Payload", "Policy", "Sizer", "Writer", "channels_of", "summary_of"]
+
+Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
+POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
+Writer: TypeAlias = Callable[[Reply[Any]], Any]
+"""What says a reply in a shape of its own, which is sent in place of its data."""
+
+FRAME_BYTES: Final = 256
+"""Room for what the protocol and a framework put around a result: the response's frame, flags, the server's name."""
+
+_SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
+"""How often a piece of data is paid for, about; the measured whole corrects it."""
+_DEAR_ID: Final = "req_" + "7Q" * 11 + "1234"
+"""A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
+_DEAR_DURATION: Final = 1234.567
+_DEAR_HASH: Final = "sha256:" + ("e7c3b" * 13)[:64]
+_STAND_INS: Final = {
+    "request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9",
+    "operation": "an_operation",
+    "timestamp": "2026-11-15T10:00:00.123Z",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """What a tool result says in each of its two channels."""
+
+    text: str
+    structured: Any = None
+
+
+def channels_of(
+    reply: Reply[Any], body: Any, policy: Policy, json: bytes | None = None, speaker: Dialect | None = None
+) -> Channels:
+    """The two channels of a reply whose body a `speaker` has written; `json` is that of its data, if it is known."""
+    if policy == "mirror":
+        return Channels(json_around(body, reply.data, json).decode(), body)
+    if policy == "compact":
+        return Channels(cheapest_text(body, best_counter()), body)
+    if policy == "summary":
+        return Channels(summary_of(reply, body, speaker), body)
+    if policy == "text":
+        return Channels(json_around(body, reply.data, json).decode())
+    raise ValidationFailed(f"There is no channel policy {policy!r}", remediation=f"Use one of {', '.join(POLICIES)}")
+
+
+def summary_of(reply: Reply[Any], body: Any = None, speaker: Dialect | None = None) -> str:
+    """A reply in a few lines that are enough to take the next step; the first is the contract's own, if it has one."""
+    own = None if speaker is None else speaker.headline(body)
+    lines = [_headline(reply, body) if own is None else own]
+    if reply.problem is not None:
+        lines.append(_problem_line(reply.problem, speaker))
+    if own is None or _lacks_something(reply):
+        lines += _steps(reply)
+    lines += [f"warning: {notice.message}" for notice in reply.notices]
+    if own is None or _lacks_something(reply):
+        lines += [f"next: {_call(action)}" for action in reply.actions]
+    return "\n".join(lines)
+
+
+def _lacks_something(reply: Reply[Any]) -> bool:
+    """Whether there is more than the reply shows: another page, or what was left out."""
+    goes_on = reply.page is not None and (bool(reply.page.cursor) or reply.page.has_more is True)
+    return goes_on or (reply.fidelity is not None and reply.fidelity.level != "full")
+
+
+def _steps(reply: Reply[Any]) -> list[str]:
+    """What the next step can be taken with."""
+    ids = names_shown(_items(reply.data))
+    lines = ["ids: " + ", ".join(ids)] if ids else []
+    if reply.page is not None:
+        lines.append(_page_line(reply.page))
+    if reply.fidelity is not None:
+        lines.append(_fidelity_line(reply.fidelity))
+    return lines
+
+
+def _headline(reply: Reply[Any], body: Any) -> str:
+    if reply.problem is not None:
+        error = body.get("error") if isinstance(body, dict) else None
+        told = error.get("user_message") if isinstance(error, dict) else None
+        return told or reply.problem.user_message or reply.problem.message
+    status = body.get("status") if isinstance(body, dict) else None
+    count = len(_items(reply.data))
+    results = f"{count} result" if count == 1 else f"{count} results"
+    return f"{status if isinstance(status, str) else reply.status} · {results}"
+
+
+def _items(data: Any) -> list[Any]:
+    """The items of a reply: its list, the first list inside its record, or the record itself."""
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict):
+        return next((value for value in data.values() if isinstance(value, list) and value), [data])
+    return [] if data is None else [data]
+
+
+_RETRY_WORDS: Final[dict[Retry, str]] = {
+    "yes": "retryable",
+    "no": "not retryable",
+    "check": "check the state before retrying",
+}
+
+
+def _problem_line(problem: Problem, speaker: Dialect | None) -> str:
+    code = problem.code if speaker is None else speaker.code_of(problem)
+    said = [f"error: {code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
+    if problem.remediation:
+        said.append(problem.remediation)
+    if problem.retry_after is not None:
+        said.append(f"retry after {problem.retry_after:g} s")
+    return "; ".join(said)
+
+
+def _page_line(page: Page) -> str:
+    total = f" of {page.total}" if page.total is not None else ""
+    if page.cursor:
+        return f"next page{total}: cursor={page.cursor}"
+    return f"last page{total}" if page.has_more is False else f"more{total}: {page.has_more}"
+
+
+def _fidelity_line(fidelity: Fidelity) -> str:
+    said = [f"fidelity: {fidelity.level}"]
+    dropped = (fidelity.extra or {}).get("dropped_count", len(fidelity.dropped_ids))
+    if dropped:
+        said.append(f"{dropped} left out" + (f" ({', '.join(fidelity.dropped_ids)})" if fidelity.dropped_ids else ""))
+    said += [f"{name}={digest}" for name, digest in (fidelity.archive_hashes or {}).items()]
+    return "; ".join(said)
+
+
+def _call(action: Action) -> str:
+    arguments = ", ".join(f"{name}={dumps(value).decode()}" for name, value in (action.args or {}).items())
+    return f"{action.tool or action.endpoint}({arguments})"
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
+
+    `is_boxed`: the schema wants it inside an object, as `{"result": …}`.
+    """
+
+    has_schema: bool = False
+    is_boxed: bool = False
+
+    def channels(self, reply: Reply[Any]) -> Channels:
+        """The two channels of a payload alone; a failure is told in words."""
+        if reply.problem is not None:
+            return Channels(summary_of(reply))
+        text = reply.data if isinstance(reply.data, str) else dumps(reply.data).decode()
+        return Channels(text, reply.data if self.has_schema or isinstance(reply.data, dict) else None)
+
+    def sent(self, reply: Reply[Any]) -> Channels:
+        """The channels as they leave, for measuring."""
+        channels = self.channels(reply)
+        boxed = self.is_boxed and self.has_schema and reply.problem is None  # nothing at all is in a box as well
+        return Channels(channels.text, {"result": channels.structured}) if boxed else channels
+
+
+@dataclass(frozen=True, slots=True)
+class Sizer:
+    """The size of a reply in a dialect and a channel policy, as a counter counts it: a `measure` for `fit`."""
+
+    dialect: str | Dialect = "response-v2"
+    policy: Policy = "text"
+    counter: Counter = field(default_factory=best_counter)
+    payload: Payload | None = None
+    writer: Writer | None = None
+
+    def __call__(self, reply: Reply[Any], /) -> int:
+        """The size of the whole reply, both channels together."""
+        return self._size(reply)
+
+    def dearest(self, reply: Reply[Any], /) -> int:
+        """The size that the reply would have with an unlucky request id, a long duration and the longest cursor.
+
+        What is decided by it does not depend on chance, and holds for the next call as well, and for the next page.
+        """
+        return self._size(_with_dear_parts(reply))
+
+    def _size(self, reply: Reply[Any]) -> int:
+        if self.payload is not None:
+            return self.of(self.payload.sent(reply))
+        spoken = dialect_named(self.dialect)
+        completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
+        if self.writer is not None and completed.problem is None:
+            completed = completed.replace(data=self.writer(completed))
+        return self.of(channels_of(completed, spoken.encode(completed), self.policy, speaker=spoken))
+
+    def of(self, channels: Channels) -> int:
+        """The size of rendered channels."""
+        if self.counter.unit == "bytes":
+            return self.counter.count(_wire_text(channels)) + FRAME_BYTES
+        size = self.counter.count(channels.text)
+        return size + (0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode()))
+
+    def price(self, text: str) -> float:
+        """What a piece of JSON text adds to a reply."""
+        if self.payload is not None:
+            return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]
+        return self.counter.count(text) * _SHARES[self.policy]
+
+
+def _with_stand_ins(reply: Reply[Any], needs: frozenset[str]) -> Reply[Any]:
+    """A reply with typical values for what is not stamped on it yet, so that its size does not depend on chance."""
+    missing = {name: value for name, value in _STAND_INS.items() if name in needs and getattr(reply, name) is None}
+    return reply.replace(**missing) if missing else reply
+
+
+def _with_dear_parts(reply: Reply[Any]) -> Reply[Any]:
+    changes: dict[str, Any] = {}
+    if reply.request_id is not None and is_minted(reply.request_id):
+        changes["request_id"] = _DEAR_ID
+    if reply.telemetry is not None and reply.telemetry.duration_ms is not None:
+        changes["telemetry"] = replace(reply.telemetry, duration_ms=_DEAR_DURATION)
+    if reply.page is not None and reply.page.cursor:
+        changes["page"] = replace(reply.page, cursor=dearest_cursor(reply.page.cursor, reply.page.total))
+        hashes = reply.fidelity.archive_hashes if reply.fidelity is not None else None
+        if reply.fidelity is not None and hashes:  # on each page they are those of other rows
+            changes["fidelity"] = replace(reply.fidelity, archive_hashes=dict.fromkeys(hashes, _DEAR_HASH))
+    return reply.replace(**changes) if changes else reply
+
+
+def _wire_text(channels: Channels) -> str:
+    result: dict[str, Any] = {"content": [{"type": "text", "text": channels.text}]}
+    if channels.structured is not None:
+        result["structuredContent"] = channels.structured
+    return dumps(result).decode()

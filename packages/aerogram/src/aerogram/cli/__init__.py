@@ -1,0 +1,1 @@
+"""The command line: one program, `aerogram`, whose verbs are functions of the library."""

@@ -1,0 +1,396 @@
+"""The client: calls a server and reads its replies, whichever dialect it speaks and over whichever protocol.
+
+    AsyncClient(fastmcp.Client | mcp.Client | httpx.AsyncClient | async function)
+    Client(httpx.Client | function)
+        .call(target, arguments)    one reply; a failure is tried again when it says that this helps
+        .pages(target, arguments)   all pages of an answer
+        .items(target, arguments)   all items of all pages
+        .recover(reply)             what a reply left out, each part checked against its hash
+        .whole(reply)               the reply as it was before anything was left out
+
+A target is a tool, or an HTTP path with its method: `search`, `/v1/programs`, `POST /v1/programs`. What a reply warns
+of is told to `on_notice`, which logs it unless you say otherwise. `call` returns failures as replies; the others
+raise them, as `raise_for_problem` does. A reply leads only to hosts that you have named yourself, because the caller's
+credentials go with every request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime as dt
+import inspect
+import logging
+import random
+import time
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+from aerogram._http.headers import address_of, resolved
+from aerogram._http.routes import CONTENT
+from aerogram.client.calls import Call, Calls, mended, next_page, recovery, way_back
+from aerogram.client.reading import items_of, raise_for_problem, read
+from aerogram.codes import TABLE
+from aerogram.errors import ContractError
+from aerogram.reply import Notice, Problem, Reply
+
+__all__ = ["AsyncClient", "Client", "Retries", "items_of", "raise_for_problem", "read", "wait_advised"]
+
+log = logging.getLogger("aerogram.client")
+
+Send: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
+"""What carries a call: a target and arguments to whatever came back."""
+OnNotice: TypeAlias = Callable[[Notice, Reply[Any]], None]
+Host: TypeAlias = tuple[str, str, int | None]
+"""The scheme, the name and the port of an address."""
+ARCHIVE: Final = "aerogram://archive/{hash}"
+_ARCHIVES: Final = ARCHIVE.removesuffix("{hash}")
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+_IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
+_PORTS: Final = {"http": 80, "https": 443}
+_LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def wait_advised(reply: Reply[Any], *, now: float | None = None) -> float | None:
+    """How many seconds to wait before the next call, if the reply says so: in its problem, or in its rate limit."""
+    if reply.problem is not None and reply.problem.retry_after is not None:
+        return reply.problem.retry_after
+    state = reply.rate_limit
+    if state is None or (state.remaining and reply.problem is None):
+        return None
+    if state.retry_after is not None:
+        return state.retry_after
+    if state.reset_at is None or state.remaining is None:
+        return None
+    try:
+        reset = (
+            dt.datetime.fromisoformat(state.reset_at).timestamp() if isinstance(state.reset_at, str) else state.reset_at
+        )
+    except ValueError:
+        return None
+    return max(reset - (time.time() if now is None else now), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a call is tried again, and how long one waits: as the reply says, else ever longer.
+
+    A failure is tried again only when it says that it is retryable, and not at all when it asks for more patience
+    than `longest_wait`.
+    """
+
+    most: int = 2
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+
+    def wait(self, reply: Reply[Any], attempt: int) -> float | None:
+        """How long to wait before the next attempt (the first was number 0); None when there should be none."""
+        if reply.problem is None or not reply.problem.retryable or attempt >= self.most:
+            return None
+        advised = wait_advised(reply)
+        # without advice, callers that failed together do not come back together
+        wait = advised if advised is not None else self.first_wait * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311
+        return wait if wait <= self.longest_wait else None
+
+
+def log_notice(notice: Notice, reply: Reply[Any]) -> None:
+    """Write a warning of a reply to the log."""
+    words = f"{notice.code}: {notice.message}" if notice.code else notice.message
+    log.log(_LEVELS.get(notice.severity or "warning", logging.WARNING), words, extra={"request_id": reply.request_id})
+
+
+# Carriers
+
+
+def _carrier(server: Any) -> tuple[Send, str | None]:
+    """What carries calls to a server, and how its archive is reached when a reply does not say."""
+    if hasattr(server, "call_tool"):
+        return _over_mcp(server), ARCHIVE
+    if hasattr(server, "request") and hasattr(server, "build_request"):
+        return _over_http(server), CONTENT
+    if callable(server):
+        return server, None
+    raise TypeError(f"a {type(server).__name__} is no MCP client, no HTTP client and no function")
+
+
+def _over_mcp(client: Any) -> Send:
+    # FastMCP's `call_tool` raises for failed results, and its `call_tool_mcp` gives them as they are
+    call_tool = getattr(client, "call_tool_mcp", client.call_tool)
+
+    async def send(target: str, arguments: Mapping[str, Any]) -> Any:
+        try:
+            if "://" in target:
+                return _resource(await _read(client, target))
+            return await call_tool(target, dict(arguments))
+        except Exception as error:
+            reply = _protocol_error(error)
+            if reply is None:
+                raise
+            return reply
+
+    return send
+
+
+async def _read(client: Any, uri: str) -> Any:
+    """A resource; the archive of a server that stands inside of another one is under the address that is listed."""
+    try:
+        return await client.read_resource(uri)
+    except Exception:
+        if not uri.startswith(_ARCHIVES):
+            raise
+        for template in await _listed_archives(client):
+            with suppress(Exception):  # another one may have it; when none has, the first answer counts
+                return await client.read_resource(template.replace("{hash}", uri.removeprefix(_ARCHIVES)))
+        raise
+
+
+async def _listed_archives(client: Any) -> list[str]:
+    listed = await client.list_resource_templates()
+    templates = (one.uri_template for one in getattr(listed, "resource_templates", listed))
+    return [uri for uri in templates if uri.startswith("aerogram://") and uri.endswith("/archive/{hash}")]
+
+
+def _resource(result: Any) -> Reply[Any]:
+    contents = getattr(result, "contents", result)
+    pieces = [one.text if hasattr(one, "text") else base64.b64decode(one.blob) for one in contents]
+    return Reply(pieces[0] if len(pieces) == 1 else pieces)
+
+
+def _protocol_error(error: Exception) -> Reply[Any] | None:
+    """A protocol error that carries one of our problems, as the failed reply that it is."""
+    data = getattr(error, "data", None)
+    if not isinstance(data, Mapping) or data.get("code") not in TABLE:
+        return None
+    known = {name: data[name] for name in ("remediation", "details", "retry_after", "user_message") if name in data}
+    return Reply.failed(Problem(data["code"], str(data.get("message") or error), **known))
+
+
+def _over_http(client: Any) -> Send:
+    def send(target: str, arguments: Mapping[str, Any]) -> Any:
+        path = _address(target)
+        method = target.partition(" ")[0] if path != target else "GET"
+        asked = arguments if method in _IN_THE_QUERY else {}
+        given: dict[str, Any] = {"json": dict(arguments)} if arguments and not asked else {}
+        if asked or getattr(client, "params", None):
+            given["params"] = _joined(path, asked)
+        return client.request(method, path, **given)
+
+    return send
+
+
+def _joined(address: str, arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The query of an address and arguments that join it; HTTP clients would put theirs in its place."""
+    query: list[tuple[str, Any]] = list(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+    kept = [pair for pair in query if pair[0] not in arguments]
+    for name, value in arguments.items():
+        kept += [(name, one) for one in (value if isinstance(value, (list, tuple)) else [value])]
+    return kept
+
+
+def _address(target: str) -> str:
+    """A target without the method that may stand before it."""
+    method, _, path = target.partition(" ")
+    return path if method in _METHODS else target
+
+
+def _before_upgrade(host: Host) -> Host:
+    """What a host was called before it led its callers from http to https."""
+    return ("http", host[1], _PORTS["http"]) if host == ("https", host[1], _PORTS["https"]) else host
+
+
+def _origin(address: str) -> Host | None:
+    """The host of an address; None for an address that is relative."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise ContractError(f"{address[:100]!r} is no address: {error}") from error
+    if not parts.netloc:
+        return None
+    return parts.scheme.lower(), (parts.hostname or ""), port or _PORTS.get(parts.scheme.lower())
+
+
+class _Origins:
+    """The addresses at which replies were given, as long as somebody has the replies."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Reply[Any]], str]] = {}
+
+    def note(self, reply: Reply[Any], address: str) -> None:
+        key, known = id(reply), self._known
+        known[key] = (weakref.ref(reply, lambda _: known.pop(key, None)), address)
+
+    def of(self, reply: Reply[Any]) -> str | None:
+        found = self._known.get(id(reply))
+        return found[1] if found is not None and found[0]() is reply else None
+
+
+class _Caller:
+    """What both clients have in common."""
+
+    def __init__(
+        self,
+        server: Any,
+        *,
+        retries: Retries | None = None,
+        on_notice: OnNotice = log_notice,
+        retrieve: str | None = None,
+        dialect: str | None = None,
+    ) -> None:
+        self._send, default = _carrier(server)
+        self._retrieve = retrieve or default
+        self._stays = default == ARCHIVE  # over MCP all goes to the one server, whatever its addresses are
+        self._base = str(getattr(server, "base_url", ""))
+        self._hosts = {_origin(self._base), _origin(retrieve or "")}
+        self._origins = _Origins()
+        self._retries = retries or Retries()
+        self._on_notice = on_notice
+        self._dialect = dialect
+
+    def _heard(self, result: Any) -> Reply[Any]:
+        reply = read(result, dialect=self._dialect)
+        if not self._stays:
+            self._origins.note(reply, address_of(result))
+        for notice in reply.notices:
+            self._on_notice(notice, reply)
+        return reply
+
+    def _steps(self, reply: Reply[Any]) -> Calls:
+        hashes = reply.fidelity.archive_hashes if reply.fidelity else None
+        address = self._origins.of(reply) or self._base
+        is_elsewhere = self._retrieve == CONTENT and not address.startswith(self._base)
+        default = resolved(address, CONTENT) if is_elsewhere else self._retrieve
+        return recovery(reply, way_back(reply, default, address) if hashes else Call)
+
+    def _named(self, target: str, arguments: Mapping[str, Any] | None) -> Call:
+        """A call that the user makes; the host of its target is one that replies may lead to."""
+        self._hosts.add(_origin(_address(target)))
+        return Call(target, arguments or {})
+
+    def _led(self, call: Call) -> Call:
+        """A call that a reply leads to."""
+        host = _origin(_address(call.target))
+        if host is not None and not self._hosts & {host, _before_upgrade(host)} and not self._stays:
+            raise ContractError(
+                f"the reply leads to another host, {host[1]!r}, which would get your credentials; "
+                "call it yourself if you trust it"
+            )
+        return call
+
+
+class Client(_Caller):
+    """Calls a server and waits; for `httpx.Client`, `httpx2.Client`, or a function of target and arguments."""
+
+    def __init__(self, server: Any, *, sleep: Callable[[float], None] = time.sleep, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._sleep = sleep
+
+    def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> Reply[Any]:
+        """The reply to a call, after the retries that it asked for."""
+        return self._call(self._named(target, arguments))
+
+    def _call(self, call: Call) -> Reply[Any]:
+        attempt = 0
+        while True:
+            result = self._send(call.target, call.arguments)
+            if inspect.isawaitable(result):
+                getattr(result, "close", bool)()  # a coroutine that nobody will await
+                raise TypeError("this server is asynchronous: use AsyncClient")
+            reply = self._heard(result)
+            wait = self._retries.wait(reply, attempt)
+            if wait is None:
+                return reply
+            self._sleep(wait)
+            attempt += 1
+
+    def pages(
+        self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
+    ) -> Iterator[Reply[Any]]:
+        """Each page of an answer, as it was sent or made whole; a failed one is raised."""
+        call: Call | None = self._named(target, arguments)
+        seen: set[str] = set()
+        while call is not None:
+            reply = raise_for_problem(self._call(self._led(call)))
+            yield self.whole(reply) if whole else reply
+            call = next_page(call, reply, seen)
+
+    def items(self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False) -> Iterator[Any]:
+        """Each item of each page."""
+        for page in self.pages(target, arguments, whole=whole):
+            yield from items_of(page)
+
+    def recover(self, reply: Reply[Any]) -> dict[str, Any]:
+        """What the reply left out, under the names of its archive hashes; each part is checked against its hash."""
+        steps = self._steps(reply)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(self._call(self._led(call)))
+        except StopIteration as done:
+            return dict(done.value)
+
+    def whole(self, reply: Reply[Any]) -> Reply[Any]:
+        """The reply with everything that was left out of it."""
+        return mended(reply, self.recover(reply))
+
+
+class AsyncClient(_Caller):
+    """Calls a server and awaits; for MCP clients, `httpx.AsyncClient`, `httpx2.AsyncClient`, or an async function."""
+
+    def __init__(
+        self, server: Any, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep, **options: Any
+    ) -> None:
+        super().__init__(server, **options)
+        self._sleep = sleep
+
+    async def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> Reply[Any]:
+        """The reply to a call, after the retries that it asked for."""
+        return await self._call(self._named(target, arguments))
+
+    async def _call(self, call: Call) -> Reply[Any]:
+        attempt = 0
+        while True:
+            result = self._send(call.target, call.arguments)
+            reply = self._heard(await result if inspect.isawaitable(result) else result)
+            wait = self._retries.wait(reply, attempt)
+            if wait is None:
+                return reply
+            await self._sleep(wait)
+            attempt += 1
+
+    async def pages(
+        self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
+    ) -> AsyncIterator[Reply[Any]]:
+        """Each page of an answer, as it was sent or made whole; a failed one is raised."""
+        call: Call | None = self._named(target, arguments)
+        seen: set[str] = set()
+        while call is not None:
+            reply = raise_for_problem(await self._call(self._led(call)))
+            yield await self.whole(reply) if whole else reply
+            call = next_page(call, reply, seen)
+
+    async def items(
+        self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
+    ) -> AsyncIterator[Any]:
+        """Each item of each page."""
+        async for page in self.pages(target, arguments, whole=whole):
+            for item in items_of(page):
+                yield item
+
+    async def recover(self, reply: Reply[Any]) -> dict[str, Any]:
+        """What the reply left out, under the names of its archive hashes; each part is checked against its hash."""
+        steps = self._steps(reply)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(await self._call(self._led(call)))
+        except StopIteration as done:
+            return dict(done.value)
+
+    async def whole(self, reply: Reply[Any]) -> Reply[Any]:
+        """The reply with everything that was left out of it."""
+        return mended(reply, await self.recover(reply))

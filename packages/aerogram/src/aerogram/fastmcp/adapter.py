@@ -1,0 +1,498 @@
+"""FastMCP: `install(server)`, and every tool and resource of a FastMCP server answers under a contract.
+
+A transform hands out copies of the server's tools: with the output schema of the dialect, with the reply controls
+among their inputs, and with a `_run` that keeps hold of the handler's own value. An extension tells clients what is
+on offer. A first middleware answers for what the others refuse, and makes unknown tools protocol errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, cast
+
+from aerogram._mcp.defaults import checked_principal, contract_for
+from aerogram._mcp.negotiation import EXTENSION
+from aerogram._mcp.pairing import parted
+from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
+from aerogram._mcp.service import CURRENT, Caller, Profile, Service
+from aerogram.contract import Contract, insist_on
+from aerogram.errors import InvalidReply, MissingExtra
+from aerogram.fastmcp.calls import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside
+from aerogram.fastmcp.handlers import (
+    NOTHING,
+    Own,
+    asked_inside,
+    explain,
+    fault,
+    giving_own_value,
+    is_listened_to,
+    own_value,
+    said,
+)
+from aerogram.fastmcp.late_tools import ANSWERING, Latecomers, Standing
+from aerogram.fastmcp.mounts import (
+    KEPT,
+    Calling,
+    Keeper,
+    keeping,
+    kept_further_out,
+    looking_behind,
+    outermost,
+    read_behind,
+)
+from aerogram.fastmcp.resources import archive_template, reading, unreadable
+from aerogram.flags import Flags
+from aerogram.jsontext import dumps
+from aerogram.normalize.native import documented_result, native_result
+from aerogram.normalize.output import Output, is_rows_of_any_length
+from aerogram.problems import problem_of
+from aerogram.sanitize import Step
+from aerogram.shape.controls import Choice, Controls
+
+try:
+    import mcp_types
+    from fastmcp import FastMCP
+    from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
+    from fastmcp.resources import ResourceTemplate
+    from fastmcp.resources.base import Resource
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
+    from fastmcp.server.extensions import ServerExtension
+    from fastmcp.server.middleware import Middleware, MiddlewareContext
+    from fastmcp.server.transforms import Transform
+    from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+    from fastmcp.tools.function_tool import FunctionTool
+    from mcp.server.auth.provider import principal_components
+    from mcp.shared.exceptions import MCPError
+except ImportError as error:
+    raise MissingExtra("fastmcp", "fastmcp") from error
+
+__all__ = ["install"]
+
+MOST_COPIES: Final = 2_000
+Principal = Callable[[], str | None]
+
+
+def install(
+    server: FastMCP[Any],
+    *,
+    contract: Contract | None = None,
+    controls: Choice = None,
+    schema: SchemaForm | None = "slim",
+    offers: Sequence[str] = (),
+    negotiate: str | None = "server",
+    flags: Flags | None = None,
+    principal: Principal | None = None,
+    normalize: bool = False,
+    **settings: Any,
+) -> Service:
+    """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
+
+    `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
+    `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
+    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
+    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
+    """
+    insist_on("fastmcp", server)
+    if EXTENSION in server._extensions:
+        raise InvalidReply("this server has Aerogram already: install it once")
+    made = contract_for(contract, settings)
+    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    service.claim(negotiate, _names_of_tools(server))
+    who = checked_principal(principal) or _token_principal
+    replies = _Replies(server, service, who, normalize)
+    server.add_transform(replies)
+    server._transforms = Standing(Latecomers(replies), server._transforms)
+    server.middleware.insert(0, _Outermost(server, replies))
+    server.add_extension(_Negotiation(service))
+    if service.offer.retrieve is not None:
+        server.add_tool(_tool(service.retrieve, service.offer.retrieve))
+        server.add_template(archive_template(service, who, partial(read_behind, server)))
+    if negotiate is not None:
+        server.add_tool(_tool(service.negotiate, negotiate))
+    return service
+
+
+def _tool(handler: Callable[..., Any], name: str) -> Tool:
+    hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return Tool.from_function(handler, name=name, output_schema=None, annotations=hints)
+
+
+def _names_of_tools(server: FastMCP[Any]) -> set[str]:
+    """The names of the tools that were registered with a server itself."""
+    # the public way to them can only be awaited
+    return {one.name for one in server._local_provider._components.values() if isinstance(one, Tool)}
+
+
+def _token_principal() -> str | None:
+    token = get_access_token()
+    return None if token is None else dumps(principal_components(token)).decode()
+
+
+# Tools
+
+
+_set: Final = object.__setattr__
+
+
+class _Sent(ToolResult):
+    """A result that is JSON already and goes to the wire as it stands."""
+
+    def __init__(self, wire: Mapping[str, Any]) -> None:
+        # as `model_construct` does it: the base class would serialise, and pydantic check, everything once more
+        facts = {
+            "content": sdk_blocks(wire["content"]),
+            "structured_content": wire.get("structuredContent"),
+            "meta": wire.get("_meta"),
+            "is_error": wire.get("isError", False),
+        }
+        _set(self, "__dict__", facts)
+        _set(self, "__pydantic_fields_set__", set(facts))
+        _set(self, "__pydantic_extra__", None)
+        _set(self, "__pydantic_private__", {"_raw_mcp_result": None})
+
+    def to_mcp_result(self) -> mcp_types.CallToolResult:
+        return mcp_types.CallToolResult(
+            content=self.content, structured_content=self.structured_content, is_error=self.is_error, _meta=self.meta
+        )
+
+
+class _Replies(Transform):
+    """Hands out the tools and resources of a server as ones that answer under its contract."""
+
+    def __init__(self, server: FastMCP[Any], service: Service, principal: Principal, normalize: bool) -> None:
+        self._server = server
+        self._service = service
+        self._principal = principal
+        self._normalizes = normalize
+        self._forms = replace(service.contract.forms, blocks="each")
+        self._copies: dict[tuple[int, bool], tuple[Tool, Tool]] = {}
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        # without a request it is the server who asks, and perhaps for those that run as tasks only
+        if not self._service.has_checked_names and fastmcp_request_ctx.get() is not None:
+            await self._check_names({tool.name for tool in tools})
+        is_legacy = self._service.is_legacy(self._listener())
+        return [self._replying(tool, is_legacy) for tool in tools]
+
+    def _listener(self) -> str | None:
+        """Who wants to know the tools: nobody when the server starts; what `principal` raises is a protocol error."""
+        if fastmcp_request_ctx.get() is None:
+            return None
+        try:
+            return self._principal()
+        except Exception as error:
+            raise MCPError(**protocol_error(problem_of(error))) from error
+
+    async def _check_names(self, known: set[str]) -> None:
+        """Compare the names in the settings with the tools that are listed, and those that can be called unlisted."""
+        self._service.has_checked_names = True  # looking for a tool may list them
+        unlisted = {name for names in self._service.named.values() for name in names} - known
+        known |= {name for name in unlisted if await self._server.get_tool(name) is not None}
+        self._service.check_names(known)
+
+    async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
+        tool = await call_next(name, version=version)
+        return None if tool is None else self.handed_out(tool)
+
+    def handed_out(self, tool: Tool) -> Tool:
+        """A tool as it is handed out to whoever calls it."""
+        if is_asked_inside(self._server) and not self._is_own(tool):
+            return asked_inside(self._server, tool)
+        copy = self._replying(tool)
+        return kept_further_out(copy) if is_listened_to(self._server) else copy
+
+    def _is_own(self, tool: Tool) -> bool:
+        return getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
+
+    @property
+    def _sanitizers(self) -> Sequence[Step]:
+        return self._service.contract.sanitizers
+
+    async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
+        resource = await call_next(uri, version=version)
+        return None if resource is None else reading(resource, lambda *_: str(resource.uri), self._sanitizers)
+
+    async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
+        template = await call_next(uri, version=version)
+        return None if template is None else reading(template, lambda *given: str(given[0]), self._sanitizers)
+
+    async def _caller(self, tool: Tool, principal: str | None) -> Caller:
+        request = fastmcp_request_ctx.get()
+        answered = self._service.contract.cache is not None and has_answered()  # only a cache wants to know
+        if request is None:
+            return Caller(principal=principal, has_answered=answered)
+        capabilities = request.session.client_capabilities
+        extensions = capabilities.extensions if capabilities is not None else None
+        kept = KEPT.get()
+        keeper = None if kept is None else kept.keeper
+        if keeper is None and self._service.offer.retrieve is not None:
+            retrieve, archive = await self._retrieve_as_listed(request, tool), None
+        else:
+            retrieve, archive = keeper or (None, None)
+        caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
+        return caller if kept is None else caller._replace(around=kept.around)
+
+    async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
+        """The name that a client has for the retrieval tool, where this server is mounted on another one.
+
+        A client that called `kid_rows` to reach `rows` has `kid_retrieve`, if there is one.
+        """
+        own, asked = self._service.offer.retrieve, (request._srctx.params or {}).get("name")
+        if own is None or asked is None or asked == tool.name or not asked.endswith(tool.name):
+            return None
+        outer, listed = outermost(), asked.removesuffix(tool.name) + own
+        return listed if outer is not None and await outer.get_tool(listed) is not None else None
+
+    def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
+        """The copy of a tool that answers under the contract; one is enough for as long as the tool lives."""
+        key = (id(tool), is_legacy)
+        held = self._copies.get(key)
+        if held is not None and held[0] is tool:
+            return held[1]
+        if len(self._copies) >= MOST_COPIES:  # providers may make new tools for each request
+            self._copies.clear()
+        copy = self._copy(tool, is_legacy)
+        self._copies[key] = (tool, copy)
+        return copy
+
+    def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
+        service, own = self._service, giving_own_value(tool)
+        output = Output.of(tool.return_type, self._forms.registry) if self._normalizes else None
+        outputs = tool.output_schema if output is None else _listed(output)
+        profile = service.profile(
+            tool.name,
+            inputs=tool.parameters,
+            outputs=outputs,
+            is_boxed=bool(outputs and outputs.get("x-fastmcp-wrap-result")),
+            returns=tool.return_type,
+            controls=_controls(tool, service),
+        )
+        listed = service.output_schema(profile, is_legacy)
+        changes: dict[str, Any] = {
+            "parameters": service.input_schema(profile, tool.parameters, is_legacy),
+            "output_schema": listed and dict(listed),
+        }
+        if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
+            changes["fn"] = self._as_task(profile, tool)
+        copy = tool.model_copy(update=changes)
+
+        is_retrieval = tool.name == service.offer.retrieve
+        call = looking_behind(self._server, tool.name, own._run) if is_retrieval else own._run
+
+        def run(arguments: dict[str, Any]) -> Awaitable[Any]:
+            return self._serve(profile, tool, arguments, call)
+
+        # The server calls `_run`, tools made from this one call `run`, and background tasks `fn`.
+        vars(copy).update({"_run": run, "run": run, ANSWERING: True})
+        return copy
+
+    def _as_task(self, profile: Profile, tool: FunctionTool) -> Callable[..., Any]:
+        """A handler that runs in the background, and gives the result that its task is to have."""
+
+        async def run(asked: Asked, *given: Any, **values: Any) -> Any:
+            own = {name: values[name] for name in tool.parameters.get("properties", {}) if name in values}
+
+            async def call(_: Any) -> Own:
+                return Own(await tool.fn(*given, **values))
+
+            return await self._serve(profile, tool, own, call, asked)
+
+        return in_the_background(tool.fn, run)
+
+    async def _serve(
+        self, profile: Profile, tool: Tool, arguments: dict[str, Any], call: Calling, asked: Asked | None = None
+    ) -> Any:
+        finished: list[ToolResult] = []
+        try:
+            principal = self._principal()
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return await self._answered_besides(profile, tool, None, error)
+        caller = await self._caller(tool, principal)
+        if asked is not None:
+            caller = caller._replace(meta=asked.meta, extensions=asked.extensions)
+        call = keeping(self._offered(caller), call)
+
+        async def handler(given: dict[str, Any]) -> Any:
+            try:
+                outcome: Any = await call(given)
+            except Exception as error:  # noqa: BLE001 - told apart there
+                explain(error, tool)
+            value = own_value(outcome)
+            if type(value) is tuple:
+                value = self._parted(value, tool)
+            if value is not NOTHING or not self._says_more(outcome):
+                return outcome if value is NOTHING else value
+            finished.append(outcome)
+            return said(outcome, tool)
+
+        def convert(value: Any, data: Any) -> dict[str, Any] | None:
+            return _unchanged(finished[0], data) if finished else self._converted(tool, value, data)
+
+        sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
+        if isinstance(sent, _UNTOUCHED):
+            return sent
+        result = _result(sent, tool)
+        turn = TURN.get(None)
+        if turn is not None and not isinstance(result, _Sent):
+            turn.finished.append(result)
+        return result
+
+    def _parted(self, value: Any, tool: Tool) -> Any:
+        """A pair as a reply that has both halves, unless FastMCP or an annotation has the say about it."""
+        opened = CURRENT.get()
+        is_theirs = opened.contract.speaker.name == "bare" and not self._normalizes
+        if is_theirs or is_rows_of_any_length(tool.return_type):
+            return value
+        return parted(value, opened.contract)
+
+    def _converted(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
+        """The result of a bare payload: FastMCP's own, and the documented one for what FastMCP does not know."""
+        if self._normalizes:
+            return documented_result(value, data, self._forms, tool.return_type)
+        own = native_result(tool.convert_result, value, data)
+        if own is not None or tool.output_schema is not None:
+            return own
+        return documented_result(value, data, self._forms)
+
+    def _offered(self, caller: Caller) -> Keeper | None:
+        """The archive of this contract for those of mounted servers, whose own a client may not reach."""
+        name, archive = self._service.offer.retrieve, caller.archive or self._service.contract.archive
+        return None if name is None or archive is None else Keeper(caller.retrieve or name, archive)
+
+    def _says_more(self, outcome: Any) -> bool:
+        """Whether a result was made further in than here, and not under a contract: then it is what it says."""
+        if not isinstance(outcome, ToolResult) or isinstance(outcome, (_Sent, *_UNTOUCHED)):
+            return False
+        return not self._service.contract.speaker.recognises(outcome.structured_content or {})
+
+    async def refuse(self, name: str, error: Exception) -> ToolResult:
+        """The result of a call that was refused before it came to a tool of ours."""
+        return await self._besides(name, lambda tool: (fault(error, tool), None))
+
+    async def restate(self, name: str, result: ToolResult) -> ToolResult:
+        """The result of a call that was answered before it came to a tool of ours, or after."""
+        if not self._says_more(result) or await self._server.get_tool(name) is None:
+            return result
+        return await self._besides(name, lambda tool: (said(result, tool), lambda _, data: _unchanged(result, data)))
+
+    async def _besides(self, name: str, outcome_for: Callable[[Tool], tuple[Any, Any]]) -> ToolResult:
+        tool = await self._server.get_tool(name)
+        if tool is None:
+            raise _unknown(name)
+        profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
+        try:
+            principal = self._principal()
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return await self._answered_besides(profile, tool, None, error)
+        return await self._answered_besides(profile, tool, principal, *outcome_for(tool))
+
+    async def _answered_besides(
+        self, profile: Profile, tool: Tool, principal: str | None, outcome: Any, convert: Any = None
+    ) -> ToolResult:
+        caller = await self._caller(tool, principal)
+        return _result(await self._service.answer_besides(profile, caller, outcome, convert), tool)
+
+
+def _controls(tool: Tool, service: Service) -> Controls | None:
+    """The controls of a tool, where they are not for the settings to say: what runs as a task is not shaped by them."""
+    if tool.name == service.offer.retrieve:
+        return Controls(("max_tokens",))
+    return Controls() if tool.task_config.supports_tasks() else None
+
+
+def _result(sent: Any, tool: Tool) -> ToolResult:
+    """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
+    return _Sent(sent) if isinstance(sent, dict) else tool.convert_result(sent)
+
+
+def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:
+    """A result that was made further in, unless its text is longer than that of its data, which was measured."""
+    texts = sum(len(block.text) for block in result.content if block.type == "text")
+    if texts > len(data if isinstance(data, str) else dumps(data).decode()):
+        return None
+    found = {"content": result.content, "_meta": result.meta}
+    structured = result.structured_content
+    return found if structured is None else {**found, "structuredContent": structured}
+
+
+def _listed(output: Output) -> dict[str, Any] | None:
+    """The schema of the normaliser, with FastMCP's mark where the value is in a box."""
+    schema = output.for_version()
+    return {**schema, "x-fastmcp-wrap-result": True} if schema and output.is_boxed else schema
+
+
+_UNTOUCHED: Final = (InputRequiredToolResult, mcp_types.InputRequiredResult, MCPError)
+
+
+# Negotiation
+
+
+class _Negotiation(ServerExtension):
+    """Advertises dialects, channels and budget; the client's settings are read with each call."""
+
+    identifier = EXTENSION
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def settings(self) -> dict[str, Any]:
+        return self._service.settings()
+
+
+# Middleware
+
+
+class _Outermost(Middleware):
+    """The first middleware of a server: what the others raise and answer is answered under the contract as well.
+
+    It also sees to it that an unknown tool is answered with a protocol error, because that is a mistake in the request
+    and not in the arguments, and that arguments which are refused before a tool is called, as those of tasks are, are
+    answered with the reason.
+    """
+
+    def __init__(self, server: FastMCP[Any], replies: _Replies) -> None:
+        self._server = server
+        self._replies = replies
+
+    def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Coroutine[Any, Any, Any]:
+        """Past the hooks of the base class, which cost more than all that is done here."""
+        # a message that is not what its method asks for is no call, and stays a protocol error
+        if isinstance(context.message, mcp_types.CallToolRequestParams):
+            return self._call(context, call_next)
+        if isinstance(context.message, mcp_types.ReadResourceRequestParams):
+            return self._read(context, call_next)
+        return cast(Coroutine[Any, Any, Any], call_next(context))
+
+    async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        if is_asked_inside(self._server):
+            return await call_next(context)
+        turn = Turn(fastmcp_request_ctx.get(), [], CURRENT.get(None))
+        token = TURN.set(turn)
+        try:
+            result = await call_next(context)
+        except MCPError:
+            raise
+        except (NotFoundError, DisabledError):
+            raise _unknown(context.message.name) from None
+        except Exception as error:  # noqa: BLE001 - every call gets an answer
+            return await self._replies.refuse(context.message.name, error)
+        finally:
+            TURN.reset(token)
+        if isinstance(result, _Sent) or any(result is one for one in turn.finished):
+            return result
+        return await self._replies.restate(context.message.name, result)
+
+    async def _read(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        try:
+            return await call_next(context)
+        except (MCPError, FastMCPError, NotFoundError, DisabledError):
+            raise
+        except Exception as error:
+            raise unreadable(problem_of(error), str(context.message.uri)) from error
+
+
+def _unknown(name: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, f"Unknown tool: {name!r}")

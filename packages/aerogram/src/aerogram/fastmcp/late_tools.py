@@ -1,0 +1,72 @@
+"""Latecomers: tools that transforms have added since a contract was installed, which answer under it as well.
+
+tools ── transforms ── contract ── transforms that came later ── Latecomers ──▶ clients
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from aerogram.errors import MissingExtra
+from aerogram.fastmcp.handlers import Hearing
+
+try:
+    from fastmcp.server.transforms import Transform
+    from fastmcp.tools.base import Tool
+    from fastmcp.tools.tool_transform import TransformedTool
+except ImportError as error:
+    raise MissingExtra("fastmcp", "fastmcp") from error
+
+__all__ = ["ANSWERING", "Latecomers", "Standing"]
+
+ANSWERING: Final = "_aerogram_answering"
+"""The attribute of tools that answer under a contract, and of their copies."""
+
+
+class Replies(Protocol):
+    """What hands out tools as ones that answer."""
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]: ...
+
+    def handed_out(self, tool: Tool) -> Tool: ...
+
+
+class Latecomers(Transform):
+    """Hands out the tools that have no contract yet as ones that answer under it."""
+
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """All tools, as ones that answer."""
+        others = [tool for tool in tools if not _is_answering(tool)]
+        answering = dict(zip(map(id, others), await self._replies.list_tools(others), strict=True)) if others else {}
+        return [answering.get(id(tool), tool) for tool in tools]
+
+    async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
+        """A tool as one that answers."""
+        tool: Tool | None = await call_next(name, version=version)
+        return tool if tool is None or _is_answering(tool) else self._replies.handed_out(tool)
+
+
+def _is_answering(tool: Tool) -> bool:
+    """Whether a tool answers under a contract, or is made of one that does."""
+    return ANSWERING in vars(tool) or (isinstance(tool, TransformedTool) and _is_answering(tool.parent_tool))
+
+
+class Standing(list[Transform]):
+    """The transforms of a server; behind all that are added stands one more, which nobody pays for until then."""
+
+    def __init__(self, last: Transform, others: Sequence[Transform]) -> None:
+        super().__init__(others)
+        self._last = last
+
+    def append(self, one: Transform) -> None:
+        """Add a transform in front of the last one; only who listens to the server as a whole comes after it."""
+        if isinstance(one, Hearing):
+            return super().append(one)
+        ends = (place for place, held in enumerate(self) if held is self._last or isinstance(held, Hearing))
+        place = next(ends, len(self))
+        self[place:place] = [one] if self._last in self else [one, self._last]
+        return None

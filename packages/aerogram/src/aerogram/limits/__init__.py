@@ -1,0 +1,29 @@
+"""Limits: how much a caller may ask for, and what is left of it."""
+
+from aerogram.limits.limits import (
+    ALLOWED,
+    Allowance,
+    Burst,
+    Limits,
+    Plan,
+    Quota,
+    TooFast,
+    Usage,
+    UsedUp,
+    header_fields,
+    parse_plan,
+)
+
+__all__ = [
+    "ALLOWED",
+    "Allowance",
+    "Burst",
+    "Limits",
+    "Plan",
+    "Quota",
+    "TooFast",
+    "Usage",
+    "UsedUp",
+    "header_fields",
+    "parse_plan",
+]

@@ -1,0 +1,172 @@
+"""Faults: what an exception means to the caller.
+
+An exception is looked up by its classes, nearest first. What nobody has declared to be
+the caller's business is masked: the caller gets INTERNAL_ERROR and a request id, the
+log gets the trace under that id.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aerogram.codes import TABLE
+from aerogram.errors import ReplyError
+from aerogram.jsontext import pointer_of
+from aerogram.reply import Problem, new_request_id
+from aerogram.sanitize import may_be_secret
+
+log = logging.getLogger("aerogram")
+
+MASK = "***"
+_LONGEST_RECEIVED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    code: str
+    tell: bool
+
+
+_RULES: dict[type[BaseException], _Rule] = {
+    TimeoutError: _Rule("UNAVAILABLE", tell=False),
+    ConnectionError: _Rule("UNAVAILABLE", tell=False),
+}
+
+
+def register_exception(exception: type[BaseException], code: str, *, tell: bool = True) -> None:
+    """Answer with `code` when a handler raises `exception` or a subclass of it.
+
+    With `tell` the exception's own text is the message; without it the caller sees
+    only the table's words for the code.
+    """
+    _RULES[exception] = _Rule(TABLE[code].name, tell)
+
+
+def problem_of(exception: BaseException, *, request_id: str | None = None) -> Problem:
+    """The problem an exception stands for; an unknown one is masked and logged under the request id."""
+    if isinstance(exception, ReplyError):
+        return _declared(exception)
+    for cls in type(exception).__mro__:
+        if cls in _RULES:
+            rule = _RULES[cls]
+            if not rule.tell:
+                _log(exception, request_id or new_request_id())
+            return Problem.of(rule.code, str(exception) or None if rule.tell else None)
+        if cls.__name__ == "ValidationError" and _is_pydantic(cls):
+            return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
+    return _masked(exception, request_id or new_request_id())
+
+
+def _declared(error: ReplyError) -> Problem:
+    known = ("remediation", "details", "retry_after", "user_message", "documentation")
+    said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
+    if error.error_code in TABLE:
+        return Problem.of(error.error_code, error.message, **said)
+    return Problem(error.error_code, error.message, **said)
+
+
+def _masked(exception: BaseException, request_id: str) -> Problem:
+    _log(exception, request_id)
+    return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
+
+
+def _log(exception: BaseException, request_id: str) -> None:
+    trace = (type(exception), exception, exception.__traceback__)
+    log.error("request %s failed", request_id, exc_info=trace, extra={"request_id": request_id})
+
+
+def _is_pydantic(cls: type) -> bool:
+    """Pydantic is recognised only when it is loaded; it is never loaded for this."""
+    core = sys.modules.get("pydantic_core")
+    return core is not None and cls is core.ValidationError
+
+
+def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
+    """Pydantic's errors as field, constraint and received value of each fault, never a secret."""
+    errors = list(errors)
+    code = _code_of({one["type"] for one in errors})
+    faults = [_fault(one) for one in errors]
+    first = faults[0]
+    others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    details = {**first} if len(faults) == 1 else {**first, "errors": faults}
+    is_missing = code == "MISSING_REQUIRED"
+    remedy = f"Provide {first['field']}" if is_missing else f"Correct {first['field']}: {first['detail']}"
+    return Problem.of(
+        code,
+        f"Validation failed: {first['field']}: {first['detail']}{others}",
+        remediation=remedy,
+        details=details,
+    )
+
+
+def _code_of(kinds: set[str]) -> str:
+    """The code of faults of one sort; those of several sorts are invalid input, and no more can be said."""
+    if kinds <= _MISSING:
+        return "MISSING_REQUIRED"
+    return "INVALID_FORMAT" if all(map(_is_malformed, kinds)) else "VALIDATION_ERROR"
+
+
+def _is_malformed(kind: str) -> bool:
+    """Whether a value is of another type, or not written as its type is; a value out of bounds is neither."""
+    return kind in _MALFORMED or kind.endswith(("_type", "_parsing"))
+
+
+def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
+    steps = [str(step) for step in error["loc"]]
+    fault = {
+        "field": ".".join(steps) or "input",
+        "pointer": pointer_of(steps),
+        "constraint": _constraint(error["type"]),
+        "detail": error["msg"].removeprefix("Value error, "),
+        "received": None if error["type"] in _MISSING else _shown(error["input"], steps),
+    }
+    limits = {name: value for name, value in (error.get("ctx") or {}).items() if name in _LIMITS}
+    return {**fault, **limits}
+
+
+_MISSING = frozenset(
+    {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
+)
+_MALFORMED = frozenset(
+    {
+        "bytes_invalid_encoding",
+        "date_from_datetime_inexact",
+        "datetime_object_invalid",
+        "int_from_float",
+        "is_instance_of",
+        "json_invalid",
+        "none_required",
+        "string_unicode",
+        "url_syntax_violation",
+    }
+)
+"""Pydantic's sorts of wrong types and bad texts whose names do not end like those of the others."""
+_CONSTRAINTS = {
+    **dict.fromkeys(_MISSING, "required"),
+    "string_pattern_mismatch": "pattern",
+    "extra_forbidden": "unknown_field",
+    "unexpected_keyword_argument": "unknown_field",
+}
+_LIMITS = frozenset({"pattern", "min_length", "max_length", "ge", "gt", "le", "lt", "expected", "multiple_of"})
+
+
+def _constraint(kind: str) -> str:
+    return _CONSTRAINTS.get(kind, kind)
+
+
+def _shown(value: Any, path: list[str]) -> Any:
+    """What was received, if showing it is safe and short."""
+    if any(may_be_secret(step) for step in path):
+        return MASK
+    if value is None or isinstance(value, (bool, int, float)):
+        return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode()
+        return text if len(text) <= _LONGEST_RECEIVED else text[:_LONGEST_RECEIVED] + "…"
+    # an object may hold secrets at any depth: its type says enough to mend the call
+    return f"<{type(value).__name__}>"
