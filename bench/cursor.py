@@ -3,14 +3,14 @@
 import tempfile
 from pathlib import Path
 
-from aerogram.cursor import Cursors, KeyRing, Position, query_hash
+from aerogram.cursor import CursorKeys, Cursors, Position, query_hash
 from aerogram.tokens import Vocabulary
 from timing import best
 
 
 def main():
     with tempfile.TemporaryDirectory() as directory:
-        cursors = Cursors(KeyRing.at(Path(directory) / "keys.json"))
+        cursors = Cursors(CursorKeys.at(Path(directory) / "keys.json"))
         query = query_hash("search", {"query": "JWT"})
         position = Position(query, 10, "metadata")
         cursor = cursors.seal(position, principal="ada")

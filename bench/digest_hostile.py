@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from aerogram.digest import Limits, UnreadableSource, digest_text, read, verify
+from aerogram.digest import ReadLimits, UnreadableSource, digest_text, read, verify
 from digest_pdf import write_pdf
 
-WIDE = Limits(max_bytes=1 << 28, max_chars=1 << 28)
+WIDE = ReadLimits(max_bytes=1 << 28, max_chars=1 << 28)
 CASES = {
     "empty file": lambda: read(b""),
     "100 MB of text, default limits": lambda: read(b"a plain line of text\n" * 5_000_000),

@@ -19,7 +19,7 @@ from aerogram.archive import Archive
 from aerogram.channels import POLICIES, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Call, Contract
-from aerogram.cursor import Cursors, KeyRing
+from aerogram.cursor import CursorKeys, Cursors
 from aerogram.identity import Names
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve
@@ -92,7 +92,7 @@ def cost():
             lambda reply=reply: fit(reply, 8_000, measure=SIZER, archive=False),
             lambda reply=reply: fit(reply, 8_000, measure=SIZER),
             lambda rows=rows: canonical_json(rows),
-            lambda rows=rows: Names().shared(rows),
+            lambda rows=rows: Names().shared_member(rows),
             rounds=7,
         )
         kept = len(fit(reply, 8_000, measure=SIZER).reply.data)
@@ -250,7 +250,7 @@ def _smallest(name, policy, way, headroom):
 
     def serves(budget):
         archive = Archive.in_memory()
-        cursors = Cursors(KeyRing.shared("a secret for the benchmark"), clock=lambda: 1_800_000_000)
+        cursors = Cursors(CursorKeys.from_secrets("a secret for the benchmark"), clock=lambda: 1_800_000_000)
         contract = Contract(dialect=name, channels=policy, budget=budget, archive=archive, cursors=cursors)
         return all(reply.problem is None for reply in asyncio.run(way(contract)))
 

@@ -30,7 +30,7 @@ class Timed:
 
     def __init__(self):
         self.inner = default_embedder()
-        self.name, self.dimensions, self.known = self.inner.name, self.inner.dimensions, self.inner.known
+        self.name, self.dimensions, self.known = self.inner.name, self.inner.dimensions, self.inner.coverage
         self.spent = 0.0
 
     def embed(self, texts):

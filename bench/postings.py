@@ -121,7 +121,7 @@ async def add_rows(connection, chunks):
 async def in_blocks(connection, terms, length):
     forms = [form for term in terms for form in term.forms]
     rows = await connection.fetch("SELECT term, block, places FROM aerogram_postings WHERE term = ANY($1)", forms)
-    found = postings.earned([tuple(row) for row in rows], terms, CHUNKS, length)
+    found = postings.score_words([tuple(row) for row in rows], terms, CHUNKS, length)
     return float(found.of(found.best(BEST)[:1])[0])
 
 

@@ -25,7 +25,7 @@ from aerogram_knowledge.documents.chunks import Chunk
 from aerogram_knowledge.documents.document import Document
 from aerogram_knowledge.documents.language import stem_all
 from aerogram_knowledge.embedders import default_embedder, quantise
-from aerogram_knowledge.store import Entry, FileState
+from aerogram_knowledge.store import DocumentEntry, FileState
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))
@@ -78,7 +78,7 @@ class Corpus:
         terms = [[self.stems[one] for one in row] for row in drawn]
         vectors = [row.tobytes() for row in quantise(self.vectors[drawn].sum(axis=1))]
         about = Document(path, path, "markdown", f"Note {number}", whole, (), "en", category=path[:7])
-        entry = Entry(about, chunks, terms, [["note", str(number)]] * CHUNKS, vectors)
+        entry = DocumentEntry(about, chunks, terms, [["note", str(number)]] * CHUNKS, vectors)
         return FileState(path, len(whole.text), number, hashlib.sha256(path.encode()).hexdigest()), entry
 
 

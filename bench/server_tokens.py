@@ -10,7 +10,7 @@ import httpx
 from fastmcp import Client, FastMCP
 from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
 
-from aerogram.tokens import counter_named
+from aerogram.tokens import find_counter
 from aerogram_knowledge import Knowledge
 from server_process import SAMPLES, place_for_index, serving
 
@@ -31,7 +31,7 @@ BUDGET = 3_000
 LIMIT = 5_000
 BEST = 3
 PASSAGES = ["source_file", "chunk_text"]
-COUNT = counter_named("o200k_base").count
+COUNT = find_counter("o200k_base").count
 
 
 def told(result):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.state import locked
+from aerogram.state import file_lock
 from servers import find_free_port, listening, wait_until_listening
 
 CACHE = Path(__file__).parents[1] / ".cache"
@@ -90,7 +90,7 @@ def _s3_python() -> Path:
     home = CACHE / "s3"
     python, program = home / "bin" / "python", home / "bin" / "moto_server"
     CACHE.mkdir(exist_ok=True)
-    with locked(CACHE / ".s3.lock"):
+    with file_lock(CACHE / ".s3.lock"):
         if not program.exists():
             venv.create(home, with_pip=True, clear=True)
             fetch = [python, "-m", "pip", "install", "--quiet", *S3_SERVER]

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from aerogram import ContractError, Page, Problem, RateLimit, Reply
-from aerogram.client import AsyncClient, Client, Retries, wait_advised
+from aerogram.client import AsyncClient, Client, Retries, advised_wait
 from aerogram.content import Content
 from aerogram.dialects import dialect
 from aerogram.errors import NotFound, Unavailable
@@ -108,7 +108,7 @@ async def test_an_async_client_waits_in_the_same_way():
 )
 def test_a_caller_can_respect_the_rate_limit_that_a_reply_states(reply, advice):
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()
-    assert wait_advised(reply, now=now) == advice
+    assert advised_wait(reply, now=now) == advice
 
 
 def test_a_rate_limit_that_resets_is_waited_for():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aerogram import Archive, Call, Citation, Contract, Reply, dialect
 from aerogram.channels import Sizer
-from aerogram.digest import Digester, Policy, digest_many, reply_of
+from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.fastapi import Versions, install
 from aerogram.fastmcp import install as install_tools
 
@@ -157,7 +157,7 @@ async def test_a_pointer_into_results_that_are_not_there_is_not_sent(path):
 
 
 async def test_the_citations_of_a_digest_point_to_its_text_in_a_standard_body():
-    digester = Digester(Policy(mode="always"), archive=Archive.in_memory())
+    digester = Digester(DigestPolicy(mode="always"), archive=Archive.in_memory())
     text = b"The ferry leaves Holm at six. A ticket costs four crowns."
     batch = await digest_many(digester, {"f.txt": text}, "What does a ticket cost?")
     reply = await Contract(dialect="standard-v2").answer(reply_of(batch), Call())

@@ -213,7 +213,7 @@ async def test_a_secret_among_the_arguments_is_not_echoed():
     secret = "ghp_" + "a1B2" * 9
     contract = Contract(dialect="standard-v2", sanitizers=(Redaction(),))
     call = Call(arguments={"token": secret, "q": "ferries"})
-    for reply in (await contract.answer([1], call), contract.refused(NotFound("no such thing"), call)):
+    for reply in (await contract.answer([1], call), contract.answer_refusal(NotFound("no such thing"), call)):
         told = str(contract.speaker.encode(reply))
         assert secret not in told and "ferries" in told
 
@@ -244,7 +244,7 @@ async def test_whatever_a_reply_carries_it_can_be_sent(outcome, name):
     contract = Contract(dialect=name, channels="text")
     reply = await contract.answer(outcome, Call(operation="odd"))
     channels = contract.render(reply)
-    assert read(channels.text).said().keys() == reply.said().keys()
+    assert read(channels.text).present_fields().keys() == reply.present_fields().keys()
 
 
 @pytest.mark.parametrize("form", [asdict, lambda response: response, lambda response: response.to_dict()])
@@ -313,7 +313,7 @@ async def test_what_was_retrieved_is_fitted_once():
     contract = Contract(archive=Archive.in_memory(), budget=900, channels="text")
     sent = await contract.answer(ROWS, Call())
     call = Call(operation="retrieve")
-    page = await contract.retrieved(Retrieval(hash=sent.fidelity.archive_hashes["data"]), call)
+    page = await contract.answer_retrieval(Retrieval(hash=sent.fidelity.archive_hashes["data"]), call)
     assert await contract.conclude(page, call) is page
     limited = replace(call, allowance=await Limits.in_memory(Plan.of("2/day")).take(None, "retrieve"))
     told = await contract.conclude(page, limited)
@@ -347,8 +347,8 @@ async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_arc
     small = {**picture, "data": base64.b64encode(bytes(30)).decode()}
     contract = Contract(budget="10240 bytes", channels="text", archive=Archive.in_memory())
     reply = await contract.answer({"caption": "one"}, Call())
-    kept, link = await contract.referred((small, picture), reply, Call())
+    kept, link = await contract.fit_media((small, picture), reply, Call())
     assert kept is small and link["type"] == "resource_link"
     content = await contract.archive.get(link["uri"].rpartition("/")[2])
     assert content.body == bytes(30_000)
-    assert await Contract(budget=500).referred((picture,), reply, Call()) == (picture,)
+    assert await Contract(budget=500).fit_media((picture,), reply, Call()) == (picture,)

@@ -18,7 +18,7 @@ from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.fastapi import Versions
 from aerogram.fastapi import install as install_routes
 from aerogram.fastmcp import install
-from aerogram.reply import is_minted
+from aerogram.reply import is_generated_id
 from aerogram.shape.modes import RecordType
 
 TASKS = [{"task_id": f"task-{n:03}", "status": "open", "notes": "Read, think, write. " * 9} for n in range(150)]
@@ -227,6 +227,6 @@ def test_what_a_constructor_made_carries_the_request_id_and_the_duration_of_its_
     assert answer.headers["X-Request-Id"] == answer.json()["meta"]["request_id"] == "caller-1"
     assert answer.json()["meta"]["latency_ms"] > 0
     meta = client.get("/made").json()["meta"]
-    assert is_minted(meta["request_id"])
+    assert is_generated_id(meta["request_id"])
     meta = client.get("/said", headers={"X-Request-Id": "caller-1"}).json()["meta"]
     assert (meta["request_id"], meta["latency_ms"]) == ("batch-7", 41)

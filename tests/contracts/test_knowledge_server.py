@@ -14,12 +14,12 @@ import pytest
 import aerogram
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram.dialects.knowledge_v1 import SearchRequest
-from aerogram.tokens import counter_named
+from aerogram.tokens import find_counter
 from contracts.document_examples import Example, example
 from contracts.requirement_rows import Requirement, rows
 from serving import Served, serving
 
-TOKENS = counter_named("o200k_base")
+TOKENS = find_counter("o200k_base")
 JWT = """# JWT Guide
 
 ## Implementation

@@ -14,7 +14,7 @@ from aerogram import Notice, Page, RateLimit, Reply, Telemetry
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram.archive import Archive
 from aerogram.cursor import Cursors
-from aerogram.digest import Digester, Policy, digest_many, reply_of
+from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.shape.pages import Pager, take
 from aerogram.testing import assert_success
@@ -343,10 +343,10 @@ async def test_parts_that_failed_are_warned_of(framework: str) -> None:
     """Two sources are digested; where one cannot be read, the reply succeeds and names it."""
 
     async def one_fails() -> Reply[Any]:
-        return await digested(Digester(Policy(mode="always")), good=FERRY, bad=bytes(100))
+        return await digested(Digester(DigestPolicy(mode="always")), good=FERRY, bad=bytes(100))
 
     async def none_fails() -> Reply[Any]:
-        return await digested(Digester(Policy(mode="always")), good=FERRY, other=FERRY)
+        return await digested(Digester(DigestPolicy(mode="always")), good=FERRY, other=FERRY)
 
     [detail] = await details_of(framework, one_fails)
     assert (detail["code"], detail["severity"]) == ("PARTIAL_FAILURE", "warning")
@@ -362,7 +362,7 @@ async def test_a_fallback_is_told(framework: str) -> None:
         raise TimeoutError
 
     async def falls_back() -> Reply[Any]:
-        return await digested(Digester(Policy(mode="always"), writer=fails), good=FERRY)
+        return await digested(Digester(DigestPolicy(mode="always"), writer=fails), good=FERRY)
 
     [detail] = await details_of(framework, falls_back)
     assert (detail["code"], detail["severity"]) == ("FALLBACK_USED", "info")

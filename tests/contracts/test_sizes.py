@@ -9,13 +9,13 @@ import aerogram
 from aerogram import Reply, Telemetry
 from aerogram.channels import Sizer
 from aerogram.shape.fit import fit
-from aerogram.tokens import counter_named
+from aerogram.tokens import find_counter
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 
 RESPONSE = aerogram.dialect("response-v2")
 KNOWLEDGE = aerogram.dialect("knowledge-1.0")
-TOKENS = counter_named("o200k_base")
+TOKENS = find_counter("o200k_base")
 PROSE = "A sentence about the market and its quarterly figures. "
 
 

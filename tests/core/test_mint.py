@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aerogram import new_request_id
-from aerogram.reply import Mint, accept_request_id
+from aerogram.reply import RequestIdGenerator, accept_request_id
 
 START = 1_800_000_000_000 * 1_000_000
 
@@ -26,7 +26,7 @@ def test_ids_minted_in_the_same_moment_sort_in_their_order() -> None:
 
 
 def test_ids_sort_by_time_and_have_one_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    mint, ids = Mint(), []
+    mint, ids = RequestIdGenerator(), []
     for nanoseconds in range(START, START + 10**9, 10**8):
         at(monkeypatch, nanoseconds)
         ids.append(mint.new())
@@ -37,14 +37,14 @@ def test_ids_sort_by_time_and_have_one_form(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_id_tells_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten letters of Crockford's base 32, as ULIDs have it."""
     at(monkeypatch, START)
-    letters = Mint().new().removeprefix("req_")[:10]
+    letters = RequestIdGenerator().new().removeprefix("req_")[:10]
     digits = letters.translate(str.maketrans("ABCDEFGHJKMNPQRSTVWXYZ", "ABCDEFGHIJKLMNOPQRSTUV"))
     assert int(digits, 32) == START // 1_000_000
 
 
 def test_ids_rise_while_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, START)
-    mint = Mint()
+    mint = RequestIdGenerator()
     ids = [mint.new()]
     for back in range(1, 50):
         at(monkeypatch, START - back * 10**9)
@@ -55,7 +55,7 @@ def test_ids_rise_while_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> 
 def test_ids_rise_in_a_moment_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than begin alike."""
     at(monkeypatch, START)
-    mint = Mint()
+    mint = RequestIdGenerator()
     ids = [mint.new() for _ in range(1_100_000)]
     assert all(one < other for one, other in itertools.pairwise(ids))
     assert len({one[:14] for one in ids}) > 1

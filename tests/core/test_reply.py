@@ -24,7 +24,7 @@ def test_a_reply_is_frozen():
 
 def test_a_reply_says_only_what_it_was_given():
     reply = Reply.ok([1], request_id="req_1", notices=(), extra={}, page=None)
-    assert reply.said() == {"data": [1], "request_id": "req_1"}
+    assert reply.present_fields() == {"data": [1], "request_id": "req_1"}
 
 
 def test_the_five_constructors_set_the_five_statuses():
@@ -80,7 +80,7 @@ def test_a_reply_that_contradicts_itself_is_refused_with_the_rule(contradiction)
 def test_what_a_reply_says_cannot_be_changed_from_outside():
     reply = Reply.ok(1, request_id="req_1")
     with pytest.raises(TypeError):
-        reply.said()["request_id"] = "req_2"
+        reply.present_fields()["request_id"] = "req_2"
 
 
 def test_a_problem_and_a_message_are_one_too_many():

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.cursor import Cursors, KeyRing, Position, dearest, query_hash
+from aerogram.cursor import CursorKeys, Cursors, Position, dearest, query_hash
 from aerogram.errors import InvalidCursor
 from aerogram.tokens import Estimate, Vocabulary
 
@@ -74,7 +74,7 @@ def test_garbled_cursors_are_refused(cursor: Any) -> None:
 
 @given(st.data())
 def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
-    cursors = Cursors(KeyRing.shared("a secret that two servers know"))
+    cursors = Cursors(CursorKeys.from_secrets("a secret that two servers know"))
     cursor = cursors.seal(HERE, principal="ada")
     at = data.draw(st.integers(0, len(cursor) - 1))
     other = data.draw(st.sampled_from("ABCDwxyz0189-_"))
@@ -122,7 +122,7 @@ def test_a_position_too_long_for_a_cursor_is_refused_when_sealing() -> None:
 def test_keys_in_a_file_are_private_and_survive_a_restart(tmp_path: Path) -> None:
     """A second process opens what the first one sealed."""
     path = tmp_path / "state" / "keys.json"
-    cursor = Cursors(KeyRing.at(path)).seal(HERE, principal="ada")
+    cursor = Cursors(CursorKeys.at(path)).seal(HERE, principal="ada")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     program = """
 import sys
@@ -146,17 +146,17 @@ def test_processes_that_start_together_share_one_key(tmp_path: Path) -> None:
 
 
 def test_cursors_of_a_rotated_key_stay_good_and_other_processes_learn_the_new_key(tmp_path: Path) -> None:
-    ours, theirs = KeyRing.at(tmp_path / "keys.json"), KeyRing.at(tmp_path / "keys.json")
+    ours, theirs = CursorKeys.at(tmp_path / "keys.json"), CursorKeys.at(tmp_path / "keys.json")
     before = Cursors(ours).seal(HERE, principal="ada")
     ours.rotate()
     after = Cursors(ours).seal(HERE, principal="ada")
-    for ring in (ours, theirs, KeyRing.at(tmp_path / "keys.json")):
+    for ring in (ours, theirs, CursorKeys.at(tmp_path / "keys.json")):
         assert opened(Cursors(ring), before) == opened(Cursors(ring), after)
 
 
 def test_keys_rotate_by_themselves_and_very_old_ones_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    ring = KeyRing.at(path, rotate_every=-1, keep=-1)
+    ring = CursorKeys.at(path, rotate_every=-1, keep=-1)
     first = Cursors(ring).seal(HERE, principal="ada")
     second = Cursors(ring).seal(HERE, principal="ada")
     assert first != second
@@ -172,14 +172,14 @@ def test_a_file_that_holds_no_keys_is_named_and_not_overwritten(tmp_path: Path, 
     path = tmp_path / "keys.json"
     path.write_text(damaged)
     with pytest.raises(ValueError, match=r"keys\.json is not a file of cursor keys"):
-        KeyRing.at(path)
+        CursorKeys.at(path)
     assert path.read_text() == damaged
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_a_file_that_is_damaged_meanwhile_stops_nobody(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "keys.json"
-    for ring in (KeyRing.at(path), KeyRing.at(path, rotate_every=-1)):
+    for ring in (CursorKeys.at(path), CursorKeys.at(path, rotate_every=-1)):
         intact = path.read_text()
         stranger = Cursors().seal(HERE, principal="ada")
         path.write_text(damaged)
@@ -191,17 +191,17 @@ def test_a_file_that_is_damaged_meanwhile_stops_nobody(tmp_path: Path, damaged: 
 
 def test_without_a_path_the_keys_are_in_the_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEROGRAM_STATE", str(tmp_path / "chosen"))
-    KeyRing.at()
+    CursorKeys.at()
     assert (tmp_path / "chosen" / "cursor-keys.json").exists()
 
 
 def test_servers_that_share_a_secret_open_each_others_cursors() -> None:
     old, new = "the secret of last month", "the secret of this month"
-    cursor = Cursors(KeyRing.shared(old)).seal(HERE, principal="ada")
-    assert opened(Cursors(KeyRing.shared(new, old)), cursor).offset == 10
-    assert reason_of(Cursors(KeyRing.shared(new)), cursor) == "signature"
+    cursor = Cursors(CursorKeys.from_secrets(old)).seal(HERE, principal="ada")
+    assert opened(Cursors(CursorKeys.from_secrets(new, old)), cursor).offset == 10
+    assert reason_of(Cursors(CursorKeys.from_secrets(new)), cursor) == "signature"
     with pytest.raises(ValueError, match="16 bytes"):
-        KeyRing.shared("short")
+        CursorKeys.from_secrets("short")
 
 
 def test_a_cursor_carries_the_size_of_the_pages_only_when_it_is_told_one() -> None:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from aerogram.digest import Limits, UnreadableSource, digest_text, read, verify
+from aerogram.digest import ReadLimits, UnreadableSource, digest_text, read, verify
 
 ENCRYPTED = b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <" + b"41" * 32 + b"> /U <" + b"42" * 32 + b"> >> "
 
@@ -58,14 +58,14 @@ def test_what_is_too_large_is_refused_before_it_is_read(print_pdf, tmp_path):
     with file.open("wb") as sparse:
         sparse.truncate(100_000_000)
     assert refused(file) == "too_large"
-    assert refused(b"x" * 11, limits=Limits(max_bytes=10)) == "too_large"
-    assert refused("x" * 11, limits=Limits(max_chars=10)) == "too_large"
-    assert refused(print_pdf(["a"] * 11), limits=Limits(max_pages=10)) == "too_large"
-    assert refused(print_pdf(["many words here"] * 3), limits=Limits(max_chars=40)) == "too_large"
+    assert refused(b"x" * 11, limits=ReadLimits(max_bytes=10)) == "too_large"
+    assert refused("x" * 11, limits=ReadLimits(max_chars=10)) == "too_large"
+    assert refused(print_pdf(["a"] * 11), limits=ReadLimits(max_pages=10)) == "too_large"
+    assert refused(print_pdf(["many words here"] * 3), limits=ReadLimits(max_chars=40)) == "too_large"
 
 
 def test_reading_a_pdf_stops_at_its_deadline(print_pdf):
-    assert refused(print_pdf(["a"] * 50), limits=Limits(seconds=0.0)) == "too_slow"
+    assert refused(print_pdf(["a"] * 50), limits=ReadLimits(seconds=0.0)) == "too_slow"
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import threading
 
-from aerogram.digest import Digester, Draft, Policy, digest_many, verify
+from aerogram.digest import Digester, DigestPolicy, Draft, digest_many, verify
 
 QUERY = "What does a ticket cost?"
-ALWAYS = Policy(mode="always")
+ALWAYS = DigestPolicy(mode="always")
 
 
 async def test_outcomes_come_in_order_and_progress_is_told(ferry, print_pdf, tmp_path):
@@ -22,13 +22,13 @@ async def test_outcomes_come_in_order_and_progress_is_told(ferry, print_pdf, tmp
     assert sorted(name for name, _, _ in heard) == sorted(sources)
     assert [(done, total) for _, done, total in heard] == [(1, 3), (2, 3), (3, 3)]
     assert all(verify(outcome.digest.payload, outcome.digest.text) for outcome in batch.outcomes)
-    assert (batch.failed, batch.notices) == ((), ())
+    assert (batch.failed_outcomes, batch.notices) == ((), ())
 
 
 async def test_a_partial_failure_names_what_failed_and_why(ferry):
     sources = {"good": ferry, "noise": bytes(1000), "bad.pdf": b"%PDF-1.4 nothing"}
     batch = await digest_many(Digester(ALWAYS), sources, QUERY)
-    assert [outcome.name for outcome in batch.failed] == ["noise", "bad.pdf"]
+    assert [outcome.name for outcome in batch.failed_outcomes] == ["noise", "bad.pdf"]
     (notice,) = batch.notices
     assert (notice.code, notice.message) == ("PARTIAL_FAILURE", "2 of 3 sources could not be digested")
     assert notice.context == {
@@ -53,8 +53,8 @@ async def test_a_source_that_takes_too_long_fails_alone(ferry):
     digester = Digester(ALWAYS, writer=slow_on_one)
     batch = await digest_many(digester, {"stuck": "I am stuck. " + ferry, "fine": ferry}, QUERY, seconds=5)
     release.set()
-    assert [outcome.name for outcome in batch.failed] == ["stuck"]
-    assert (batch.failed[0].problem.code, batch.failed[0].problem.retryable) == ("UNAVAILABLE", True)
+    assert [outcome.name for outcome in batch.failed_outcomes] == ["stuck"]
+    assert (batch.failed_outcomes[0].problem.code, batch.failed_outcomes[0].problem.retryable) == ("UNAVAILABLE", True)
     assert batch.outcomes[1].digest.payload.summary == "Done."
 
 
@@ -63,7 +63,7 @@ async def test_a_timeout_of_an_embedder_is_told_as_one(ferry):
         raise TimeoutError
 
     batch = await digest_many(Digester(ALWAYS, embed=embed), {"one": ferry}, QUERY)
-    problem = batch.failed[0].problem
+    problem = batch.failed_outcomes[0].problem
     assert (problem.code, problem.message) == ("UNAVAILABLE", "one took longer than it may")
 
 
@@ -72,5 +72,5 @@ async def test_an_unknown_failure_is_masked_like_any_other(ferry, caplog):
         raise RuntimeError("password=hunter2")
 
     batch = await digest_many(Digester(ALWAYS, embed=embed), {"one": ferry}, QUERY)
-    assert "hunter2" not in batch.failed[0].problem.message
-    assert batch.failed[0].problem.code == "INTERNAL_ERROR"
+    assert "hunter2" not in batch.failed_outcomes[0].problem.message
+    assert batch.failed_outcomes[0].problem.code == "INTERNAL_ERROR"

@@ -13,11 +13,11 @@ from key_value.aio.stores.memory import MemoryStore
 
 from aerogram.archive import Archive
 from aerogram.digest import (
-    Cache,
+    DigestCache,
     Digester,
     DigestPayload,
+    DigestPolicy,
     Draft,
-    Policy,
     UnreadableSource,
     digest_many,
     digest_text,
@@ -31,7 +31,7 @@ from aerogram.digest import (
 from aerogram.errors import IntegrityError, NotFound, ValidationFailed
 
 QUERY = "What does a ticket cost?"
-ALWAYS = Policy(mode="always")
+ALWAYS = DigestPolicy(mode="always")
 
 
 def test_a_digest_has_summary_key_points_and_evidence_for_the_question(long_ferry):
@@ -154,12 +154,12 @@ async def test_a_digest_verifies_after_a_restart_against_file_and_archive(tmp_pa
 @pytest.mark.parametrize(
     ("policy", "source", "query", "reason"),
     [
-        (Policy(mode="off"), "long", QUERY, "off"),
-        (Policy(), "short", QUERY, "too_small"),
-        (Policy(), "long", "quantum chromodynamics", "not_relevant"),
-        (Policy(), "", QUERY, "empty"),
-        (Policy(), "long", QUERY, None),
-        (Policy(mode="always"), "short", "quantum chromodynamics", None),
+        (DigestPolicy(mode="off"), "long", QUERY, "off"),
+        (DigestPolicy(), "short", QUERY, "too_small"),
+        (DigestPolicy(), "long", "quantum chromodynamics", "not_relevant"),
+        (DigestPolicy(), "", QUERY, "empty"),
+        (DigestPolicy(), "long", QUERY, None),
+        (DigestPolicy(mode="always"), "short", "quantum chromodynamics", None),
     ],
 )
 async def test_the_policy_says_what_is_digested_and_why_not(ferry, long_ferry, policy, source, query, reason):
@@ -207,11 +207,11 @@ def test_settings_outside_the_contract_are_refused():
         {"mode": "now"},
     ):
         with pytest.raises(ValidationFailed):
-            Policy(**wrong)
+            DigestPolicy(**wrong)
 
 
 async def test_the_cache_answers_for_the_same_text_question_and_settings_only(long_ferry):
-    for cache in (Cache(), Cache(MemoryStore())):
+    for cache in (DigestCache(), DigestCache(MemoryStore())):
         digester = Digester(ALWAYS, cache=cache)
         first = await digester.digest(long_ferry, QUERY)
         again = await digester.digest(long_ferry + "\n\n", f"  {QUERY}")
@@ -219,12 +219,14 @@ async def test_the_cache_answers_for_the_same_text_question_and_settings_only(lo
         assert again.payload == first.payload
         assert not (await digester.digest(long_ferry, "When is it cold?")).cached
         assert not (await digester.digest(long_ferry + "!", QUERY)).cached
-        assert not (await Digester(Policy(mode="always", snippets=2), cache=cache).digest(long_ferry, QUERY)).cached
+        assert not (
+            await Digester(DigestPolicy(mode="always", snippets=2), cache=cache).digest(long_ferry, QUERY)
+        ).cached
         assert not (await Digester(ALWAYS, cache=cache, writer=brief).digest(long_ferry, QUERY)).cached
 
 
 async def test_writers_that_cannot_be_told_apart_share_no_entry_of_the_cache(long_ferry):
-    cache = Cache()
+    cache = DigestCache()
 
     def saying(words):
         return lambda _: Draft(words, ())
@@ -281,7 +283,7 @@ async def test_a_digest_goes_out_when_its_text_cannot_be_archived(long_ferry):
 
 
 async def test_a_cache_that_is_lost_is_passed_over_with_a_line_in_the_log(long_ferry, caplog):
-    found = await Digester(ALWAYS, cache=Cache(FullDisk())).digest(long_ferry, QUERY)
+    found = await Digester(ALWAYS, cache=DigestCache(FullDisk())).digest(long_ferry, QUERY)
     assert (found.payload, found.cached, found.notices) == (digest_text(read(long_ferry), QUERY), False, ())
     assert [record.message for record in caplog.records if record.name == "aerogram.digest"] == [
         "the cache of digests could not be read",
@@ -333,7 +335,7 @@ def broken(assignment):
     ],
 )
 async def test_when_the_writer_fails_the_text_speaks_for_itself(long_ferry, writer, reason):
-    digester = Digester(ALWAYS, writer=writer, writer_timeout=0.05 if writer is never else 60, cache=Cache())
+    digester = Digester(ALWAYS, writer=writer, writer_timeout=0.05 if writer is never else 60, cache=DigestCache())
     found = await digester.digest(long_ferry, QUERY)
     plain = digest_text(read(long_ferry), QUERY)
     assert found.payload == plain

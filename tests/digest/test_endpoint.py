@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from aerogram.digest import Digester, EndpointWriter, Policy, digest_text, read
+from aerogram.digest import Digester, DigestPolicy, EndpointWriter, digest_text, read
 from aerogram.errors import ValidationFailed
 
 QUERY = "What does a ticket cost?"
@@ -47,7 +47,7 @@ def endpoint():
 
 async def digested(url, text):
     writer = EndpointWriter(url, "small-model", api_key="k-1")
-    return await Digester(Policy(mode="always"), writer=writer).digest(text, QUERY)
+    return await Digester(DigestPolicy(mode="always"), writer=writer).digest(text, QUERY)
 
 
 @pytest.mark.parametrize("content", [GOOD, f"Here you are:\n```json\n{GOOD}\n```"])

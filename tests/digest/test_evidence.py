@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aerogram.digest import Locator, Policy, digest_text, read, verify
+from aerogram.digest import DigestPolicy, Locator, digest_text, read, verify
 from aerogram.digest.terms import fold
 from digest_quality import document, questions
 
@@ -49,7 +49,7 @@ ANSWERS = {
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_inflected_and_unspaced_languages_are_understood(language):
     text, query = LANGUAGES[language]
-    assert ANSWERS[language] in snippets(text, query, policy=Policy(snippet_chars=40))[0].text
+    assert ANSWERS[language] in snippets(text, query, policy=DigestPolicy(snippet_chars=40))[0].text
 
 
 def test_what_has_nothing_to_do_with_the_question_is_not_offered(ferry):
@@ -68,7 +68,7 @@ def test_scores_tell_a_full_match_from_a_faint_one(ferry):
 @given(st.sampled_from(questions("tuning")), st.integers(80, 500))
 def test_snippets_are_exact_whole_apart_and_within_the_limit(question, limit):
     text = document(question["document"])
-    payload = digest_text(text, question["question"], Policy(snippet_chars=limit))
+    payload = digest_text(text, question["question"], DigestPolicy(snippet_chars=limit))
     assert verify(payload, text)
     spans = []
     for snippet in payload.evidence_snippets:
@@ -86,7 +86,7 @@ def test_snippets_are_exact_whole_apart_and_within_the_limit(question, limit):
 
 def test_sentences_are_whole_across_abbreviations_ordinals_and_wrapped_lines():
     text = "Am 3. Mai kam Dr. Wiese, z. B. mit\ndem Rad. Danach regnete es. Er kaufte ca. 5 Kilo Brot."
-    found = snippets(text, "Wann kam Wiese mit dem Rad?", policy=Policy(snippet_chars=60))
+    found = snippets(text, "Wann kam Wiese mit dem Rad?", policy=DigestPolicy(snippet_chars=60))
     assert found[0].text == "Am 3. Mai kam Dr. Wiese, z. B. mit\ndem Rad."
 
 
@@ -193,7 +193,7 @@ def test_a_passage_from_inside_a_long_block_of_code_has_neither_of_its_fences():
 def test_what_a_fence_cuts_off_is_a_passage_of_its_own():
     found = snippets(f"{LONG}\nAfterwards the zebra sleeps.\n", "zebra")
     assert {one.text for one in found} == {"return zebra", "Afterwards the zebra sleeps."}
-    (best,) = snippets(f"{LONG}\nAfterwards the zebra sleeps.\n", "zebra", policy=Policy(snippets=1))
+    (best,) = snippets(f"{LONG}\nAfterwards the zebra sleeps.\n", "zebra", policy=DigestPolicy(snippets=1))
     assert "zebra" in best.text
 
 
@@ -226,7 +226,7 @@ MARKDOWN = st.lists(st.one_of(WORDS, WORDS, BLOCK), max_size=40).map("\n".join)
 @given(MARKDOWN, st.integers(40, 160))
 def test_whatever_the_document_a_passage_leaves_no_block_of_code_open(markdown, limit):
     text = read(markdown, kind="markdown")
-    payload = digest_text(text, "zebra ledger", Policy(snippet_chars=limit))
+    payload = digest_text(text, "zebra ledger", DigestPolicy(snippet_chars=limit))
     assert verify(payload, text)
     spans = sorted((place.start, place.end) for place in (Locator.parse(s.locator) for s in payload.evidence_snippets))
     assert all(one[1] <= other[0] for one, other in pairwise(spans))

@@ -16,7 +16,7 @@ from pkgutil import resolve_name
 import psutil
 import pytest
 
-from aerogram.digest import Digester, Limits, Policy, UnreadableSource, digest_many, read
+from aerogram.digest import Digester, DigestPolicy, ReadLimits, UnreadableSource, digest_many, read
 from aerogram.digest.reader import ReaderFailed, run
 from hostile import html_of_tags, pdf_of_operators
 
@@ -28,12 +28,12 @@ SLEEP = SLEEPER + "run(time.sleep, 60, limits=Limits(), size=0, returns=())"
 
 def refusal(source, **limits):
     with pytest.raises(UnreadableSource) as caught:
-        read(source, limits=Limits(**limits))
+        read(source, limits=ReadLimits(**limits))
     return caught.value
 
 
 def sleep(duration, **limits):
-    return run(time.sleep, duration, limits=Limits(**limits), size=0, returns=())
+    return run(time.sleep, duration, limits=ReadLimits(**limits), size=0, returns=())
 
 
 def readers(process=None):
@@ -111,7 +111,7 @@ def test_a_reader_that_hangs_is_ended():
 
 def test_an_answer_that_is_too_long_is_not_taken():
     with pytest.raises(UnreadableSource) as caught:
-        run(operator.mul, b"x", 20 * MB, limits=Limits(max_unpacked=MB), size=0, returns=())
+        run(operator.mul, b"x", 20 * MB, limits=ReadLimits(max_unpacked=MB), size=0, returns=())
     assert (caught.value.reason, str(caught.value)) == ("too_large", "what the source holds takes more than 5 MB")
 
 
@@ -160,12 +160,12 @@ def test_a_reader_that_died_while_it_had_nothing_to_do_costs_nothing(print_pdf):
 def test_what_a_reader_sends_is_data_alone():
     """Who takes over a reader cannot make the other side call anything."""
     with pytest.raises(pickle.UnpicklingError, match=r"posix\.system is not what a reader may send"):
-        run(resolve_name, "os:system", limits=Limits(), size=0, returns=())
+        run(resolve_name, "os:system", limits=ReadLimits(), size=0, returns=())
 
 
 def test_what_goes_wrong_in_a_reader_is_told_with_its_place():
     with pytest.raises(ReaderFailed, match="ZeroDivisionError: division by zero") as caught:
-        run(operator.truediv, 1, 0, limits=Limits(), size=0, returns=())
+        run(operator.truediv, 1, 0, limits=ReadLimits(), size=0, returns=())
     assert "Traceback" in caught.value.__notes__[0]
 
 
@@ -229,7 +229,7 @@ def test_a_fork_has_readers_of_its_own(tmp_path, print_pdf):
 
 async def test_a_digest_says_why_and_the_other_sources_have_theirs(ferry):
     batch = await digest_many(
-        Digester(Policy(mode="always", limits=Limits(memory=64 * MB))),
+        Digester(DigestPolicy(mode="always", limits=ReadLimits(memory=64 * MB))),
         {"bomb.pdf": pdf_of_operators(1_000_000), "ferry.txt": ferry},
         "What does a ticket cost?",
     )

@@ -8,8 +8,8 @@ from aerogram.archive import Archive
 from aerogram.dialects import dialect
 from aerogram.digest import (
     Digester,
+    DigestPolicy,
     Locator,
-    Policy,
     deserialize_payload,
     digest_many,
     estimated_chars,
@@ -23,7 +23,7 @@ QUERY = "What does a ticket cost?"
 
 
 async def batch_of(sources, archive=None, policy=None):
-    return await digest_many(Digester(policy or Policy(mode="always"), archive=archive), sources, QUERY)
+    return await digest_many(Digester(policy or DigestPolicy(mode="always"), archive=archive), sources, QUERY)
 
 
 async def test_a_source_carries_its_digest_as_the_document_shows(ferry):
@@ -68,7 +68,7 @@ async def test_failures_make_the_reply_partial_and_total_failure_makes_it_fail(f
 
 
 async def test_a_source_that_was_skipped_carries_its_text_and_the_reason(ferry):
-    reply = reply_of(await batch_of({"short": ferry}, policy=Policy()))
+    reply = reply_of(await batch_of({"short": ferry}, policy=DigestPolicy()))
     (source,) = reply.data["sources"]
     assert (source["content_type"], source["fidelity"], source["skipped"]) == ("text/plain", "full", "too_small")
     assert source["content"].startswith("The ferry to Holm")

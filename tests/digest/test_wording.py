@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from aerogram.digest import Policy, digest_text, read, verify
+from aerogram.digest import DigestPolicy, digest_text, read, verify
 
 LIE = "Dogs travel below deck."
 JAPANESE = "渡し船\n\n切符は四クローネで、\n自転車は無料です。 犬は甲板に乗ります。\n冬は金曜日だけ運航します。\n"
@@ -24,7 +24,7 @@ def said(payload, **members):
 @pytest.mark.parametrize("document", ["ferry", JAPANESE, LISTS])
 def test_what_the_text_says_itself_is_found_in_it(ferry, document, query, chars):
     text = read(ferry if document == "ferry" else document)
-    assert verify(digest_text(text, query, Policy(snippet_chars=chars)), text).unfound == ()
+    assert verify(digest_text(text, query, DigestPolicy(snippet_chars=chars)), text).unfound == ()
 
 
 def test_a_summary_and_key_points_in_other_words_are_named_and_the_evidence_holds(ferry):

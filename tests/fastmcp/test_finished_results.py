@@ -13,7 +13,7 @@ from aerogram import Archive
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.sanitize import Redaction
-from aerogram.tokens import counter_named
+from aerogram.tokens import find_counter
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 
@@ -85,7 +85,7 @@ async def test_both_channels_keep_the_budget(made, era):
     server = made()
     install(server, budget=700, archive=Archive.in_memory())
     result = await asked(server, era=era)
-    count = counter_named("o200k_base").count
+    count = find_counter("o200k_base").count
     assert not result.is_error and result.structured_content["meta"]["content_fidelity"] != "full"
     assert json.loads(result.content[0].text) == result.structured_content
     assert count(result.content[0].text) <= 700

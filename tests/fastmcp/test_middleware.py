@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from aerogram import Archive
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
-from aerogram.tokens import counter_named
+from aerogram.tokens import find_counter
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 ORDERS = pytest.mark.parametrize("is_first", [True, False], ids=["before install", "after install"])
@@ -101,7 +101,7 @@ async def test_what_middleware_answers_itself_is_under_the_contract(is_first, er
     server = guarded(Guard(lambda _: own), is_first, budget=700, archive=Archive.in_memory())
     result = await asked(server, era=era)
     assert result.structured_content["success"] is True
-    assert counter_named("o200k_base").count(result.content[0].text) <= 700
+    assert find_counter("o200k_base").count(result.content[0].text) <= 700
     assert json.loads(result.content[0].text) == result.structured_content
 
 

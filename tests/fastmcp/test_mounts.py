@@ -14,7 +14,7 @@ from aerogram import Archive, Page, Reply
 from aerogram.errors import NotFound, RateLimited
 from aerogram.fastmcp import install
 from aerogram.sanitize import Redaction
-from aerogram.tokens import counter_named
+from aerogram.tokens import find_counter
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 ROWS = [{"id": number, "text": "word " * 30} for number in range(60)]
@@ -149,7 +149,7 @@ async def test_what_a_mounted_tool_did_not_mean_to_say_stays_inside(mount, era):
 async def test_both_channels_of_a_mounted_tool_keep_the_budget(mount):
     outer, prefix = mount(budget=700, archive=Archive.in_memory())
     result = await asked(outer, prefix + "rows")
-    counter = counter_named("o200k_base")
+    counter = find_counter("o200k_base")
     assert counter.count(result.content[0].text) <= 700
     assert counter.count(json.dumps(result.structured_content, separators=(",", ":"))) <= 700
 

@@ -72,7 +72,7 @@ async def test_what_is_left_out_can_be_fetched(era: str, inner: str, outer: str)
 @ERAS
 async def test_a_call_is_charged_and_counted_once(era: str) -> None:
     heard: list[Any] = []
-    observer, limits = Observer().told_to(lambda *said: heard.append(said)), Limits.in_memory(Plan.of("2/day"))
+    observer, limits = Observer().with_listener(lambda *said: heard.append(said)), Limits.in_memory(Plan.of("2/day"))
     shared = {"observer": observer, "limits": limits}
     async with Client(server(shared, {"dialect": "standard-v2", **shared}), mode=era) as client:
         answers = [await client.call_tool("kid_one", raise_on_error=False) for _ in range(3)]

@@ -15,31 +15,31 @@ from aerogram.flags import RESPONSE_CONTRACT_V2, STATES, Flag, Flags, UnknownFla
     [("experimental", False), ("beta", False), ("stable", True), ("deprecated", True), ("removed", False)],
 )
 def test_a_feature_is_on_or_off_by_its_state(state, on):
-    assert Flags(Flag("search", state=state)).enabled("search") is on
+    assert Flags(Flag("search", state=state)).is_enabled("search") is on
 
 
 def test_a_feature_can_be_switched_for_everyone_and_for_one_client():
     flags = Flags(Flag("search", state="beta"))
     flags.switch("search", on=True, client="ada")
-    assert [flags.enabled("search", client) for client in (None, "ada", "bob")] == [False, True, False]
+    assert [flags.is_enabled("search", client) for client in (None, "ada", "bob")] == [False, True, False]
     flags.switch("search", on=True)
     flags.switch("search", on=False, client="ada")
-    assert [flags.enabled("search", client) for client in (None, "ada", "bob")] == [True, False, True]
+    assert [flags.is_enabled("search", client) for client in (None, "ada", "bob")] == [True, False, True]
     flags.switch("search", on=None, client="ada")
-    assert flags.enabled("search", "ada")
+    assert flags.is_enabled("search", "ada")
 
 
 def test_the_default_of_a_state_can_be_overridden():
-    assert Flags(Flag("search", state="beta", enabled=True)).enabled("search")
-    assert not Flags(Flag("search", enabled=False)).enabled("search")
+    assert Flags(Flag("search", state="beta", enabled=True)).is_enabled("search")
+    assert not Flags(Flag("search", enabled=False)).is_enabled("search")
 
 
 def test_a_feature_needs_what_it_requires():
     flags = Flags(Flag("index"), Flag("search", requires=("index",)))
-    assert flags.enabled("search")
+    assert flags.is_enabled("search")
     flags.switch("index", on=False, client="ada")
-    assert not flags.enabled("search", "ada")
-    assert flags.enabled("search", "bob")
+    assert not flags.is_enabled("search", "ada")
+    assert flags.is_enabled("search", "bob")
 
 
 def test_a_requirement_that_nobody_declared_is_refused():
@@ -60,7 +60,7 @@ def test_what_was_removed_stays_off():
     flags = Flags(Flag("search"))
     flags.switch("search", on=True)
     flags.advance("search", "removed")
-    assert not flags.enabled("search")
+    assert not flags.is_enabled("search")
     with pytest.raises(ValueError, match="removed"):
         flags.switch("search", on=True)
 
@@ -115,7 +115,7 @@ def test_a_deprecated_feature_warns_those_who_use_it():
 def test_flags_are_switched_by_the_environment(monkeypatch):
     monkeypatch.setenv("AEROGRAM_FLAGS", "search=on, response_contract_v2 = OFF,")
     flags = Flags.from_environment(RESPONSE_CONTRACT_V2, Flag("search", state="beta"))
-    assert [flags.enabled(name) for name in ("search", "response_contract_v2")] == [True, False]
+    assert [flags.is_enabled(name) for name in ("search", "response_contract_v2")] == [True, False]
 
 
 @pytest.mark.parametrize(("setting", "error"), [("serach=on", UnknownFlag), ("search=maybe", ValueError)])
@@ -127,7 +127,7 @@ def test_a_misspelt_setting_is_refused_at_the_start(monkeypatch, setting, error)
 
 def test_an_unknown_flag_names_the_known_ones():
     with pytest.raises(AerogramError, match="known: search"):
-        Flags(Flag("search")).enabled("serach")
+        Flags(Flag("search")).is_enabled("serach")
 
 
 def test_a_flag_is_declared_once_and_in_a_known_state():

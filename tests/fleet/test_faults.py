@@ -23,7 +23,7 @@ from aerogram import read
 from aerogram.cursor import Cursors
 from aerogram.retrieval import Retrieval
 from aerogram_knowledge.store.address import open_store
-from aerogram_knowledge.store.cursor_keys import StoreRing
+from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from backends import is_root, program_with_faked_time
 from balancer import balancing, wait_for
 from postgres import running_postgres
@@ -197,7 +197,7 @@ def test_a_cursor_whose_key_must_be_looked_up_lets_nobody_else_wait(fleet, own_p
             return reply.status_code == 400 and read(reply.json()).problem.code == "INVALID_CURSOR"
 
         with contextlib.closing(open_store(own_postgres.samples, 256)) as store:
-            ring = StoreRing(store)
+            ring = StoreCursorKeys(store)
             ring.rotate()
             assert go_on(Cursors(ring)).status_code == 200
         strange = Cursors()

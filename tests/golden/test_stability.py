@@ -8,7 +8,7 @@ import json
 import pytest
 
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import FOLDER, REVISIONS, published, schema
+from aerogram.reference.schemas import FOLDER, REVISIONS, published_files, schema
 from aerogram.tokens import Vocabulary
 from golden import write
 from golden.compatibility import breaks
@@ -22,7 +22,7 @@ every_dialect = pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("file", ["schema.json", "slim.json", "types.d.ts"])
 def test_a_published_file_says_what_the_dialect_says(name, file):
     """A difference that breaks nobody is published with `make goldens`."""
-    assert published(name)[file].read_text(encoding="utf-8") == current(name)[file], "run: make goldens"
+    assert published_files(name)[file].read_text(encoding="utf-8") == current(name)[file], "run: make goldens"
 
 
 @every_dialect
@@ -48,7 +48,7 @@ def test_a_slim_schema_costs_at_most_sixty_tokens(name):
 
 def test_publishing_refuses_to_take_something_back(tmp_path, monkeypatch):
     """The script that writes the files will not overwrite a promise, and leaves everything as it was."""
-    monkeypatch.setattr(write, "published", lambda name: {file: tmp_path / name / file for file in current(name)})
+    monkeypatch.setattr(write, "published_files", lambda name: {file: tmp_path / name / file for file in current(name)})
     write.main()
     before = (tmp_path / "knowledge-1.0" / "schema.json").read_bytes()
     mutant = changed("properties", "pagination", drop=True)

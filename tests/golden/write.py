@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import published, schema, typescript
+from aerogram.reference.schemas import published_files, schema, typescript
 from golden.compatibility import breaks
 
 
@@ -29,7 +29,7 @@ def current(name: str) -> dict[str, str]:
 def broken_promises(name: str) -> list[str]:
     """What the published schemas of the current revision promise and the current ones do not."""
     found = []
-    for file, path in published(name).items():
+    for file, path in published_files(name).items():
         if path.suffix == ".json" and path.exists():
             old = json.loads(path.read_text(encoding="utf-8"))
             found += [f"{name} {file} {one}" for one in breaks(old, json.loads(current(name)[file]))]
@@ -44,7 +44,7 @@ def main() -> None:
             "\n".join([*refused, "Raise the dialect's number in aerogram.schemas.REVISIONS, or keep the promise."])
         )
     for name in NAMES:
-        for file, path in published(name).items():
+        for file, path in published_files(name).items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(current(name)[file], encoding="utf-8")
 

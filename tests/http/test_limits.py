@@ -303,7 +303,7 @@ def test_a_failure_is_counted_in_whatever_shape_it_is_told(service, told):
 def test_every_success_is_one_record_in_whatever_shape_it_is_told(service, told, migrated):
     """Its size is that of what was sent; the words of a framework are no dialect, and no listener hears of them."""
     heard = []
-    observer = Observer().told_to(lambda observation, *_: heard.append(observation.operation))
+    observer = Observer().with_listener(lambda observation, *_: heard.append(observation.operation))
     client, _ = service(migrated=migrated, observer=observer)
     spoken = []
     for path, operation in (("/rows", "rows"), ("/export", "export"), ("/rows?envelope=v2", "rows")):

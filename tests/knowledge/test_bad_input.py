@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from aerogram.digest.limits import Limits
+from aerogram.digest.limits import ReadLimits
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram_knowledge import Knowledge, NoEmbedder
 from knowledge.documents import GUIDE, HARVEST
@@ -144,7 +144,7 @@ def test_a_file_over_the_limit_is_told_before_it_is_read(write, tmp_path):
 
 def test_a_file_that_cannot_be_read_any_more_loses_its_chunks(write, where):
     folder = write({"a.md": GUIDE})
-    with Knowledge(where, limits=Limits(max_bytes=10_000)) as index:
+    with Knowledge(where, limits=ReadLimits(max_bytes=10_000)) as index:
         index.ingest(folder)
         write({"a.md": "x" * 20_000})
         assert list(index.ingest().problems) == ["a.md"]

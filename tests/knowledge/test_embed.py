@@ -34,7 +34,7 @@ def test_signed_bytes_keep_the_direction():
 
 
 def test_words_that_fall_to_pieces_are_hardly_known():
-    known = default_embedder().known
+    known = default_embedder().coverage
     assert known("how long is a ticket valid") == 1.0
     assert known("E4417-QXZ") < 0.5
     assert known("Kündigungsfristen") < 0.5

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from aerogram.digest.limits import Limits
+from aerogram.digest.limits import ReadLimits
 from aerogram_knowledge import Knowledge, NoEmbedder
 from aerogram_knowledge.maintenance.watch import watch
 from hostile import front_matter_of_aliases, html_of_hidden_headings, html_of_tags, pdf_of_operators
@@ -31,7 +31,7 @@ def test_the_run_goes_on_without_them_and_names_the_reasons(write, tmp_path, wor
             "z.md": HARVEST,
         }
     )
-    with Knowledge(tmp_path / "index", limits=Limits(memory=128 * MB, seconds=5)) as index:
+    with Knowledge(tmp_path / "index", limits=ReadLimits(memory=128 * MB, seconds=5)) as index:
         done = index.ingest(folder, workers=workers)
         assert done.added == 2
         assert done.problems.pop("pieces.html").endswith(("MB of memory to read", "longer than 5 s to read"))
@@ -78,7 +78,7 @@ def test_emphasis_in_front_matter_is_no_alias(write, index):
 def test_an_index_that_follows_a_folder_sets_them_aside_too(write, tmp_path):
     folder = write({"a.md": GUIDE})
     heard, stop = [], threading.Event()
-    with Knowledge(tmp_path / "index", embedder=NoEmbedder(), limits=Limits(memory=64 * MB)) as index:
+    with Knowledge(tmp_path / "index", embedder=NoEmbedder(), limits=ReadLimits(memory=64 * MB)) as index:
         index.ingest(folder)
         following = threading.Thread(target=watch, args=(index, heard.append, stop))
         following.start()

@@ -15,7 +15,7 @@ import pytest
 
 from aerogram.errors import Conflict, Forbidden, NotFound, Unavailable, ValidationFailed
 from aerogram_knowledge import Knowledge, NoEmbedder
-from aerogram_knowledge.store.cursor_keys import StoreRing
+from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from aerogram_knowledge.store.postgres.replicas import LAG
 from aerogram_knowledge.store.postgres.schema import VERSION
 from aerogram_knowledge.store.postgres.store import PostgresStore
@@ -180,14 +180,14 @@ def files_up_to(size):
 
 def test_a_shared_document_is_written_by_one_of_those_who_saw_it(where):
     with Knowledge(where) as one, Knowledge(where) as other:
-        assert one.store.shared("keys/a") is None
+        assert one.store.get_shared("keys/a") is None
         assert one.store.set_shared("keys/a", b"first", 0)
         assert not other.store.set_shared("keys/a", b"second", 0)
-        value, version = other.store.shared("keys/a")
+        value, version = other.store.get_shared("keys/a")
         assert value == b"first"
         assert other.store.set_shared("keys/a", b"second", version)
         assert not one.store.set_shared("keys/a", b"third", version)
-        assert one.store.shared("keys/a")[0] == b"second"
+        assert one.store.get_shared("keys/a")[0] == b"second"
 
 
 @pytest.mark.parametrize("where", ["postgresql"], indirect=True)
@@ -195,7 +195,7 @@ def test_keys_are_rotated_without_a_cut(small, where):
     """Each of two servers opens what the other one has signed, before and after."""
     with Knowledge(where) as other:
         old = small.search("token apples", page_size=1).page.cursor
-        StoreRing(other.store).rotate()
+        StoreCursorKeys(other.store).rotate()
         new = other.search("token apples", page_size=1).page.cursor
         for index in (small, other):
             for cursor in (old, new):
@@ -204,12 +204,12 @@ def test_keys_are_rotated_without_a_cut(small, where):
 
 def test_a_key_that_is_too_old_is_followed_by_another_and_signs_until_then(server):
     with contextlib.closing(PostgresStore(server.new_database(), 256, patience=1.0, seconds=1.0)) as store:
-        ring = StoreRing(store, rotate_every=0)
+        ring = StoreCursorKeys(store, rotate_every=0)
         server.pause()
         try:
             old = ring.signing_key()
             with pytest.raises(Unavailable):
-                ring.reading().result()
+                ring.refresh().result()
             assert ring.signing_key() == old
         finally:
             server.resume()
@@ -220,17 +220,17 @@ def test_a_key_that_is_too_old_is_followed_by_another_and_signs_until_then(serve
 def test_whoever_waits_behind_a_look_for_keys_that_fails_does_not_wait_for_another(server):
     """A silent store is waited for once: the second look is told what the first one was."""
     with contextlib.closing(PostgresStore(server.new_database(), 256, patience=1.0, seconds=1.0)) as store:
-        ring = StoreRing(store)
+        ring = StoreCursorKeys(store)
         server.pause()
         try:
-            first = ring.reading()
-            _until(lambda: ring.reading() is not first)  # it is under way, so the next one waits behind it
-            second = ring.reading()
+            first = ring.refresh()
+            _until(lambda: ring.refresh() is not first)  # it is under way, so the next one waits behind it
+            second = ring.refresh()
             assert isinstance(first.exception(), Unavailable)
             assert second.exception() is first.exception()
         finally:
             server.resume()
-        assert ring.reading().exception() is None
+        assert ring.refresh().exception() is None
 
 
 # -- servers that come and go

@@ -165,7 +165,7 @@ def test_what_servers_share_goes_through_a_folder_and_back(database, tmp_path, p
     target = postgres.new_database()
     copy(tmp_path / "backup", target)
     with Knowledge(target) as index:
-        assert index.store.shared("keys/api") == (b"of the original", 1)
+        assert index.store.get_shared("keys/api") == (b"of the original", 1)
 
 
 def test_what_the_servers_of_a_target_share_stays(database, tmp_path, write):
@@ -177,8 +177,8 @@ def test_what_the_servers_of_a_target_share_stays(database, tmp_path, write):
         other.store.set_shared("keys/api", b"of the target", 0)
     copy(tmp_path / "index", database)
     with Knowledge(database) as other:
-        assert other.store.shared("keys/api") == (b"of the target", 1)
-        assert other.store.shared("notes") == (b"of the original", 1)
+        assert other.store.get_shared("keys/api") == (b"of the target", 1)
+        assert other.store.get_shared("notes") == (b"of the original", 1)
 
 
 def test_a_document_without_chunks_comes_along(places, write):

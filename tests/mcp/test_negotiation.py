@@ -156,7 +156,7 @@ async def test_with_the_flag_off_the_extension_says_what_is_served(door):
 @pytest.mark.parametrize("wrong", [{"page_size": -1}, {"max_tokens": "x"}, {"response_mode": "nope"}])
 async def test_a_call_whose_controls_are_refused_is_observed_and_keeps_its_tag(door, wrong):
     heard = []
-    observer = Observer().told_to(lambda _, reply, facts, __: heard.append((reply, facts)))
+    observer = Observer().with_listener(lambda _, reply, facts, __: heard.append((reply, facts)))
     async with door.open(controls=True, observer=observer) as server:
         result = await server.call("rows", wrong, {"dev.aerogram/client_tag": "mine"})
     ((reply, facts),) = heard

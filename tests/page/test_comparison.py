@@ -9,7 +9,7 @@ from aerogram.client.reading import read
 from aerogram.codes import TABLE
 from aerogram.dialects import NAMES, dialect
 from aerogram.reply import Action, Citation, Fidelity, Notice, Page, Problem, QueryEcho, RateLimit, Reply, Telemetry
-from aerogram_page.members import at, explained, members_of
+from aerogram_page.members import at, explain, members_of
 from page.conftest import SEARCH
 
 ENVELOPES = ("response-v2", "standard-v2", "knowledge-1.0")
@@ -160,7 +160,7 @@ def test_every_member_that_a_contract_names_has_words(name):
             if pointer not in members and not _is_inside_a_value(pointer, members)
         ]
         assert unexplained == []
-        assert all(words["en"] and words["ja"] for words in explained(members).values())
+        assert all(words["en"] and words["ja"] for words in explain(members).values())
 
 
 def _envelope(value, pointer=""):

@@ -13,7 +13,7 @@ import pytest
 from aerogram import dialects
 from aerogram.dialects import dialect
 from aerogram.reply import Reply
-from aerogram_page.targets import Place, Unfetched, fetch
+from aerogram_page.targets import FetchError, ReplyTarget, fetch
 from page.conftest import inspecting
 from serving import clean_environment
 
@@ -94,18 +94,18 @@ def test_a_reply_comes_from_standard_input_and_more_can_be_pasted(tmp_path):
 
 def test_a_route_of_a_running_server_is_asked(search_page):
     url = f"{search_page.address}/v1/search?q=token&envelope=v2&page_size=3&response_mode=full"
-    opened = fetch(Place(url))
+    opened = fetch(ReplyTarget(url))
     assert (opened.dialect, len(opened.reply.data), opened.title) == ("standard-v2", 3, url)
 
 
 def test_a_failure_of_a_running_server_is_a_reply_too(search_page):
-    opened = fetch(Place(f"{search_page.address}/v1/chunks/999999999?envelope=v2"))
+    opened = fetch(ReplyTarget(f"{search_page.address}/v1/chunks/999999999?envelope=v2"))
     assert (opened.reply.status, opened.reply.problem.code) == ("error", "NOT_FOUND")
 
 
 def test_a_tool_of_a_running_mcp_server_is_called(search_page):
     arguments = json.dumps({"query": "token", "page_size": 4, "response_mode": "preview"})
-    opened = fetch(Place(search_page.mcp, "semantic_search", arguments))
+    opened = fetch(ReplyTarget(search_page.mcp, "semantic_search", arguments))
     assert (opened.recognised, len(opened.reply.data)) == ("mcp:knowledge-1.0", 4)
 
 
@@ -161,17 +161,17 @@ def test_bad_input_is_one_line_that_says_what_to_do(run, tmp_path):
 def test_what_cannot_be_fetched_says_why(tmp_path, search_page):
     served, here = search_page.address, str(tmp_path / "here.json")
     for place, why in (
-        (Place("http://127.0.0.1:1/reply"), "http://127.0.0.1:1/reply cannot be reached: "),
-        (Place(f"{served}/docs"), f"{served}/docs answered with text/html, and a reply is JSON"),
-        (Place(served, headers=("nonsense",)), "a header is written as 'Name: value', not 'nonsense'"),
-        (Place(search_page.mcp), "choose a tool with --tool: "),
-        (Place(search_page.mcp, "semantic_search", "[1]"), "--args is a JSON object"),
-        (Place(search_page.mcp, "semantic_search", "{"), "--args: not JSON"),
-        (Place(here, "x"), "--tool needs the address of an MCP server"),
-        (Place(None, "x", command="no-such-program-anywhere"), "no-such-program-anywhere gave no result: "),
-        (Place("http://127.0.0.1:1/mcp", "x"), "http://127.0.0.1:1/mcp gave no result: "),
+        (ReplyTarget("http://127.0.0.1:1/reply"), "http://127.0.0.1:1/reply cannot be reached: "),
+        (ReplyTarget(f"{served}/docs"), f"{served}/docs answered with text/html, and a reply is JSON"),
+        (ReplyTarget(served, headers=("nonsense",)), "a header is written as 'Name: value', not 'nonsense'"),
+        (ReplyTarget(search_page.mcp), "choose a tool with --tool: "),
+        (ReplyTarget(search_page.mcp, "semantic_search", "[1]"), "--args is a JSON object"),
+        (ReplyTarget(search_page.mcp, "semantic_search", "{"), "--args: not JSON"),
+        (ReplyTarget(here, "x"), "--tool needs the address of an MCP server"),
+        (ReplyTarget(None, "x", command="no-such-program-anywhere"), "no-such-program-anywhere gave no result: "),
+        (ReplyTarget("http://127.0.0.1:1/mcp", "x"), "http://127.0.0.1:1/mcp gave no result: "),
     ):
-        with pytest.raises(Unfetched, match=f"^{re.escape(why)}"):
+        with pytest.raises(FetchError, match=f"^{re.escape(why)}"):
             fetch(place)
     with pytest.raises(FileNotFoundError):
-        fetch(Place(here))
+        fetch(ReplyTarget(here))

@@ -161,13 +161,13 @@ def _ends_while_watched(served) -> None:
 def test_a_follower_that_does_not_keep_up_is_told_how_much_it_missed():
     async def follow() -> list[bytes]:
         feed = Feed(lambda: len(said) > 300)
-        observer = Observer().told_to(feed.heard("mcp"))
+        observer = Observer().with_listener(feed.listener("mcp"))
         said: list[bytes] = []
         stream = feed.follow()
         said.append(await anext(stream))
         for number in range(400):
             with observer.observe(f"operation {number}") as observation:
-                observation.sent(Reply.ok(number))
+                observation.report_reply(Reply.ok(number))
         async for one in stream:
             said.append(one)
             if len(said) == 258:

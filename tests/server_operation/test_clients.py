@@ -11,10 +11,10 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from aerogram_knowledge.operations.client_files import CLIENTS, ClientFileError, Entry, Machine, install
+from aerogram_knowledge.operations.client_files import CLIENTS, ClientFileError, Machine, ServerEntry, install
 
-LOCAL = Entry(command=["/bin/aerogram", "serve", "/docs"])
-REMOTE = Entry(url="https://search.example/mcp", with_key=True)
+LOCAL = ServerEntry(command=["/bin/aerogram", "serve", "/docs"])
+REMOTE = ServerEntry(url="https://search.example/mcp", with_key=True)
 
 PLACES = {
     ("claude-desktop", "user", "darwin"): "home/Library/Application Support/Claude/claude_desktop_config.json",

@@ -18,8 +18,8 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route
 
 from aerogram.fastmcp import install as install_mcp
-from aerogram.serving.gate import Exposed, is_loopback, refuse_exposure
-from aerogram.serving.guard import Guard, mcp_principal, principal_of, protect
+from aerogram.serving.gate import ExposedServer, is_loopback, refuse_exposure
+from aerogram.serving.guard import GuardMiddleware, mcp_principal, principal_of, protect
 from aerogram.starlette import install
 from aerogram_knowledge.access.keys import Keys
 from aerogram_knowledge.operations.settings import Settings
@@ -254,14 +254,16 @@ def test_what_can_be_reached_from_this_machine_alone(host, is_local):
 
 def test_nobody_listens_in_public_without_a_key_unless_told(keys):
     public = Settings.load({"host": "0.0.0.0"}, environ={})
-    with pytest.raises(Exposed, match=r"0\.0\.0\.0 can be reached from elsewhere .*aerogram keys create.* --auth none"):
+    with pytest.raises(
+        ExposedServer, match=r"0\.0\.0\.0 can be reached from elsewhere .*aerogram keys create.* --auth none"
+    ):
         refuse_exposure(public, keys)
     for flags in ({}, {"host": "0.0.0.0", "auth": "none"}, {"host": "0.0.0.0", "transport": "stdio"}):
         refuse_exposure(Settings.load(flags, environ={}), keys)
     keys.create("ada")
     refuse_exposure(public, keys)
     keys.revoke("ada")
-    with pytest.raises(Exposed):
+    with pytest.raises(ExposedServer):
         refuse_exposure(public, keys)
 
 
@@ -388,7 +390,7 @@ async def test_a_websocket_is_refused_by_the_same_rules(keys):
     async def send(message):
         sent.append(message)
 
-    guard = Guard(app, settings=Settings.load({"auth": "keys"}, environ={}), keys=keys)
+    guard = GuardMiddleware(app, settings=Settings.load({"auth": "keys"}, environ={}), keys=keys)
     key, secret = keys.create("ada")
     scope = {"type": "websocket", "path": "/", "headers": [(b"host", b"localhost")]}
     await guard(dict(scope), None, send)

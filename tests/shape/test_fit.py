@@ -17,7 +17,7 @@ from aerogram.shape.account import without_archive
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
 from aerogram.shape.records import SEARCH_RESULT
-from aerogram.tokens import Bytes, Characters, Estimate, counter_named
+from aerogram.tokens import Bytes, Characters, Estimate, find_counter
 
 SIZER = Sizer()
 WORDS = "A sentence about the market and its quarterly figures. "
@@ -100,7 +100,7 @@ def test_dropped_items_are_counted_named_and_archived() -> None:
 
 def test_sizes_before_and_after_and_the_counter_are_in_the_reply() -> None:
     data = rows(40)
-    sizer = Sizer(counter=counter_named("claude"))
+    sizer = Sizer(counter=find_counter("claude"))
     fitted = fit(Reply.ok(data), 3_000, measure=sizer).reply
     assert fitted.fidelity is not None
     extra = dict(fitted.fidelity.extra or {})

@@ -109,4 +109,4 @@ def test_items_are_called_the_same_in_part_and_as_a_whole(rows: list[dict[str, A
     end = len(rows) if most is None else start + most
     assert [str(name) for name in names.ids(rows, start, most, "/rows")] == together[start:end]
     by_name = [(name, row) for name, row in zip(together, rows, strict=True) if not name.startswith(POSITION)]
-    assert list(names.named(rows)) == by_name
+    assert list(names.named_items(rows)) == by_name

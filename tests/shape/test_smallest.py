@@ -35,7 +35,7 @@ def test_the_page_lists_every_dialect_and_policy() -> None:
 async def pages(contract: Contract, asked: Retrieval, most: int) -> AsyncIterator[Reply[Any]]:
     """The first pages of what was left out."""
     for _ in range(most):
-        page = await contract.retrieved(asked, Call(operation="retrieve"))
+        page = await contract.answer_retrieval(asked, Call(operation="retrieve"))
         assert page.problem is None
         yield page
         if page.page is None or page.page.cursor is None:

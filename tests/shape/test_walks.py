@@ -15,7 +15,7 @@ from aerogram.client import AsyncClient
 from aerogram.cursor import Cursors
 from aerogram.fastmcp import install
 from aerogram.shape.fit import fit
-from aerogram.shape.pages import Paged, Pager, take
+from aerogram.shape.pages import Pager, ResumablePage, take
 
 from . import strategies
 
@@ -84,20 +84,20 @@ SIZERS = [Sizer("knowledge-1.0", "mirror"), Sizer("response-v2", "text"), Sizer(
 RANKED = [{"id": number, "score": number / 7, "text": WORDS * 9} for number in range(60)]
 
 
-def page_of(size: int) -> Paged:
+def page_of(size: int) -> ResumablePage:
     pager = Pager(Cursors(), "list", mode="full")
     window = pager.window(None, size)
     return pager.page(take(RANKED, window), window, total=len(RANKED))
 
 
-def rows_shown(paged: Paged, budget: int, sizer: Sizer) -> int:
+def rows_shown(paged: ResumablePage, budget: int, sizer: Sizer) -> int:
     """How many rows a page has within a budget; none when it is refused."""
     fitted = fit(paged.reply, budget, measure=sizer, resume=paged.resume, retrieve="retrieve").reply
     assert sizer(fitted) <= budget or fitted.problem is not None
     return len(fitted.data) if fitted.problem is None else 0
 
 
-def smallest(paged: Paged, sizer: Sizer) -> int:
+def smallest(paged: ResumablePage, sizer: Sizer) -> int:
     """The budget that a refusal names."""
     refused = fit(paged.reply, 100, measure=sizer, resume=paged.resume).reply
     assert refused.problem is not None

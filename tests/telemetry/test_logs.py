@@ -42,7 +42,7 @@ def lines():
 
 def test_a_reply_is_one_line(lines):
     with Observer().observe("search", request_id="req_1") as observation:
-        observation.sent(Reply.ok([1]), dialect="response-v2", size=10)
+        observation.report_reply(Reply.ok([1]), dialect="response-v2", size=10)
     (line,) = lines.parsed
     assert (line["level"], line["logger"], line["message"]) == ("info", "aerogram.reply", "search: ok")
     assert line["request_id"] == "req_1" and line["time"].endswith("Z")
@@ -59,7 +59,7 @@ def test_a_reply_is_one_line(lines):
 @pytest.mark.parametrize(("code", "level"), [("NOT_FOUND", "info"), ("INTERNAL_ERROR", "warning")])
 def test_only_the_servers_own_failures_are_warnings(lines, code, level):
     with Observer().observe("search") as observation:
-        observation.sent(Reply.failed(code))
+        observation.report_reply(Reply.failed(code))
     (line,) = lines.parsed
     assert (line["level"], line["message"], line["reply"]["error.type"]) == (level, f"search: {code}", code)
 

@@ -182,4 +182,4 @@ def test_without_the_package_nothing_is_measured_and_the_trace_is_still_carried(
 def test_without_an_sdk_the_callers_trace_is_carried_too():
     with Observer().observe("search", carrier={"traceparent": PARENT}) as observation:
         assert observation.traceparent.split("-")[1] == PARENT.split("-")[1]
-        observation.sent(FITTED)
+        observation.report_reply(FITTED)

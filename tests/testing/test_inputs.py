@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, Field
 
-from aerogram.testing.inputs import example_of, explain_mismatch, number_near, spoiled
+from aerogram.testing.inputs import example_of, explain_mismatch, number_near, spoil_arguments
 
 
 class Part(BaseModel):
@@ -42,13 +42,13 @@ def test_an_example_satisfies_its_schema(schema):
 def test_each_argument_is_spoiled_and_each_required_one_left_out():
     schema = Order.model_json_schema()
     good = example_of(schema)
-    wrong = list(spoiled(schema, good))
+    wrong = list(spoil_arguments(schema, good))
     assert [name for name, _ in wrong] == [*schema["required"], *schema["properties"]]
     assert all(explain_mismatch(schema, arguments) is not None for _, arguments in wrong)
 
 
 def test_an_argument_that_may_be_anything_cannot_be_spoiled():
-    assert list(spoiled({"properties": {"any": {}}}, {})) == []
+    assert list(spoil_arguments({"properties": {"any": {}}}, {})) == []
 
 
 def test_a_mismatch_says_where_and_what():

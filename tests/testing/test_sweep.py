@@ -24,7 +24,7 @@ from aerogram.fastmcp import install
 from aerogram.limits import Limits, Plan
 from aerogram.testing import PROMISES, BrokenPromises, sweep, sweep_async
 from aerogram.testing.leaks import FAULT
-from aerogram.testing.settings import Settings
+from aerogram.testing.settings import SweepSettings
 from testing.mutants import EXAMPLES, ROUTES, ROWS, TOOLS, good_routes, good_tools
 
 PROGRAMS = Path(__file__).parents[2] / "examples"
@@ -78,7 +78,7 @@ def test_routes_keep_every_promise_in_each_dialect(dialect):
 def test_a_broken_promise_is_found(build, expected):
     promise, settings = expected
     report = sweep(build(), **{"examples": EXAMPLES, **settings})
-    assert promise in report.broken, str(report)
+    assert promise in report.broken_promises, str(report)
     failure = next(one for one in report.failures if one.promise == promise)
     assert failure.target and failure.evidence and PROMISES[promise] in str(report)
     with pytest.raises(BrokenPromises):
@@ -256,7 +256,7 @@ def test_importing_the_module_loads_no_framework():
 def test_every_promise_and_every_setting_is_documented():
     page = (PROGRAMS.parent / "docs" / "testing.md").read_text(encoding="utf-8")
     assert [name for name, told in PROMISES.items() if f"| `{name}` | {told} |" not in page] == []
-    settings = [field.name for field in dataclasses.fields(Settings)]
+    settings = [field.name for field in dataclasses.fields(SweepSettings)]
     assert [name for name in settings if f"| `{name}` |" not in page or f"`{name}`" not in sweep.__doc__] == []
 
 
@@ -318,8 +318,8 @@ def test_but_it_must_say_so_and_keep_the_servers_own_budget():
         return Reply.ok({"text": "words " * 500})
 
     aerogram.fastapi.install(app, versions=Versions(vendor="acme"))
-    assert "budget" in sweep(app).broken
-    assert "budget" in sweep(app, contract=Contract(budget=200)).broken
+    assert "budget" in sweep(app).broken_promises
+    assert "budget" in sweep(app, contract=Contract(budget=200)).broken_promises
 
 
 MISNAMED = [

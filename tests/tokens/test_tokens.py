@@ -20,7 +20,7 @@ from aerogram.tokens import (
     Estimate,
     Vocabulary,
     best_counter,
-    counter_named,
+    find_counter,
 )
 
 KNOWN_COUNTS = [
@@ -61,7 +61,7 @@ except ImportError as error:
 
 def test_an_unknown_vocabulary_is_refused_with_names_that_work() -> None:
     with pytest.raises(ValidationFailed) as caught:
-        counter_named("klingon")
+        find_counter("klingon")
     assert "klingon" in caught.value.message
     assert "o200k_base" in str(caught.value.remediation)
 
@@ -91,7 +91,7 @@ def test_the_estimate_with_its_margin_is_never_below_the_exact_count(kind: str) 
 @given(st.text())
 def test_every_counter_counts_every_text(text: str) -> None:
     """Lone surrogates, controls and astral characters included."""
-    counters: list[Counter] = [Vocabulary(), Estimate(), Characters(), Bytes(), counter_named("claude")]
+    counters: list[Counter] = [Vocabulary(), Estimate(), Characters(), Bytes(), find_counter("claude")]
     for counter in counters:
         assert isinstance(counter, Counter)
         assert (counter.count(text) > 0) == bool(text)
@@ -109,12 +109,12 @@ def test_a_budget_that_is_no_positive_whole_number_is_refused(limit: object) -> 
 
 
 def test_an_absurdly_large_budget_is_a_budget() -> None:
-    assert Budget(10**400, counter_named("claude")).room > 10**399
+    assert Budget(10**400, find_counter("claude")).room > 10**399
     assert Budget(10**400).holds("anything")
 
 
 def test_a_margin_leaves_part_of_the_limit_unfilled() -> None:
-    assert Budget(25_000, counter_named("claude")).room == 21_739
+    assert Budget(25_000, find_counter("claude")).room == 21_739
     assert Budget(25_000).room == 25_000
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from aerogram import __version__
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import FOLDER, published
+from aerogram.reference.schemas import FOLDER, published_files
 from installations import PROJECTS, ROOT, import_name, package_folder
 from wheel.conftest import wheel_of
 
@@ -31,7 +31,7 @@ def test_a_wheel_holds_every_file_of_its_package_and_nothing_else(name, wheels):
 def test_the_wheel_of_the_library_holds_the_schemas(wheels):
     names = set(zipfile.ZipFile(wheel_of("aerogram", wheels)).namelist())
     for name in NAMES:
-        files = published(name).values()
+        files = published_files(name).values()
         assert {f"aerogram/{path.relative_to(FOLDER.parent).as_posix()}" for path in files} <= names
 
 

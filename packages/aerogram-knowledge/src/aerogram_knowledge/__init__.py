@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aerogram_knowledge.embedders import Embedder, NoEmbedder, StaticEmbedder
     from aerogram_knowledge.filters import Filters
-    from aerogram_knowledge.ingest.ingest import Ingested
+    from aerogram_knowledge.ingest.ingest import IngestResult
     from aerogram_knowledge.knowledge import Knowledge
     from aerogram_knowledge.store import Store
     from aerogram_knowledge.store.embedded import EmbeddedStore
@@ -22,7 +22,7 @@ __all__ = [
     "EmbeddedStore",
     "Embedder",
     "Filters",
-    "Ingested",
+    "IngestResult",
     "Knowledge",
     "NoEmbedder",
     "PostgresStore",
@@ -35,7 +35,7 @@ _LATER = {
     "EmbeddedStore": "aerogram_knowledge.store.embedded",
     "Embedder": "aerogram_knowledge.embedders",
     "Filters": "aerogram_knowledge.filters",
-    "Ingested": "aerogram_knowledge.ingest.ingest",
+    "IngestResult": "aerogram_knowledge.ingest.ingest",
     "Knowledge": "aerogram_knowledge.knowledge",
     "NoEmbedder": "aerogram_knowledge.embedders",
     "PostgresStore": "aerogram_knowledge.store.postgres.store",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from aerogram.digest import reader
-from aerogram.digest.limits import Limits
+from aerogram.digest.limits import ReadLimits
 from aerogram.digest.text import CanonicalText
 from aerogram_knowledge.documents.document import Document, File, read_file
 from aerogram_knowledge.documents.sections import Section
@@ -29,14 +29,14 @@ class Contents(NamedTuple):
 _RETURNED: Final = (CanonicalText, Contents, Document, Graph, Section)
 
 
-def read_contents(file: File, limits: Limits) -> Contents:
+def read_contents(file: File, limits: ReadLimits) -> Contents:
     """What a file holds; `UnreadableSource` says why that cannot be told."""
     limits.check_bytes(file.size, file.path)
     found: Contents = reader.run(_contents, file, limits, limits=limits, size=len(file.content), returns=_RETURNED)
     return found
 
 
-def _contents(file: File, limits: Limits) -> Contents:
+def _contents(file: File, limits: ReadLimits) -> Contents:
     if file.path.lower().endswith(SUFFIXES):
         return Contents([], graph_of_file(file))
     documents = read_file(file, limits)

@@ -50,7 +50,7 @@ class Embedder(Protocol):
         """One row of 32-bit floats for each text; a row of zeros for a text that says nothing."""
         ...
 
-    def known(self, text: str) -> float:
+    def coverage(self, text: str) -> float:
         """The share of a text, from 0 to 1, that it has vectors for."""
         ...
 
@@ -67,7 +67,7 @@ class NoEmbedder:
 
         return np.zeros((len(texts), 0), np.float32)
 
-    def known(self, text: str) -> float:  # noqa: ARG002  # the protocol names it
+    def coverage(self, text: str) -> float:  # noqa: ARG002  # the protocol names it
         """Nothing is known."""
         return 0.0
 
@@ -97,7 +97,7 @@ class StaticEmbedder:
         rows /= np.where(lengths == 0, 1, lengths)
         return rows
 
-    def known(self, text: str) -> float:
+    def coverage(self, text: str) -> float:
         """How whole the words of a text are in the vocabulary: one that falls to pieces is hardly known."""
         found = self._tokenizer.encode(text[:LONGEST_TEXT], add_special_tokens=False)
         pieces = [one for one in found.tokens if one.lstrip("#").isalnum() or one == "[UNK]"]

@@ -75,9 +75,9 @@ def key_of(value: str) -> str:
 def _values(name: str, given: Any) -> tuple[str, ...]:
     several: Sequence[Any] = (given,) if isinstance(given, str) else given
     if not isinstance(several, (list, tuple)) or not all(isinstance(one, str) for one in several):
-        raise _wrong(name, "a text or a list of texts", given)
+        raise _refusal(name, "a text or a list of texts", given)
     if len(several) > MOST_VALUES or any(len(one) > LONGEST_VALUE or "\0" in one for one in several):
-        raise _wrong(name, f"at most {MOST_VALUES} texts of {LONGEST_VALUE} characters", given)
+        raise _refusal(name, f"at most {MOST_VALUES} texts of {LONGEST_VALUE} characters", given)
     return tuple(one for one in several if one)
 
 
@@ -85,7 +85,7 @@ def _path(given: str) -> str:
     """A path below the root; one that leads out of it is refused."""
     steps = [step for step in given.replace("\\", "/").split("/") if step not in ("", ".")]
     if ".." in steps or given.startswith(("/", "~")):
-        raise _wrong("path", "a path below the indexed folder", given)
+        raise _refusal("path", "a path below the indexed folder", given)
     return "/".join(steps)
 
 
@@ -93,10 +93,10 @@ def _day(name: str, given: Any) -> str:
     try:
         return dt.date.fromisoformat(given).isoformat()
     except (TypeError, ValueError):
-        raise _wrong(name, "a day as YYYY-MM-DD", given) from None
+        raise _refusal(name, "a day as YYYY-MM-DD", given) from None
 
 
-def _wrong(name: str, right: str, given: Any) -> ValidationFailed:
+def _refusal(name: str, right: str, given: Any) -> ValidationFailed:
     return ValidationFailed(
         f"The filter {name} must be {right}",
         remediation=f"Give {name} as {right}",

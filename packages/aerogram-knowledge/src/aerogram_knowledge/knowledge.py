@@ -21,16 +21,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
-from aerogram.cursor import Cursors, KeyRing
-from aerogram.digest import Digester, Policy, digest_many, reply_of
-from aerogram.digest.limits import Limits
+from aerogram.cursor import CursorKeys, Cursors
+from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
+from aerogram.digest.limits import ReadLimits
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.modes import Mode, allowed_mode
-from aerogram.shape.pages import Paged, Pager, Window
+from aerogram.shape.pages import Pager, ResumablePage, Window
 from aerogram.state import can_write, private_directory
 from aerogram_knowledge.contents import read_contents
 from aerogram_knowledge.documents.document import File
@@ -38,19 +38,19 @@ from aerogram_knowledge.embedders import Embedder, embedder_of
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.ingest.cluster import Cluster
 from aerogram_knowledge.ingest.folder import read_bytes, resolve
-from aerogram_knowledge.ingest.ingest import PATIENCE, Hands, Ingested, Ingester, Progress
+from aerogram_knowledge.ingest.ingest import PATIENCE, Hands, Ingester, IngestResult, Progress
 from aerogram_knowledge.ingest.preparation import Preparer
-from aerogram_knowledge.ingest.processes import Crew, Recipe
-from aerogram_knowledge.licences import Gate, filtered_out
+from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
+from aerogram_knowledge.licences import LicenseFilter, other_license_notice
 from aerogram_knowledge.search.citations import Status, citations_of, verify
-from aerogram_knowledge.search.fusion import Ranked
+from aerogram_knowledge.search.fusion import RankedResults
 from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
-from aerogram_knowledge.search.search import SMALL_INDEX, Search, checked_method, checked_query
-from aerogram_knowledge.search.suggestions import instead, names_in
-from aerogram_knowledge.store import Found, Health, Store
+from aerogram_knowledge.search.search import SMALL_INDEX, IndexSearch, check_method, check_query
+from aerogram_knowledge.search.suggestions import names_in, suggest
+from aerogram_knowledge.store import Store, StoredChunk, StoreHealth
 from aerogram_knowledge.store.address import is_url, open_store
-from aerogram_knowledge.store.cursor_keys import StoreRing
-from aerogram_knowledge.vendors.directory import Directory, Register, cut_short, find_mentions
+from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
+from aerogram_knowledge.vendors.directory import LicensedDirectory, VendorDirectory, cut_notice, find_mentions
 
 __all__ = ["Knowledge", "Mirror", "Roots", "absolute", "knows", "others", "places"]
 
@@ -66,10 +66,10 @@ class Mirror:
         self.folder = Path(tempfile.mkdtemp(prefix="aerogram-mirror-"))
         self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         log.warning("%s cannot be written, so it is read as it is, and a new key for cursors is not kept", index)
-        _reflect(index, self.folder)
+        _link_files(index, self.folder)
         if (index / KEYWORDS).is_dir():
             (self.folder / KEYWORDS).mkdir()
-            _reflect(index / KEYWORDS, self.folder / KEYWORDS)
+            _link_files(index / KEYWORDS, self.folder / KEYWORDS)
 
     @classmethod
     def if_needed(cls, index: Path) -> Mirror | None:
@@ -77,7 +77,7 @@ class Mirror:
         return None if can_write(index) else cls(index)
 
 
-def _reflect(source: Path, target: Path) -> None:
+def _link_files(source: Path, target: Path) -> None:
     for one in source.absolute().iterdir():
         if one.suffix == ".json":
             with contextlib.suppress(PermissionError):  # keys are for their owner; others make their own
@@ -145,7 +145,7 @@ class Knowledge:
         embedder: str | Embedder | None = None,
         store: Store | None = None,
         cursors: Cursors | None = None,
-        limits: Limits | None = None,
+        limits: ReadLimits | None = None,
         withheld_licenses: Sequence[str] = (),
         replicas: Sequence[str] = (),
     ) -> None:
@@ -155,13 +155,13 @@ class Knowledge:
             where = self.folder = self._mirror.folder
         self.embedder = embedder_of(embedder)
         self._where, self._setting = where, embedder
-        self.limits = limits or Limits()
+        self.limits = limits or ReadLimits()
         self.store: Store = store or open_store(where, self.embedder.dimensions, replicas=replicas)
         self.cursors = cursors or Cursors(self._ring())
-        self._register: tuple[int, Register] | None = None
+        self._register: tuple[int, LicensedDirectory] | None = None
         self._check_embedder()
-        self.gate = Gate.of(withheld_licenses)
-        self._search = Search(self.store, self.embedder, self.gate)
+        self.gate = LicenseFilter.of(withheld_licenses)
+        self._search = IndexSearch(self.store, self.embedder, self.gate)
 
     def __enter__(self) -> Self:
         return self
@@ -183,7 +183,7 @@ class Knowledge:
         progress: Progress | None = None,
         workers: int = 1,
         cluster: str | None = None,
-    ) -> Ingested:
+    ) -> IngestResult:
         """Bring the index up to date with files and folders; without any, with those it has read before.
 
         `workers` processes on this machine read side by side, or those of the Dask cluster at an address.
@@ -191,8 +191,8 @@ class Knowledge:
         roots = [resolve(path) for path in paths or self.roots().values()]
         own = self.folder.resolve() if self.folder is not None else None
         patience = PATIENCE if own is None else 0.0
-        ingester = Ingester(self.store, self._hands(workers, cluster), without=own, patience=patience)
-        total = Ingested()
+        ingester = Ingester(self.store, self._choose_readers(workers, cluster), without=own, patience=patience)
+        total = IngestResult()
         for root in roots:
             label = self._label(root if root.is_dir() else root.parent)
             others = [one for one in self.roots() if one != label]
@@ -202,14 +202,14 @@ class Knowledge:
             self.store.settle()
         return total
 
-    def _hands(self, workers: int, cluster: str | None) -> Hands:
+    def _choose_readers(self, workers: int, cluster: str | None) -> Hands:
         """Who reads the files."""
         # a folder has one writer, who is here; a database has as many as there are
-        recipe = Recipe(self._setting, self.limits, None if self.folder is not None else str(self._where))
+        recipe = WorkerSettings(self._setting, self.limits, None if self.folder is not None else str(self._where))
         if cluster is not None:
             return Cluster(cluster, recipe)
         if workers > 1:
-            return Crew(recipe, workers)
+            return ReaderProcesses(recipe, workers)
         return Preparer(self.embedder, limits=self.limits).batches
 
     def roots(self) -> Roots:
@@ -240,15 +240,15 @@ class Knowledge:
         about: bool | None = None,
         cite: bool | None = None,
         principal: str | None = None,
-    ) -> Paged:
+    ) -> ResumablePage:
         """A page of results, and the cursors that go on from inside it.
 
         `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
         citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
         """
         with self._search.turn:
-            asked, narrowed = checked_query(query), Filters.of(filters)
-            mode, way = allowed_mode(response_mode), checked_method(method)
+            asked, narrowed = check_query(query), Filters.of(filters)
+            mode, way = allowed_mode(response_mode), check_method(method)
             arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
             pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
             self.cursors.prepare(cursor)
@@ -258,33 +258,33 @@ class Knowledge:
             if not len(ranked):
                 if withheld:
                     raise self.gate.refusal(withheld)
-                return Paged(self._nothing(asked, narrowed, ranked, window))
-            first = _first(ranked, window)
+                return ResumablePage(self._empty_reply(asked, narrowed, ranked, window))
+            first = _page_offset(ranked, window)
             shown = range(len(ranked))[first : first + window.size]
             chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
             wanted = _cites(cite, mode) or about or mode == "full"
-            statuses = self._verified(chunks) if wanted else None
+            statuses = self._verify(chunks) if wanted else None
             kind = kind_for(mode, fields, about)
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
             known = statuses or ["verified"] * len(chunks)
             records = search_records(chunks, ranked, shown, known, similar)
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-            said = self._said(asked, narrowed, ranked)
+            said = self._reply_members(asked, narrowed, ranked)
             said["notices"] += self.gate.notices(withheld)
             reply = (Reply.partial if withheld else Reply.ok)(
                 rows,
                 page=_page_of(pager, ranked, first, window),
                 citations=citations_of(chunks, known) if _cites(cite, mode) else (),
                 **said,
-                **self._onward(asked, narrowed, mode, chunks, ranked),
+                **self._next_calls(asked, narrowed, mode, chunks, ranked),
             )
-            return Paged(reply, lambda count: _seal(pager, ranked, first + count))
+            return ResumablePage(reply, lambda count: _seal(pager, ranked, first + count))
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
     ) -> Reply[Any]:
         """Chunks by their ids, in that order."""
-        mode, wanted = allowed_mode(response_mode), _checked_ids(ids)
+        mode, wanted = allowed_mode(response_mode), _check_ids(ids)
         found = self.store.chunks(wanted)
         missing = [one for one in wanted if one not in {chunk.id for chunk in found}]
         if not found:
@@ -296,9 +296,9 @@ class Knowledge:
         shown = [one for one in found if not self.gate.holds_back(one)]
         if not shown:
             raise self.gate.refusal(len(found))
-        cited = citations_of(shown, self._verified(shown)) if _cites(None, mode) else ()
+        cited = citations_of(shown, self._verify(shown)) if _cites(None, mode) else ()
         rows = select([chunk_record(one) for one in shown], tuple(fields or ()), mode=mode, kind=CHUNK)
-        notices = (*_missing(missing), *self.gate.notices(len(found) - len(shown)))
+        notices = (*_missing_notices(missing), *self.gate.notices(len(found) - len(shown)))
         said: dict[str, Any] = {"operation": CHUNKS_TOOL, "citations": cited}
         return Reply.partial(rows, notices, **said) if notices else Reply.ok(rows, **said)
 
@@ -307,17 +307,17 @@ class Knowledge:
     ) -> Reply[Any]:
         """What is known about a vendor."""
         mode = allowed_mode(response_mode)
-        found, withheld = self._registered().vendor(vendor_name)
+        found, withheld = self._licensed_directory().vendor(vendor_name)
         data = select(found, tuple(fields or ()), mode=mode, kind=VENDOR)
         cut = [name for name in ("entities", "relationships") if len(data.get(name, found[name])) < len(found[name])]
         said: dict[str, Any] = {
             "operation": VENDOR_TOOL,
             "query_echo": QueryEcho(normalized_input={"vendor_name": found["vendor_name"]}),
-            "actions": self._about_vendor(found),
+            "actions": self._vendor_actions(found),
         }
         notices = self.gate.notices(withheld)
         if cut:
-            notices = (cut_short({name: len(found[name]) for name in cut}, mode), *notices)
+            notices = (cut_notice({name: len(found[name]) for name in cut}, mode), *notices)
         return (Reply.partial if withheld else Reply.ok)(data, notices=notices, **said)
 
     async def digest(
@@ -330,9 +330,9 @@ class Knowledge:
         principal: str | None = None,
     ) -> Reply[Any]:
         """A document of the index, condensed for a question; its text goes into the principal's part of an archive."""
-        asked = checked_query(query)
-        first, text = await asyncio.to_thread(self._whole, source_file)  # the store may let its callers wait
-        work = digester or Digester(Policy(mode="always"))
+        asked = check_query(query)
+        first, text = await asyncio.to_thread(self._read_whole, source_file)  # the store may let its callers wait
+        work = digester or Digester(DigestPolicy(mode="always"))
         batch = await digest_many(work, {source_file: text}, asked, seconds=seconds, principal=principal)
         about = {"title": first.title, "url": first.url, "fetched_at": first.fetched_at}
         known = {name: value for name, value in about.items() if value}
@@ -340,25 +340,25 @@ class Knowledge:
 
     def documents(self) -> list[str]:
         """The `source_file` of every document that may be shown, in order; each can be read and digested."""
-        return self.store.paths(self.gate.narrowed(Filters()))
+        return self.store.paths(self.gate.narrow(Filters()))
 
     def text(self, source_file: str) -> str:
         """The whole text of a document of the index, as its locators count it."""
-        return self._whole(source_file)[1].text
+        return self._read_whole(source_file)[1].text
 
-    def directory(self) -> Directory:
+    def directory(self) -> VendorDirectory:
         """Everyone the index may tell of."""
-        return self._registered().told
+        return self._licensed_directory().told
 
-    def _registered(self) -> Register:
+    def _licensed_directory(self) -> LicensedDirectory:
         generation = self.store.generation
         if self._register is None or self._register[0] != generation:
-            self._register = (generation, Register.of(self.store, self.gate))
+            self._register = (generation, LicensedDirectory.of(self.store, self.gate))
         return self._register[1]
 
     # -- its own state
 
-    def check(self) -> Health:
+    def check(self) -> StoreHealth:
         """Whether the index is sound."""
         return self.store.check()
 
@@ -366,9 +366,9 @@ class Knowledge:
         """Make everything again that follows from what is stored."""
         self.store.rebuild()
 
-    def _ring(self) -> KeyRing:
+    def _ring(self) -> CursorKeys:
         """The keys of the cursors: beside a folder, or in the store that servers share."""
-        return StoreRing(self.store) if self.folder is None else KeyRing.at(self.folder / "cursor-keys.json")
+        return StoreCursorKeys(self.store) if self.folder is None else CursorKeys.at(self.folder / "cursor-keys.json")
 
     def _check_embedder(self) -> None:
         """An index is searched with the embedder that it was made with, or not at all."""
@@ -400,7 +400,7 @@ class Knowledge:
         if found or self.store.mentions():
             self.store.set_mentions(found)
 
-    def _verified(self, chunks: Sequence[Found]) -> list[Status]:
+    def _verify(self, chunks: Sequence[StoredChunk]) -> list[Status]:
         """Whether the sources of some chunks still say so; each file is looked for once."""
         roots = self.roots()
         here = {root for root in roots.values() if root.exists()}
@@ -408,7 +408,7 @@ class Knowledge:
         known = {file for file, path in paths.items() if not here.isdisjoint(path.parents)}
         return [verify(chunk, paths[chunk.file]) if chunk.file in known else "unverified" for chunk in chunks]
 
-    def _first_of(self, source_file: str) -> Found:
+    def _first_of(self, source_file: str) -> StoredChunk:
         """The first chunk of a document that may be shown."""
         chunks = self.store.chunks_of(source_file)
         if not chunks:
@@ -421,12 +421,12 @@ class Knowledge:
             raise self.gate.refusal_of(chunks[0])
         return chunks[0]
 
-    def _whole(self, source_file: str) -> tuple[Found, CanonicalText]:
+    def _read_whole(self, source_file: str) -> tuple[StoredChunk, CanonicalText]:
         """The first chunk of a document, and its whole text."""
         first = self._first_of(source_file)
         return first, self._text(first)
 
-    def _text(self, chunk: Found) -> CanonicalText:
+    def _text(self, chunk: StoredChunk) -> CanonicalText:
         """The whole text of a chunk's document: from the store if it keeps texts, else from the file."""
         kept = self.store.source(chunk.path)
         if kept is not None:
@@ -443,7 +443,7 @@ class Knowledge:
             raise NotFound(f"The file no longer has {chunk.path!r}")
         return texts[chunk.path]
 
-    def _said(self, query: str, filters: Filters, ranked: Ranked) -> dict[str, Any]:
+    def _reply_members(self, query: str, filters: Filters, ranked: RankedResults) -> dict[str, Any]:
         echo = QueryEcho({"query": query}, filters.as_json(), ranked.unknown)
         weak = len(ranked) and float(ranked.hybrid[0]) < WEAK
         notices = (Notice.of("LOW_QUALITY_RESULTS"),) if weak else ()
@@ -453,21 +453,21 @@ class Knowledge:
             "notices": notices,
         }
 
-    def _nothing(self, query: str, filters: Filters, ranked: Ranked, window: Window) -> Reply[Any]:
+    def _empty_reply(self, query: str, filters: Filters, ranked: RankedResults, window: Window) -> Reply[Any]:
         """The reply without results: why, and what to ask instead."""
         reason = self._search.why_empty(query, filters, ranked.method)
-        retry = self._instead(query, filters, ranked)
+        retry = self._suggest(query, filters, ranked)
         page = Page(has_more=False, total=0, page_size=window.size)
         actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
-        said = self._said(query, filters, ranked)
+        said = self._reply_members(query, filters, ranked)
         if reason == "license_blocked":
-            said["notices"] += (filtered_out(),)
+            said["notices"] += (other_license_notice(),)
         return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
 
-    def _instead(self, query: str, filters: Filters, ranked: Ranked) -> dict[str, Any]:
+    def _suggest(self, query: str, filters: Filters, ranked: RankedResults) -> dict[str, Any]:
         """The nearest question that has an answer."""
         method = ranked.method
-        return instead(
+        return suggest(
             query,
             filters,
             ranked.unknown,
@@ -479,11 +479,11 @@ class Knowledge:
         """The words by which documents, categories and vendors are called; in a large index it would take too long."""
         if self.store.count(Filters()) > SMALL_INDEX:
             return frozenset()
-        categories = self.store.values("category", self.gate.narrowed(Filters()))
+        categories = self.store.values("category", self.gate.narrow(Filters()))
         return names_in(self.documents(), categories, self.directory().vendors())
 
-    def _onward(
-        self, query: str, filters: Filters, mode: Mode, chunks: Sequence[Found], ranked: Ranked
+    def _next_calls(
+        self, query: str, filters: Filters, mode: Mode, chunks: Sequence[StoredChunk], ranked: RankedResults
     ) -> dict[str, Any]:
         """Calls that a caller is likely to make next, filled in."""
         onward: dict[str, Any] = {}
@@ -497,13 +497,13 @@ class Knowledge:
             onward["retry_with"] = {"query": query}
         return onward
 
-    def _about_vendor(self, found: Mapping[str, Any]) -> tuple[Action, ...]:
+    def _vendor_actions(self, found: Mapping[str, Any]) -> tuple[Action, ...]:
         places = found["entities"][0].get("chunk_ids") if found["entities"] else None
         search = Action(tool=SEARCH_TOOL, args={"query": found["vendor_name"]})
         return (Action(tool=CHUNKS_TOOL, args={"chunk_ids": places[:FOLLOWED]}), search) if places else (search,)
 
 
-def _add(total: Ingested, one: Ingested) -> None:
+def _add(total: IngestResult, one: IngestResult) -> None:
     for name in ("added", "changed", "unchanged", "removed", "chunks", "seconds"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.problems |= one.problems
@@ -511,7 +511,7 @@ def _add(total: Ingested, one: Ingested) -> None:
     total.passed += one.passed
 
 
-def _missing(ids: Sequence[int]) -> tuple[Notice, ...]:
+def _missing_notices(ids: Sequence[int]) -> tuple[Notice, ...]:
     message = f"{len(ids)} chunks do not exist"
     return (Notice.of("PARTIAL_RESULTS", message, suggestion=_FROM_SEARCH, missing_ids=list(ids)),) if ids else ()
 
@@ -520,7 +520,7 @@ def _cites(cite: bool | None, mode: Mode) -> bool:
     return mode in _CITED if cite is None else cite
 
 
-def _first(ranked: Ranked, window: Window) -> int:
+def _page_offset(ranked: RankedResults, window: Window) -> int:
     """How many results stand before a page: by the last one that was shown, wherever it stands now."""
     if window.after is None:
         return window.offset
@@ -528,19 +528,19 @@ def _first(ranked: Ranked, window: Window) -> int:
     return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
 
 
-def _page_of(pager: Pager, ranked: Ranked, first: int, window: Window) -> Page:
+def _page_of(pager: Pager, ranked: RankedResults, first: int, window: Window) -> Page:
     last = first + window.size
     more = last < len(ranked)
     cursor = _seal(pager, ranked, last) if more else None
     return Page(cursor=cursor, has_more=more, total=len(ranked), page_size=window.size)
 
 
-def _seal(pager: Pager, ranked: Ranked, count: int) -> str:
+def _seal(pager: Pager, ranked: RankedResults, count: int) -> str:
     after = [float(ranked.hybrid[count - 1]), int(ranked.ids[count - 1])] if count else None
     return pager.seal(count, after)
 
 
-def _checked_ids(ids: Any) -> list[int]:
+def _check_ids(ids: Any) -> list[int]:
     several = [ids] if isinstance(ids, int) else ids
     right = isinstance(several, (list, tuple)) and all(type(one) is int and 0 <= one < 2**63 for one in several)
     if not right or not 1 <= len(several) <= MOST_CHUNKS:

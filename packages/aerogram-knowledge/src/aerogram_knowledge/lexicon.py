@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from aerogram.digest.terms import fold, stopwords
 from aerogram_knowledge.documents.language import FALLBACK, stem_all
 
-__all__ = ["Term", "index_terms", "query_terms"]
+__all__ = ["QueryTerm", "index_terms", "query_terms"]
 
 MOST_TERMS: Final = 48
 """A query is a question, not a document: what comes after so many terms is not looked for."""
@@ -30,7 +30,7 @@ _IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 WORD, PAIR, MIXED_PAIR, KANA_PAIR, SIGN = 1.0, 1.0, 0.4, 0.1, 0.4
 
 
-class Term(NamedTuple):
+class QueryTerm(NamedTuple):
     """One thing that a query asks for: as written, the forms to look for, and how much it says."""
 
     written: str
@@ -49,13 +49,13 @@ def index_terms(text: str, language: str) -> list[str]:
     return found
 
 
-def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Term]:
+def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[QueryTerm]:
     """What a query asks for; words that say nothing only when there are no others."""
     words, runs = _tokens(unicodedata.normalize("NFKC", query))
     telling = [word for word in words if word not in stopwords()] or ([] if runs else words)
     forms = [stem_all(telling, language) for language in sorted(set(languages) or {FALLBACK})]
     found = {
-        word: Term(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD)
+        word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD)
         for place, word in enumerate(telling)
     }
     for run in runs:
@@ -73,12 +73,12 @@ def _pairs(run: str) -> list[str]:
     return [run[place : place + 2] for place in range(len(run) - 1)] or [run]
 
 
-def _run_terms(run: str) -> Iterator[Term]:
+def _run_terms(run: str) -> Iterator[QueryTerm]:
     for pair in _pairs(run):
         kana = len(_KANA.findall(pair))
         weight = PAIR if not kana else KANA_PAIR if kana == len(pair) else MIXED_PAIR
         if pair not in stopwords():
-            yield Term(pair, (pair,), weight)
+            yield QueryTerm(pair, (pair,), weight)
     if len(run) > 1:
         for sign in _IDEOGRAPH.findall(run):
-            yield Term(sign, (sign,), SIGN)
+            yield QueryTerm(sign, (sign,), SIGN)

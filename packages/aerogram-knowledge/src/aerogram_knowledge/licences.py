@@ -14,9 +14,9 @@ from aerogram.errors import Forbidden
 from aerogram.reply import Notice
 from aerogram_knowledge.documents.front import UNKNOWN_LICENSE, license_of
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.store import Found
+from aerogram_knowledge.store import StoredChunk
 
-__all__ = ["Gate", "LicenseBlocked", "filtered_out"]
+__all__ = ["LicenseBlocked", "LicenseFilter", "other_license_notice"]
 
 CODE: Final = "LICENSE_GATE_BLOCKED"
 OBTAIN: Final = "Ask whoever runs the index for a licence that covers it"
@@ -30,7 +30,7 @@ class LicenseBlocked(Forbidden):
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class LicenseFilter:
     """Which licences are withheld, in lower case; nothing is by default.
 
     Where any is, so is an unknown one, because it could be that.
@@ -44,11 +44,11 @@ class Gate:
         named = set(map(key_of, names)) - {""}
         return cls(tuple(sorted({*named, key_of(UNKNOWN_LICENSE)} if named else ())))
 
-    def narrowed(self, filters: Filters) -> Filters:
+    def narrow(self, filters: Filters) -> Filters:
         """Filters that let nothing pass which the gate holds back."""
         return replace(filters, withheld=self.withheld) if self.withheld else filters
 
-    def holds_back(self, chunk: Found) -> bool:
+    def holds_back(self, chunk: StoredChunk) -> bool:
         """Whether a chunk may not be shown."""
         return chunk.license is not None and key_of(chunk.license) in self.withheld
 
@@ -62,7 +62,7 @@ class Gate:
         several = f"All {count} results are withheld because of their licence"
         return LicenseBlocked(several if count > 1 else _ONE, remediation=OBTAIN, details={"withheld": count})
 
-    def refusal_of(self, chunk: Found) -> LicenseBlocked:
+    def refusal_of(self, chunk: StoredChunk) -> LicenseBlocked:
         """What is said of one document that may not be shown."""
         return LicenseBlocked(_UNREAD, remediation=MEND) if chunk.license == UNKNOWN_LICENSE else self.refusal(1)
 
@@ -78,6 +78,6 @@ _ONE: Final = "It is withheld because of its licence"
 _UNREAD: Final = "It is withheld because its licence cannot be read"
 
 
-def filtered_out() -> Notice:
+def other_license_notice() -> Notice:
     """What is said when a caller's own filter leaves nothing of what there is under other licences."""
     return Notice("There are results under other licences", CODE, "warning", "Leave out the filter by licence")

@@ -18,13 +18,13 @@ from aerogram_page.comparison import Comparison
 from aerogram_page.digests import DigestView
 from aerogram_page.failures import every_failure, one_failure, provoke
 from aerogram_page.fitting import LARGEST_SHOWN, SPOKEN, Shrinker
-from aerogram_page.host import HTTP_DIALECT, WAYS, Host, carriage, own_way
+from aerogram_page.host import HTTP_DIALECT, WAYS, Host, choose_delivery, own_way
 from aerogram_page.opening import open_reply
 from aerogram_page.paths import LARGEST_REPLY
-from aerogram_page.snippets import Copies
+from aerogram_page.snippets import CallSnippets
 from aerogram_page.sources import Sources
 
-__all__ = ["Desk"]
+__all__ = ["PageAnswers"]
 
 TITLES: Final = {
     "response-v2": "Response V2",
@@ -42,7 +42,7 @@ print(reply.status, reply.data)
 """
 
 
-class Desk:
+class PageAnswers:
     """Answers what the browser asks."""
 
     def __init__(self, host: Host) -> None:
@@ -120,7 +120,7 @@ class Desk:
         return [
             {
                 "name": way,
-                "channels": carriage(self._host, way).channels,
+                "channels": choose_delivery(self._host, way).channels,
                 "dialect": dialects[way] if is_server else None,
             }
             for way in WAYS
@@ -152,14 +152,14 @@ class Desk:
         except NotFound:
             self._shrinker.forget(principal, ask.archive)
             raise
-        return await to_thread.run_sync(pieces.brought_back, entry, ask.archive, ask.pointer, ask.hash)
+        return await to_thread.run_sync(pieces.recover_piece, entry, ask.archive, ask.pointer, ask.hash)
 
     def copy(self, ask: asks.Copy, base: str) -> dict[str, Any]:
         """A call as it is typed elsewhere; where there is no server to call, how the opened reply is read."""
         if self._host.mcp_path is None:
             return {"curl": None, "python": _OPENED_SAMPLE, "typescript": None, "mcp": []}
         mcp_url = base + self._host.mcp_path
-        copies = Copies(ask, base, mcp_url, self._host.contract.speaker.name, with_key=self._host.needs_key)
+        copies = CallSnippets(ask, base, mcp_url, self._host.contract.speaker.name, with_key=self._host.needs_key)
         return {
             "curl": copies.curl(),
             "python": copies.python(),

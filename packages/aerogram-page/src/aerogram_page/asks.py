@@ -10,7 +10,7 @@ from aerogram.channels import Policy
 from aerogram.shape.modes import Mode
 from aerogram_page.host import Way
 
-__all__ = ["Check", "Compare", "Copy", "Curve", "Digest", "Operation", "Piece", "Shrink", "Source"]
+__all__ = ["Check", "Compare", "Copy", "Curve", "Operation", "Piece", "ShowDigest", "Shrink", "Source"]
 
 Hash = Annotated[str, Field(min_length=12, max_length=100)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -83,7 +83,7 @@ class Piece(_Ask):
     mode: Mode = "full"
 
 
-class Digest(_Ask):
+class ShowDigest(_Ask):
     """A document for a question, or a digest to be shown over its document."""
 
     source_file: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None

@@ -13,7 +13,7 @@ from aerogram.errors import ContractError, ReplyError
 from aerogram.jsontext import loads
 from aerogram_page import asks
 from aerogram_page.digests import DigestView
-from aerogram_page.opening import Opened, open_reply
+from aerogram_page.opening import OpenedReply, open_reply
 from aerogram_page.violations import Fault, faults_of, model_faults
 
 __all__ = ["Checker"]
@@ -36,7 +36,7 @@ class Checker:
         try:
             value = await to_thread.run_sync(loads, ask.text.removeprefix(_MARK))
         except ContractError as error:
-            return _told("none", None, (Fault("", error.rule),))
+            return _report("none", None, (Fault("", error.rule),))
         digest = _as_digest(value)
         if digest is not None:
             return await self._digest(digest, ask.document, principal)
@@ -46,10 +46,10 @@ class Checker:
         try:
             payload = payload_of(value)
         except ValidationError as error:
-            return _told("digest", None, tuple(model_faults(error, value)))
-        shown = await self._digests.shown(payload, document, principal)
+            return _report("digest", None, tuple(model_faults(error, value)))
+        shown = await self._digests.render(payload, document, principal)
         faults = tuple(Fault(_pointer(one["field"]), one["message"], one["found"]) for one in shown["mismatches"])
-        told = _told("digest", None, faults)
+        told = _report("digest", None, faults)
         return {**told, "digest": {"source_file": None, "title": None, **shown}, "message": _about_digest(shown)}
 
 
@@ -72,7 +72,7 @@ def _reply(ask: asks.Check) -> dict[str, Any]:
     try:
         opened = open_reply(ask.text)
     except ReplyError as error:
-        return _told("none", None, (Fault("", error.message),))
+        return _report("none", None, (Fault("", error.message),))
     if ask.dialect is not None:
         return _of_reply("reply", ask.dialect, faults_of(opened.body, ask.dialect), opened)
     if opened.recognised == "bare" and opened.claimed is None:
@@ -86,13 +86,13 @@ def _pointer(field: str) -> str:
     return "/" + field.replace("[", "/").replace("]", "").replace(".", "/")
 
 
-def _of_reply(what: str, dialect: str | None, faults: tuple[Fault, ...], opened: Opened) -> dict[str, Any]:
-    told = _told(what, dialect, faults)
+def _of_reply(what: str, dialect: str | None, faults: tuple[Fault, ...], opened: OpenedReply) -> dict[str, Any]:
+    told = _report(what, dialect, faults)
     said = opened.as_json()
     return {**told, "reply": {name: said[name] for name in ("status", "items", "problem", "operation")}}
 
 
-def _told(what: str, dialect: str | None, faults: tuple[Fault, ...]) -> dict[str, Any]:
+def _report(what: str, dialect: str | None, faults: tuple[Fault, ...]) -> dict[str, Any]:
     return {
         "what": what,
         "dialect": dialect,

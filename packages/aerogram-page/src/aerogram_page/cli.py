@@ -40,9 +40,9 @@ def inspect(
 ) -> None:
     """Open a reply in the page: at every size, in every dialect, with what is wrong with it."""
     require("page", "starlette", "uvicorn", "fastmcp")
-    from aerogram_page.targets import Place, fetch
+    from aerogram_page.targets import ReplyTarget, fetch
 
-    opened = fetch(Place(target, tool, args, command, tuple(header or ())))
+    opened = fetch(ReplyTarget(target, tool, args, command, tuple(header or ())))
     from aerogram_page.inspection import inspect as run  # after the reply is there: it takes a moment
 
     def ready(address: str) -> None:

@@ -16,9 +16,9 @@ from aerogram.reply import Reply
 from aerogram.tokens import best_counter
 from aerogram_page import asks
 from aerogram_page.fitting import LARGEST_SHOWN, SPOKEN, Shrinker
-from aerogram_page.host import Carriage
-from aerogram_page.members import MCP, at, differences, explained, members_of
-from aerogram_page.sources import Shown, Sources
+from aerogram_page.host import Delivery
+from aerogram_page.members import MCP, at, differences, explain, members_of
+from aerogram_page.sources import ReplyView, Sources
 
 __all__ = ["Comparison"]
 
@@ -26,7 +26,7 @@ TOO_SMALL: Final = 40
 """A budget that no reply with data fits into."""
 LARGEST_WHOLE: Final = 200_000
 """Bytes of a body beyond which it is not refused for show, because that takes too many fittings."""
-_ALONE: Final = Carriage("mcp", "text")
+_ALONE: Final = Delivery("mcp", "text")
 """The body of a reply by itself."""
 _ERAS: Final = {
     LEGACY: {"en": "with a handshake", "ja": "ハンドシェイクあり"},
@@ -52,13 +52,15 @@ class Comparison:
     async def compare(self, ask: asks.Compare, principal: str | None) -> dict[str, Any]:
         """All that a reply can be said as, what the members mean, and where they differ."""
         shown = await self._sources.find(ask.source, ask.mode, principal)
-        bodies = {name: await self._said(name, shown, ask, principal) for name in SPOKEN}
+        bodies = {name: await self._encode(name, shown, ask, principal) for name in SPOKEN}
         wire = "knowledge-1.0" if ask.dialect == "problem" else ask.dialect
-        done = await self._shrinker.fit(shown, wire, self._shrinker.going("mcp", ask.channels), ask.budget, principal)
-        return await to_thread.run_sync(_compared, bodies, done.reply, dialect_named(wire), done.contract.channels)
+        done = await self._shrinker.fit(
+            shown, wire, self._shrinker.delivery("mcp", ask.channels), ask.budget, principal
+        )
+        return await to_thread.run_sync(_compare, bodies, done.reply, dialect_named(wire), done.contract.channels)
 
-    async def _said(
-        self, name: str, shown: Shown, ask: asks.Compare, principal: str | None
+    async def _encode(
+        self, name: str, shown: ReplyView, ask: asks.Compare, principal: str | None
     ) -> tuple[Any, dict[str, str] | None]:
         """The body in a dialect, and a note when it is another reply's."""
         if name != "problem" or shown.reply.problem is not None:
@@ -70,7 +72,7 @@ class Comparison:
         return (dialect_named(name).encode(refused), _INSTEAD) if refused.problem is not None else (None, _NONE)
 
 
-def _compared(
+def _compare(
     bodies: dict[str, tuple[Any, dict[str, str] | None]], reply: Reply[Any], speaker: Dialect, policy: Policy
 ) -> dict[str, Any]:
     size = max(len(dumps(body)) for body, _ in bodies.values())
@@ -79,17 +81,19 @@ def _compared(
         return {"said": [], "mcp": [], "explained": {}, "differs": {}, "omitted": limit}
     said = [_row(name, body, note) for name, (body, note) in bodies.items()]
     wires = [_wire(reply, speaker, policy, version) for version in (LEGACY, MODERN)]
-    comparable = {row["name"]: _spoken(row) for row in said if not row["is_instead"] and row["body"] is not None}
+    comparable = {
+        row["name"]: _filled_members(row) for row in said if not row["is_instead"] and row["body"] is not None
+    }
     return {
         "said": said,
         "mcp": wires,
-        "explained": explained(*(row["members"] for row in (*said, *wires))),
+        "explained": explain(*(row["members"] for row in (*said, *wires))),
         "differs": differences(comparable),
         "omitted": None,
     }
 
 
-def _spoken(row: dict[str, Any]) -> dict[str, str]:
+def _filled_members(row: dict[str, Any]) -> dict[str, str]:
     """The members that say something; a contract may require a word for nothing."""
     return {pointer: part for pointer, part in row["members"].items() if at(row["body"], pointer) is not None}
 

@@ -30,31 +30,31 @@ class DigestView:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    async def show(self, ask: asks.Digest, principal: str | None) -> dict[str, Any]:
+    async def show(self, ask: asks.ShowDigest, principal: str | None) -> dict[str, Any]:
         """A digest that is made now, or one that was given."""
         if ask.source_file is not None and ask.query is not None:
-            source = await self._made(ask.source_file, ask.query, principal)
+            source = await self._make(ask.source_file, ask.query, principal)
             payload = payload_of(source)
             about = {"source_file": ask.source_file, "title": source.get("title") or ask.source_file}
-            return {**about, **await self.shown(payload, None, principal)}
+            return {**about, **await self.render(payload, None, principal)}
         given = loads(ask.digest) if isinstance(ask.digest, str) else ask.digest
-        return {"source_file": None, "title": None, **await self.shown(payload_of(given), ask.text, principal)}
+        return {"source_file": None, "title": None, **await self.render(payload_of(given), ask.text, principal)}
 
-    async def _made(self, source_file: str, query: str, principal: str | None) -> Mapping[str, Any]:
+    async def _make(self, source_file: str, query: str, principal: str | None) -> Mapping[str, Any]:
         reply = raise_for_problem(await self._host.digest(source_file, query, principal))
         source: Mapping[str, Any] = reply.data["sources"][0]
         if not is_digest(source):
             raise ReplyError("The document was not digested", code="UNAVAILABLE", details={"source_file": source_file})
         return source
 
-    async def shown(self, payload: DigestPayload, given: str | None, principal: str | None) -> dict[str, Any]:
+    async def render(self, payload: DigestPayload, given: str | None, principal: str | None) -> dict[str, Any]:
         """A digest over its text: that which was given, or that in the archive."""
         text, source = await self._text(payload, given, principal)
-        return await to_thread.run_sync(_shown, payload, text, source)
+        return await to_thread.run_sync(_render, payload, text, source)
 
     async def _text(self, payload: DigestPayload, given: str | None, principal: str | None) -> tuple[str | None, str]:
         if given is not None:
-            return await to_thread.run_sync(_meant, payload, given), "given"
+            return await to_thread.run_sync(_source_text, payload, given), "given"
         archive = self._host.contract.archive
         if archive is None:
             return None, "none"
@@ -64,13 +64,13 @@ class DigestView:
             return None, "none"
 
 
-def _meant(payload: DigestPayload, given: str) -> str:
+def _source_text(payload: DigestPayload, given: str) -> str:
     """The text that a digest speaks of; a person pastes the document as it is."""
     is_canonical = text_hash(given) == payload.source_text_hash
     return given if is_canonical else reread(given, payload.source_text_hash).text
 
 
-def _shown(payload: DigestPayload, text: str | None, source: str) -> dict[str, Any]:
+def _render(payload: DigestPayload, text: str | None, source: str) -> dict[str, Any]:
     found = None if text is None else verify(payload, text)
     count = best_counter().count
     written = payload.to_json()

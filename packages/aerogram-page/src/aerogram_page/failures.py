@@ -36,7 +36,7 @@ __all__ = ["LONG", "Recipe", "every_failure", "one_failure", "provoke", "recipe_
 Both = Mapping[str, str]
 
 
-def _said(en: str, ja: str) -> Both:
+def _describe(en: str, ja: str) -> Both:
     return {"en": en, "ja": ja}
 
 
@@ -135,63 +135,63 @@ def _anything() -> Any:
 
 _RECIPES: Final[Mapping[str, Recipe]] = {
     "VALIDATION_ERROR": Recipe(
-        _said(
+        _describe(
             "A number is 900 where at most 50 is allowed.",
             "50 までの数に 900 を渡します。",
         ),
         _out_of_range,
     ),
     "MISSING_REQUIRED": Recipe(
-        _said(
+        _describe(
             "A required argument is left out.",
             "必須の引数を省きます。",
         ),
         _without_name,
     ),
     "INVALID_FORMAT": Recipe(
-        _said(
+        _describe(
             "A locator is written as 'char:9-'.",
             "位置指定を 'char:9-' と書きます。",
         ),
         _unreadable_locator,
     ),
     "INVALID_FIELDS": Recipe(
-        _said(
+        _describe(
             "A field is asked for that no record has.",
             "存在しないフィールドを要求します。",
         ),
         _unknown_fields,
     ),
     "INVALID_CURSOR": Recipe(
-        _said(
+        _describe(
             "A cursor is made up.",
             "でたらめなカーソルを渡します。",
         ),
         _forged_cursor,
     ),
     "TOKEN_LIMIT_EXCEEDED": Recipe(
-        _said(
+        _describe(
             "Forty long records, and a budget of 12 tokens.",
             "長い 40 件のレコードに、12 トークンの予算。",
         ),
         lambda: LONG,
     ),
     "METHOD_NOT_ALLOWED": Recipe(
-        _said(
+        _describe(
             "DELETE where only GET is known.",
             "GET しかない場所への DELETE。",
         ),
         method="DELETE",
     ),
     "NOT_ACCEPTABLE": Recipe(
-        _said(
+        _describe(
             "Only pictures are accepted.",
             "画像だけを受け付けるという要求。",
         ),
         headers={"accept": "image/png"},
     ),
     "CONTENT_TOO_LARGE": Recipe(
-        _said(
+        _describe(
             "A body of 4,000 bytes where 1,000 are allowed.",
             "1,000 バイトまでの場所に 4,000 バイトの本文。",
         ),
@@ -200,7 +200,7 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
         body=b'"' + b"x" * 4_000 + b'"',
     ),
     "UNSUPPORTED_MEDIA_TYPE": Recipe(
-        _said(
+        _describe(
             "A body in XML where JSON is read.",
             "JSON を読む場所に XML の本文。",
         ),
@@ -209,14 +209,14 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
         body=b"<name/>",
     ),
     "NOT_FOUND": Recipe(
-        _said(
+        _describe(
             "A hash that no archive has.",
             "どこにも保管されていないハッシュ。",
         ),
         _nothing_there,
     ),
     "RATE_LIMIT_EXCEEDED": Recipe(
-        _said(
+        _describe(
             "Three calls where two a minute are allowed.",
             "毎分 2 回までの場所を 3 回呼び出します。",
         ),
@@ -224,7 +224,7 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
         times=3,
     ),
     "QUOTA_EXCEEDED": Recipe(
-        _said(
+        _describe(
             "Three calls where two a day are allowed.",
             "1 日 2 回までの場所を 3 回呼び出します。",
         ),
@@ -246,7 +246,7 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
         _changed_document,
     ),
     "UNAVAILABLE": Recipe(
-        _said(
+        _describe(
             "A database does not answer in time.",
             "データベースが時間内に応答しません。",
         ),
@@ -289,7 +289,7 @@ async def provoke(code: str) -> dict[str, Any]:
         "http": answers,
         "mcp": result,
         "mcp_note": None if result is not None else _ONLY_HTTP,
-        "heard": _heard(answers[0]),
+        "heard": _client_view(answers[0]),
     }
 
 
@@ -313,7 +313,7 @@ async def _over_http(code: str, recipe: Recipe, envelope: str) -> dict[str, Any]
     headers = {**_ENVELOPES[envelope], **recipe.headers}
     for _ in range(recipe.times):
         answer = await send(app, recipe.method, _path(code), headers=headers, body=recipe.body)
-    return {"envelope": envelope, "status": answer.status_code, "headers": answer.headers, "body": _describe(answer)}
+    return {"envelope": envelope, "status": answer.status_code, "headers": answer.headers, "body": _body_of(answer)}
 
 
 def _application(code: str, recipe: Recipe) -> Starlette:
@@ -368,14 +368,14 @@ def _request(code: str, recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _describe(answer: Response) -> Any:
+def _body_of(answer: Response) -> Any:
     try:
         return loads(answer.content)
     except ContractError:
         return answer.text
 
 
-def _heard(answer: dict[str, Any]) -> dict[str, Any]:
+def _client_view(answer: dict[str, Any]) -> dict[str, Any]:
     """What a client makes of the answer."""
     problem = read(answer["body"]).problem if isinstance(answer["body"], dict) else None
     return {"code": problem.code if problem else None, "status": answer["status"]}

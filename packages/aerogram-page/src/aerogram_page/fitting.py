@@ -17,15 +17,15 @@ from aerogram.client.reading import items_of
 from aerogram.contract import Contract
 from aerogram.errors import InvalidCursor, ValidationFailed
 from aerogram.jsontext import dumps
-from aerogram.reply import FidelityLevel, Reply, plain
+from aerogram.reply import FidelityLevel, Reply, part_to_json
 from aerogram.shape.account import without_archive
 from aerogram.shape.fit import Fitted, Leftover
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter, best_counter
 from aerogram_page import asks, pieces
-from aerogram_page.host import Carriage, Host, Way, carriage
-from aerogram_page.sources import Shown, Sources
+from aerogram_page.host import Delivery, Host, Way, choose_delivery
+from aerogram_page.sources import ReplyView, Sources
 
 __all__ = ["LARGEST_SHOWN", "SPOKEN", "Shrinker"]
 
@@ -41,12 +41,12 @@ _REMEMBERED: Final = 512
 
 
 @dataclass(frozen=True)
-class _Fitting:
+class _FittedReply:
     """A reply that has been fitted: the whole, the contract it was fitted by, the outcome, the milliseconds it took."""
 
-    shown: Shown
+    shown: ReplyView
     contract: Contract
-    going: Carriage
+    going: Delivery
     budget: Budget | None
     fitted: Fitted
     ms: float
@@ -92,23 +92,23 @@ class Shrinker:
         started = time.perf_counter()
         shown = await self._sources.find(ask.source, ask.mode, principal)
         waited = time.perf_counter() - started
-        done = await self.fit(shown, ask.dialect, self.going(ask.way, ask.channels), ask.budget, principal)
+        done = await self.fit(shown, ask.dialect, self.delivery(ask.way, ask.channels), ask.budget, principal)
         others = await self._in_modes(ask, shown, principal)
-        told = await to_thread.run_sync(self._told, ask, done, others)
+        told = await to_thread.run_sync(self._report, ask, done, others)
         return {**told, "ms": {"answer": round(waited * 1000, 1), "fit": round(done.ms, 1)}}
 
-    def going(self, way: Way | None, channels: Policy | None) -> Carriage:
+    def delivery(self, way: Way | None, channels: Policy | None) -> Delivery:
         """How a reply goes that was asked for in these words."""
-        return carriage(self._host, way, channels)
+        return choose_delivery(self._host, way, channels)
 
     async def fit(
-        self, shown: Shown, dialect: str, going: Carriage, budget: int | str | None, principal: str | None
-    ) -> _Fitting:
+        self, shown: ReplyView, dialect: str, going: Delivery, budget: int | str | None, principal: str | None
+    ) -> _FittedReply:
         """The reply fitted, once what it names is in the archive."""
         limit = None if budget is None else Budget.of(budget)
         contract = shown.contract(self._host.contract, dialect, going, limit)
         _require_speech(contract, shown)
-        done = await to_thread.run_sync(_fitted, shown, contract, going, limit)
+        done = await to_thread.run_sync(_fit, shown, contract, going, limit)
         if done.fitted.leftovers and shown.archive is not None:
             kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
             if not kept:
@@ -133,22 +133,24 @@ class Shrinker:
         """Put an entry away again next time, because it is gone."""
         self._archived.pop((principal, hash), None)
 
-    async def _in_modes(self, ask: asks.Shrink, shown: Shown, principal: str | None) -> dict[Mode, Shown | None]:
+    async def _in_modes(
+        self, ask: asks.Shrink, shown: ReplyView, principal: str | None
+    ) -> dict[Mode, ReplyView | None]:
         """The same reply in the other modes; a cursor belongs to one mode, so with it there may be no others."""
         modes = [mode for mode in self._sources.modes(ask.source) if mode != ask.mode]
         found = await asyncio.gather(*(self._in_mode(ask.source, mode, principal) for mode in modes))
-        others: dict[Mode, Shown | None] = dict(zip(modes, found, strict=True))
+        others: dict[Mode, ReplyView | None] = dict(zip(modes, found, strict=True))
         return {mode: shown if mode == ask.mode else others.get(mode) for mode in MODES}
 
-    async def _in_mode(self, source: asks.Source, mode: Mode, principal: str | None) -> Shown | None:
+    async def _in_mode(self, source: asks.Source, mode: Mode, principal: str | None) -> ReplyView | None:
         try:
             found = await self._sources.find(source, mode, principal, is_free=True)
         except InvalidCursor:
             return None
         return None if found.reply.problem is not None else found
 
-    def _told(self, ask: asks.Shrink, done: _Fitting, others: dict[Mode, Shown | None]) -> dict[str, Any]:
-        problem, (written, size) = done.whole.problem, _written(done)
+    def _report(self, ask: asks.Shrink, done: _FittedReply, others: dict[Mode, ReplyView | None]) -> dict[str, Any]:
+        problem, (written, size) = done.whole.problem, _render(done)
         return {
             "operation": done.shown.operation,
             "mode": ask.mode,
@@ -159,16 +161,16 @@ class Shrinker:
             "before": self._before(done),
             "after": {**self._after(done), "bytes": size},
             "refused": _refusal(done),
-            "problem": None if problem is None else plain(problem),
+            "problem": None if problem is None else part_to_json(problem),
             **written,
             **self._sizes(ask, done, others),
             "pieces": self._pieces(done),
             "archives": self._archives(done),
-            "notices": [plain(one) for one in done.reply.notices],
-            "page": None if done.reply.page is None else plain(done.reply.page),
+            "notices": [part_to_json(one) for one in done.reply.notices],
+            "page": None if done.reply.page is None else part_to_json(done.reply.page),
         }
 
-    def _before(self, done: _Fitting) -> dict[str, Any]:
+    def _before(self, done: _FittedReply) -> dict[str, Any]:
         size = done.shown.size(done.contract, done.counter)
         items = len(items_of(done.whole)) if done.whole.problem is None else 0
         found = done.whole.page.total if done.whole.page is not None else None
@@ -181,7 +183,7 @@ class Shrinker:
             "empty_reason": done.whole.empty_reason,
         }
 
-    def _after(self, done: _Fitting) -> dict[str, Any]:
+    def _after(self, done: _FittedReply) -> dict[str, Any]:
         told: dict[str, Any] = {"size": done.size, "status": done.reply.status, "fidelity": None}
         if done.is_refused or done.whole.problem is not None:
             return {**told, "items": 0, "whole": 0, "shortened": 0, "dropped": len(items_of(done.whole))}
@@ -200,7 +202,7 @@ class Shrinker:
             "dropped": loss.dropped,
         }
 
-    def _sizes(self, ask: asks.Shrink, done: _Fitting, others: dict[Mode, Shown | None]) -> dict[str, Any]:
+    def _sizes(self, ask: asks.Shrink, done: _FittedReply, others: dict[Mode, ReplyView | None]) -> dict[str, Any]:
         """Tokens of the whole reply by mode and dialect, and of what each dialect would send within the budget."""
         counter = done.counter
         is_roomy = len(dumps(done.whole.data)) > ROOMY
@@ -222,27 +224,27 @@ class Shrinker:
         fitted = [{"dialect": name, "size": sizes.get(name)} for name in (*SPOKEN, "bare")]
         return {"modes": modes, "table": table, "dialects": fitted}
 
-    def _size_in(self, dialect: str, done: _Fitting) -> int | None:
+    def _size_in(self, dialect: str, done: _FittedReply) -> int | None:
         """The size of the reply when it is fitted in another dialect; None when that has no words for it or no room."""
         if dialect == done.contract.speaker.name:
             return None if done.is_refused else done.size
         if dialect == "problem" and done.whole.problem is None:
             return None
         contract = done.shown.contract(self._host.contract, dialect, done.going, done.budget)
-        other = _fitted(done.shown, contract, done.going, done.budget)
+        other = _fit(done.shown, contract, done.going, done.budget)
         return None if other.is_refused else other.size
 
-    def _row(self, shown: Shown, spoken: Sequence[str], going: Carriage, counter: Counter) -> dict[str, int | None]:
+    def _row(self, shown: ReplyView, spoken: Sequence[str], going: Delivery, counter: Counter) -> dict[str, int | None]:
         names = [name for name in spoken if name != "problem"]
         return {name: shown.size(shown.contract(self._host.contract, name, going), counter) for name in names}
 
-    def _pieces(self, done: _Fitting) -> dict[str, Any]:
+    def _pieces(self, done: _FittedReply) -> dict[str, Any]:
         if done.is_refused or done.whole.problem is not None:
             return {"total": 0, "counts": {}, "listed": []}
         kind = done.contract.kinds.get(done.shown.operation)
-        return pieces.listed(done.whole.data, done.reply.data, done.hashes.get("data"), kind, done.counter)
+        return pieces.list_missing(done.whole.data, done.reply.data, done.hashes.get("data"), kind, done.counter)
 
-    def _archives(self, done: _Fitting) -> list[dict[str, Any]]:
+    def _archives(self, done: _FittedReply) -> list[dict[str, Any]]:
         """Where everything that was left out is, and how it is fetched without a page."""
         tool = done.contract.retrieve if done.going.way == "mcp" else None
         is_served = "content" in self._host.mounted and done.shown.archive is self._host.contract.archive
@@ -267,11 +269,11 @@ class Shrinker:
         wanted = ask.modes or ([possible[-1]] if is_roomy else list(possible))
         shown = {mode: await self._in_mode(ask.source, mode, principal) for mode in wanted if mode in possible}
         there = {mode: one for mode, one in shown.items() if one is not None}
-        told = await to_thread.run_sync(self._drawn, ask, there, 6 if is_roomy else POINTS)
+        told = await to_thread.run_sync(self._draw, ask, there, 6 if is_roomy else POINTS)
         return {**told, "ms": {"fit": round((time.perf_counter() - started) * 1000, 1)}}
 
-    def _drawn(self, ask: asks.Curve, shown: dict[Mode, Shown], points: int) -> dict[str, Any]:
-        counter, going = best_counter(), self.going(ask.way, ask.channels)
+    def _draw(self, ask: asks.Curve, shown: dict[Mode, ReplyView], points: int) -> dict[str, Any]:
+        counter, going = best_counter(), self.delivery(ask.way, ask.channels)
         spoken = {mode: one.contract(self._host.contract, ask.dialect, going) for mode, one in shown.items()}
         whole = {mode: one.size(spoken[mode], counter) for mode, one in shown.items()}
         budgets = _ladder(max(whole.values(), default=SMALLEST), points)
@@ -286,7 +288,7 @@ class Shrinker:
         ]
         return {"counter": counter.name, "unit": counter.unit, "budgets": budgets, "series": series}
 
-    def _points(self, shown: Shown, ask: asks.Curve, budgets: list[int], whole: int) -> list[dict[str, Any]]:
+    def _points(self, shown: ReplyView, ask: asks.Curve, budgets: list[int], whole: int) -> list[dict[str, Any]]:
         """The points of a curve, found from the largest budget down: below one that is refused, all are."""
         found: list[dict[str, Any]] = []
         for budget in reversed(budgets):
@@ -296,13 +298,13 @@ class Shrinker:
                 found.append(self._point(shown, ask, budget, whole))
         return found[::-1]
 
-    def _point(self, shown: Shown, ask: asks.Curve, budget: int, whole: int) -> dict[str, Any]:
+    def _point(self, shown: ReplyView, ask: asks.Curve, budget: int, whole: int) -> dict[str, Any]:
         total = len(items_of(shown.reply))
         if whole <= budget:
             return {"budget": budget, "size": whole, "shown": total, "whole": total, "refused": False}
         limit = Budget.of(budget)
-        going = self.going(ask.way, ask.channels)
-        done = _fitted(shown, shown.contract(self._host.contract, ask.dialect, going, limit), going, limit)
+        going = self.delivery(ask.way, ask.channels)
+        done = _fit(shown, shown.contract(self._host.contract, ask.dialect, going, limit), going, limit)
         after = self._after(done)
         size = None if done.is_refused else after["size"]
         return {
@@ -314,7 +316,7 @@ class Shrinker:
         }
 
 
-def _require_speech(contract: Contract, shown: Shown) -> None:
+def _require_speech(contract: Contract, shown: ReplyView) -> None:
     if contract.speaker.name == "problem" and shown.reply.problem is None:
         raise ValidationFailed(
             "Problem details say failures only; this reply did not fail",
@@ -323,13 +325,13 @@ def _require_speech(contract: Contract, shown: Shown) -> None:
         )
 
 
-def _fitted(shown: Shown, contract: Contract, going: Carriage, budget: Budget | None) -> _Fitting:
+def _fit(shown: ReplyView, contract: Contract, going: Delivery, budget: Budget | None) -> _FittedReply:
     started = time.perf_counter()
-    fitted = shown.fitted(contract)
-    return _Fitting(shown, contract, going, budget, fitted, (time.perf_counter() - started) * 1000)
+    fitted = shown.fit(contract)
+    return _FittedReply(shown, contract, going, budget, fitted, (time.perf_counter() - started) * 1000)
 
 
-def _budget(asked: int | str | None, done: _Fitting) -> dict[str, Any]:
+def _budget(asked: int | str | None, done: _FittedReply) -> dict[str, Any]:
     counter = done.counter
     return {
         "asked": asked,
@@ -346,7 +348,7 @@ def _level(reply: Reply[Any], loss: Loss) -> FidelityLevel:
     return loss.level if said == "full" else said
 
 
-def _refusal(done: _Fitting) -> dict[str, Any] | None:
+def _refusal(done: _FittedReply) -> dict[str, Any] | None:
     problem = done.reply.problem
     if not done.is_refused or problem is None:
         return None
@@ -355,7 +357,7 @@ def _refusal(done: _Fitting) -> dict[str, Any] | None:
     return {"code": problem.code, "message": problem.message, "remediation": problem.remediation, "needed": needed}
 
 
-def _written(done: _Fitting) -> tuple[dict[str, Any], int]:
+def _render(done: _FittedReply) -> tuple[dict[str, Any], int]:
     """The body and the text channel, unless they are too large to be looked at; and the bytes of the body."""
     body = done.contract.speaker.encode(done.reply)
     size = len(dumps(body))
@@ -369,10 +371,10 @@ def _ladder(most: int, points: int) -> list[int]:
     """Budgets in even steps of proportion, up to a little more than the whole."""
     top = max(most * 1.05, SMALLEST * 2)
     ratio = (top / SMALLEST) ** (1 / (points - 1))
-    return sorted({_rounded(SMALLEST * ratio**step) for step in range(points)})
+    return sorted({_round_up(SMALLEST * ratio**step) for step in range(points)})
 
 
-def _rounded(number: float) -> int:
+def _round_up(number: float) -> int:
     """A number of two figures that matter, rounded up."""
     unit = 10 ** max(len(str(int(number))) - 2, 0)
     return int(-(-number // unit) * unit)

@@ -14,9 +14,9 @@ from aerogram.errors import NotFound
 from aerogram.reply import Reply
 from aerogram.shape.modes import MODES, Mode
 from aerogram_page.live import Feed
-from aerogram_page.opening import Opened
+from aerogram_page.opening import OpenedReply
 
-__all__ = ["HTTP_DIALECT", "WAYS", "Carriage", "Host", "Way", "carriage", "own_way", "standing_alone"]
+__all__ = ["HTTP_DIALECT", "WAYS", "Delivery", "Host", "Way", "choose_delivery", "own_way", "standalone_host"]
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Host:
 
     contract: Contract
     feed: Feed | None = None
-    opened: Opened | None = None
+    opened: OpenedReply | None = None
     """The reply that the page begins with, if it was started for one."""
     kind: ClassVar[str] = "inspect"
     mounted: Sequence[str] = field(default=(), kw_only=True)
@@ -77,7 +77,7 @@ class Host:
         return []
 
 
-def standing_alone(**settings: Any) -> Host:
+def standalone_host(**settings: Any) -> Host:
     """A host for opened replies; what is left out of them is kept in memory."""
     # there is no tool that gives content back here: the page itself does
     return Host(Contract(archive=Archive.in_memory(), retrieve=None, **settings))
@@ -89,7 +89,7 @@ HTTP_DIALECT: Final = "standard-v2"
 """What a server says over HTTP to those who ask for its envelope."""
 
 
-class Carriage(NamedTuple):
+class Delivery(NamedTuple):
     """A way, and what it carries."""
 
     way: Way
@@ -101,7 +101,7 @@ def own_way(host: Host) -> Way:
     return "http" if host.mcp_path is None else "mcp"
 
 
-def carriage(host: Host, way: Way | None = None, channels: Policy | None = None) -> Carriage:
+def choose_delivery(host: Host, way: Way | None = None, channels: Policy | None = None) -> Delivery:
     """How a reply of a host goes: by the way that is asked for, and with the channels of that way."""
     way = way or own_way(host)
-    return Carriage(way, channels or (host.contract.channels if way == "mcp" else "text"))
+    return Delivery(way, channels or (host.contract.channels if way == "mcp" else "text"))

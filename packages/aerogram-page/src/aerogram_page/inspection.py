@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 from aerogram.errors import Unauthenticated
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
-from aerogram_page.host import standing_alone
-from aerogram_page.opening import Opened
+from aerogram_page.host import standalone_host
+from aerogram_page.opening import OpenedReply
 from aerogram_page.routes import EXEMPTIONS, page_app
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class _NoKeys:
         raise Unauthenticated("The API key is not valid", remediation="Ask without a key")
 
 
-def inspect(opened: Opened | None = None, *, port: int = 0, ready: Callable[[str], object] | None = None) -> None:
+def inspect(opened: OpenedReply | None = None, *, port: int = 0, ready: Callable[[str], object] | None = None) -> None:
     """Show a reply, or a page to paste one into, until the process is told to end; `ready` hears the address."""
     rules = _OnThisMachine()
     with listening(rules.host, port, None) as listener:
-        host = standing_alone()
+        host = standalone_host()
         host.opened = opened
         app = page_app(host)
         protect(app, rules, _NoKeys(), EXEMPTIONS)

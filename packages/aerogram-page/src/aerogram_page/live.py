@@ -39,7 +39,7 @@ class Event:
     number: int
     facts: Mapping[str, Any]
 
-    def written(self) -> bytes:
+    def encode(self) -> bytes:
         """The event as it stands in a stream of server-sent events."""
         return b"id: %d\nevent: reply\ndata: %s\n\n" % (self.number, dumps(dict(self.facts)))
 
@@ -66,15 +66,15 @@ class Feed:
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._followers: set[_Follower] = set()
 
-    def heard(self, via: str) -> Listener:
+    def listener(self, via: str) -> Listener:
         """What an observer calls for each reply that goes one way: `mcp` or `http`."""
 
         def hear(
             observation: Observation, reply: Reply[Any], facts: Mapping[str, Any], readings: Mapping[str, float]
         ) -> None:
-            told = _told(via, observation, reply, facts, readings)
+            told = _event_facts(via, observation, reply, facts, readings)
             if self._followers and told["tokens"] is None:
-                told["tokens"] = _counted(reply, facts.get("dialect"))
+                told["tokens"] = _count_tokens(reply, facts.get("dialect"))
                 if told["fidelity"] == "full":
                     told["tokens_before"] = told["tokens"]
             self._publish(Event(next(self._numbers), told))
@@ -104,7 +104,7 @@ class Feed:
                     yield b"event: gap\ndata: %s\n\n" % dumps({"missed": me.missed})
                     me.missed = 0
                 while me.waiting:
-                    yield me.waiting.popleft().written()
+                    yield me.waiting.popleft().encode()
                 me.woken.clear()
                 try:
                     await asyncio.wait_for(me.woken.wait(), GLANCE)
@@ -117,7 +117,7 @@ class Feed:
             self._followers.discard(me)
 
 
-def _told(
+def _event_facts(
     via: str, observation: Observation, reply: Reply[Any], facts: Mapping[str, Any], readings: Mapping[str, float]
 ) -> dict[str, Any]:
     """What an event says: words and numbers about the reply, nothing of its content."""
@@ -139,6 +139,6 @@ def _told(
     }
 
 
-def _counted(reply: Reply[Any], dialect: str | None) -> int:
+def _count_tokens(reply: Reply[Any], dialect: str | None) -> int:
     """The tokens of a reply that nobody has counted; only done while somebody looks."""
     return Sizer(dialect or "bare", "text")(reply)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["MCP", "at", "below", "differences", "explained", "members_of"]
+__all__ = ["MCP", "at", "below", "differences", "explain", "members_of"]
 
 
 def at(value: Any, pointer: str) -> Any:
@@ -53,7 +53,7 @@ def members_of(body: Any, dialect: str) -> Members:
     says = _table()["says"].get(dialect, {})
     found: Members = {}
     for pointer, value in _places(body, says):
-        part = _named(_INDEX.sub("/*", pointer), says) or _extended(pointer, says)
+        part = _part_at(_INDEX.sub("/*", pointer), says) or _extension_part(pointer, says)
         if part in _table()["words"]:
             found[pointer] = part
         if part == DATA:
@@ -63,7 +63,7 @@ def members_of(body: Any, dialect: str) -> Members:
     return found
 
 
-def _named(pattern: str, says: Mapping[str, str]) -> str | None:
+def _part_at(pattern: str, says: Mapping[str, str]) -> str | None:
     """The part that a contract says at a place, by the name of the member or for any other."""
     return says.get(pattern) or says.get(pattern.rpartition("/")[0] + "/+")
 
@@ -80,7 +80,7 @@ def _places(value: Any, says: Mapping[str, str], pointer: str = "") -> Iterator[
         yield from _places(inner, says, below(pointer, name))
 
 
-def _extended(pointer: str, says: Mapping[str, str]) -> str:
+def _extension_part(pointer: str, says: Mapping[str, str]) -> str:
     """A place inside the extension says the part that its path names."""
     place = next((one for one, part in says.items() if part == EXTENSION and pointer.startswith(f"{one}/")), None)
     if place is None:
@@ -111,7 +111,7 @@ def _rows(pointer: str, data: Any) -> Iterator[tuple[str, Any]]:
                 yield from _rows(below(pointer, name), value)
 
 
-def explained(*several: Members) -> dict[str, dict[str, str]]:
+def explain(*several: Members) -> dict[str, dict[str, str]]:
     """The words for all parts that some bodies say, in both languages."""
     parts = dict.fromkeys(part for members in several for part in members.values())
     return {part: {**_table()["words"][part], "says": part} for part in parts}

@@ -13,11 +13,11 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import read as read_body
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.jsontext import loads
-from aerogram.reply import Reply, plain
+from aerogram.reply import Reply, part_to_json
 from aerogram_page.paths import LARGEST_REPLY
 from aerogram_page.violations import Fault, faults_of
 
-__all__ = ["Opened", "open_reply"]
+__all__ = ["OpenedReply", "open_reply"]
 
 UNKNOWN: Final = "unknown"
 ENOUGH: Final = 3
@@ -25,7 +25,7 @@ ENOUGH: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedReply:
     """A reply that was opened: what it is, and in which dialect it was."""
 
     id: str
@@ -61,14 +61,14 @@ class Opened:
             "status": self.reply.status,
             "operation": self.operation,
             "items": len(items_of(self.reply)),
-            "problem": None if problem is None else plain(problem),
+            "problem": None if problem is None else part_to_json(problem),
             "summary": summary_of(Reply(self.reply.data)).partition("\n")[0] if problem is None else problem.message,
             "valid": not self.faults,
             "faults": [one.as_json() for one in self.faults],
         }
 
 
-def open_reply(text: str | bytes, *, title: str = "") -> Opened:
+def open_reply(text: str | bytes, *, title: str = "") -> OpenedReply:
     """The reply in a text; what is no JSON is refused with the place where it stops being it."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(raw) > LARGEST_REPLY:
@@ -77,16 +77,16 @@ def open_reply(text: str | bytes, *, title: str = "") -> Opened:
             code="CONTENT_TOO_LARGE",
             details={"max_bytes": LARGEST_REPLY},
         )
-    body = _parsed(raw)
+    body = _parse(raw)
     reply, recognised = _read(body)
     inner, dialect = _inner(body), recognised.rpartition(":")[2]
     nearest = _nearest(inner) if dialect == "bare" else None
     faults = faults_of(inner, nearest or dialect)
     claimed = nearest if faults else None
-    return Opened("r-" + sha256_of(raw)[7:31], reply, recognised, len(raw), body, faults, title, claimed)
+    return OpenedReply("r-" + sha256_of(raw)[7:31], reply, recognised, len(raw), body, faults, title, claimed)
 
 
-def _parsed(raw: bytes) -> Any:
+def _parse(raw: bytes) -> Any:
     try:
         return loads(raw)
     except ContractError as error:

@@ -19,7 +19,7 @@ from aerogram.shape.modes import RecordType
 from aerogram.tokens import Counter, best_counter
 from aerogram_page.members import at, below
 
-__all__ = ["LISTED", "Missing", "brought_back", "entry_of", "listed", "missing_pieces"]
+__all__ = ["LISTED", "MissingPiece", "entry_of", "list_missing", "missing_pieces", "recover_piece"]
 
 LISTED: Final = 200
 LARGEST_PIECE: Final = 2_000_000
@@ -30,7 +30,7 @@ _LONGEST_LABEL: Final = 120
 _LONGEST_SIZED: Final = 200_000
 
 
-class Missing(NamedTuple):
+class MissingPiece(NamedTuple):
     """A place at which something is missing: all of it, a part of an item, or a part of what is no list."""
 
     what: str
@@ -39,7 +39,7 @@ class Missing(NamedTuple):
     shown: Any = None
 
 
-def missing_pieces(original: Any, shown: Any, pointer: str = "") -> Iterator[Missing]:
+def missing_pieces(original: Any, shown: Any, pointer: str = "") -> Iterator[MissingPiece]:
     """The pieces that are missing, in the order of the data."""
     if original is shown or original == shown:
         return
@@ -48,22 +48,22 @@ def missing_pieces(original: Any, shown: Any, pointer: str = "") -> Iterator[Mis
     elif isinstance(original, dict) and isinstance(shown, dict):
         for name, value in original.items():
             if name not in shown:
-                yield Missing("part", below(pointer, name), value)
+                yield MissingPiece("part", below(pointer, name), value)
             else:
                 yield from missing_pieces(value, shown[name], below(pointer, name))
     else:
-        yield Missing("part", pointer, original, shown)
+        yield MissingPiece("part", pointer, original, shown)
 
 
-def _of_list(original: list[Any], shown: list[Any], pointer: str) -> Iterator[Missing]:
+def _of_list(original: list[Any], shown: list[Any], pointer: str) -> Iterator[MissingPiece]:
     for place, item in enumerate(original):
         if place >= len(shown):
-            yield Missing("dropped", below(pointer, place), item)
+            yield MissingPiece("dropped", below(pointer, place), item)
         elif shown[place] is not item and shown[place] != item:
-            yield Missing("shortened", below(pointer, place), item, shown[place])
+            yield MissingPiece("shortened", below(pointer, place), item, shown[place])
 
 
-def listed(
+def list_missing(
     original: Any, shown: Any, archive_hash: str | None, kind: RecordType | None, counter: Counter
 ) -> dict[str, Any]:
     """How many pieces are missing and in which way, and the first with their hashes; dropped ones come first."""
@@ -76,7 +76,7 @@ def listed(
 
 
 def _row(
-    number: int, piece: Missing, archive_hash: str | None, declared: tuple[str, ...] | Any, counter: Counter
+    number: int, piece: MissingPiece, archive_hash: str | None, declared: tuple[str, ...] | Any, counter: Counter
 ) -> dict[str, Any]:
     content = Content.of_json(piece.original)
     name = identify(piece.original, declared) or f"#{piece.pointer}"
@@ -92,11 +92,11 @@ def _row(
         "bytes": content.size,
     }
     if piece.what == "shortened":
-        row["lost"] = _lost(piece.original, piece.shown)
+        row["lost"] = _missing_members(piece.original, piece.shown)
     return row
 
 
-def _label(piece: Missing, name: str) -> str:
+def _label(piece: MissingPiece, name: str) -> str:
     """What a person knows a piece by."""
     if isinstance(piece.original, dict):
         found = next((piece.original[one] for one in _LABELS if isinstance(piece.original.get(one), str)), name)
@@ -105,7 +105,7 @@ def _label(piece: Missing, name: str) -> str:
     return found if len(found) <= _LONGEST_LABEL else found[:_LONGEST_LABEL] + "…"
 
 
-def _lost(original: Any, shown: Any) -> list[str]:
+def _missing_members(original: Any, shown: Any) -> list[str]:
     """The members of an item that are missing or cut."""
     if not isinstance(original, dict) or not isinstance(shown, dict):
         return []
@@ -119,9 +119,9 @@ async def entry_of(archive: Archive | None, hash: str, principal: str | None) ->
     return await archive.get(hash, principal=principal)
 
 
-def brought_back(entry: Content, asked: str, pointer: str | None, expected: str | None) -> dict[str, Any]:
+def recover_piece(entry: Content, asked: str, pointer: str | None, expected: str | None) -> dict[str, Any]:
     """A piece out of an entry, or all of it: what it is, the text that was hashed, and whether the hashes match."""
-    piece = entry if pointer is None else _taken(entry, pointer)
+    piece = entry if pointer is None else _take(entry, pointer)
     wanted = expected if expected is not None else piece.hash if pointer is not None else asked
     recomputed = sha256_of(entry.body)
     is_shown = piece.size <= LARGEST_PIECE and piece.kind != "bytes"
@@ -144,7 +144,7 @@ def brought_back(entry: Content, asked: str, pointer: str | None, expected: str 
     }
 
 
-def _taken(entry: Content, pointer: str) -> Content:
+def _take(entry: Content, pointer: str) -> Content:
     try:
         return Content.of_json(at(entry.value(), pointer))
     except LookupError as error:

@@ -49,7 +49,7 @@ from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply, accept_request_id, new_request_id
 from aerogram.serving.guard import Exemptions
 from aerogram_page import asks, files
-from aerogram_page.answers import Desk
+from aerogram_page.answers import PageAnswers
 from aerogram_page.host import Host
 from aerogram_page.paths import API, ASSETS, LARGE_BODIES, is_open
 
@@ -78,19 +78,19 @@ _TEXTS: Final = frozenset({_JSON, "text/plain", "application/problem+json"})
 
 def page_routes(host: Host) -> list[Route]:
     """The routes of the page of a host."""
-    desk = Desk(host)
-    counter = _Counter(host, desk)
+    desk = PageAnswers(host)
+    counter = _PageHandlers(host, desk)
     table: list[tuple[str, str, Handler]] = [
         ("GET", "/", _document),
         ("GET", f"{ASSETS}{{path:path}}", _asset),
         ("GET", f"{API}/context", counter.context),
         ("GET", f"{API}/contents", counter.contents),
-        ("POST", f"{API}/shrink", counter.asked(asks.Shrink, desk.shrink)),
-        ("POST", f"{API}/curve", counter.asked(asks.Curve, desk.curve)),
-        ("POST", f"{API}/piece", counter.asked(asks.Piece, desk.piece)),
-        ("POST", f"{API}/dialects", counter.asked(asks.Compare, desk.dialects)),
-        ("POST", f"{API}/digest", counter.asked(asks.Digest, desk.digest)),
-        ("POST", f"{API}/check", counter.asked(asks.Check, desk.check)),
+        ("POST", f"{API}/shrink", counter.ask_handler(asks.Shrink, desk.shrink)),
+        ("POST", f"{API}/curve", counter.ask_handler(asks.Curve, desk.curve)),
+        ("POST", f"{API}/piece", counter.ask_handler(asks.Piece, desk.piece)),
+        ("POST", f"{API}/dialects", counter.ask_handler(asks.Compare, desk.dialects)),
+        ("POST", f"{API}/digest", counter.ask_handler(asks.ShowDigest, desk.digest)),
+        ("POST", f"{API}/check", counter.ask_handler(asks.Check, desk.check)),
         ("POST", f"{API}/replies", counter.replies),
         ("GET", f"{API}/errors", counter.errors),
         ("GET", f"{API}/errors/{{code}}", counter.error),
@@ -105,10 +105,10 @@ def page_routes(host: Host) -> list[Route]:
 
 def page_app(host: Host) -> Starlette:
     """The page as an application of its own."""
-    return Starlette(routes=page_routes(host), exception_handlers={HTTPException: _refused})
+    return Starlette(routes=page_routes(host), exception_handlers={HTTPException: _refuse})
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     return _failure(ReplyError("There is nothing here", code=TABLE.of_status(status)), request)
 
@@ -136,14 +136,14 @@ class _Endpoint:
         await response(scope, receive, send)
 
 
-class _Counter:
+class _PageHandlers:
     """Where requests become questions to the desk, and its answers responses."""
 
-    def __init__(self, host: Host, desk: Desk) -> None:
+    def __init__(self, host: Host, desk: PageAnswers) -> None:
         self._host = host
         self._desk = desk
 
-    def asked(self, model: type[Ask], answer: Callable[[Ask, str | None], Awaitable[Any]]) -> Handler:
+    def ask_handler(self, model: type[Ask], answer: Callable[[Ask, str | None], Awaitable[Any]]) -> Handler:
         """A handler for questions in JSON."""
 
         async def handle(request: Request) -> Response:

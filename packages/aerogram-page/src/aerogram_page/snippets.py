@@ -13,7 +13,7 @@ from aerogram._mcp.negotiation import EXTENSION
 from aerogram.errors import NotFound
 from aerogram_page import asks
 
-__all__ = ["KEY_VARIABLE", "Copies"]
+__all__ = ["KEY_VARIABLE", "CallSnippets"]
 
 KEY_VARIABLE: Final = "AEROGRAM_API_KEY"
 _ASKED_FOR: Final = ("response-v2", "standard-v2", "knowledge-1.0")
@@ -32,7 +32,7 @@ _DOCUMENTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _HttpCall:
     """A call over HTTP: a path, what stands in the query, and a body."""
 
     path: str
@@ -41,7 +41,7 @@ class _Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class CallSnippets:
     """A call to a server, in several languages."""
 
     ask: asks.Copy
@@ -88,7 +88,7 @@ class Copies:
 
     def typescript(self) -> str:
         """The call as a tool call, with the official TypeScript client."""
-        arguments = {**self.ask.call.arguments, **self._shaping()}
+        arguments = {**self.ask.call.arguments, **self._shape_arguments()}
         options = ""
         if self.with_key:
             options = f', {{ requestInit: {{ headers: {{ "X-API-Key": process.env.{KEY_VARIABLE}! }} }} }}'
@@ -100,43 +100,45 @@ class Copies:
             "const result = await client.callTool({\n"
             f"  name: {json.dumps(self.ask.call.operation)},\n"
             f"  arguments: {said},\n"
-            f"{self._wish()}"
+            f"{self._dialect_meta()}"
             "});\n"
             "console.log(JSON.stringify(result.structuredContent, null, 2));\n"
             "await client.close();\n"
         )
 
-    def _wish(self) -> str:
+    def _dialect_meta(self) -> str:
         """The dialect that is asked for, where it is not the one that the server speaks anyway."""
         if self.ask.dialect == self.own_dialect or self.ask.dialect not in _ASKED_FOR:
             return ""
         return f"  _meta: {json.dumps({EXTENSION: {'dialect': self.ask.dialect}})},\n"
 
-    def _shaping(self) -> dict[str, Any]:
+    def _shape_arguments(self) -> dict[str, Any]:
         budget = {} if self.ask.budget is None else {"max_tokens": self.ask.budget}
         mode = {} if self.ask.call.operation == "digest_document" else {"response_mode": self.ask.mode}
         return {**mode, **budget}
 
-    def _request(self) -> _Request:
+    def _request(self) -> _HttpCall:
         given: dict[str, Any] = dict(self.ask.call.arguments)
-        query = {**self._shaping(), "envelope": "v2"}
+        query = {**self._shape_arguments(), "envelope": "v2"}
         operation = self.ask.call.operation
         if operation == "semantic_search":
             filters = given.pop("filters", None)
-            narrowed = _said({name: filters.get(name) for name in _FILTERS}) if isinstance(filters, dict) else {}
-            return _Request("/v1/search", {"q": given.pop("query", ""), **_said(given), **narrowed, **query})
+            narrowed = (
+                _without_empty({name: filters.get(name) for name in _FILTERS}) if isinstance(filters, dict) else {}
+            )
+            return _HttpCall("/v1/search", {"q": given.pop("query", ""), **_without_empty(given), **narrowed, **query})
         if operation == "find_vendor_info":
-            return _Request(f"/v1/vendors/{quote(str(given.get('vendor_name', '')), safe='')}", query)
+            return _HttpCall(f"/v1/vendors/{quote(str(given.get('vendor_name', '')), safe='')}", query)
         if operation == "get_chunks":
             ids = given.get("chunk_ids")
             first = ids[0] if isinstance(ids, list) and ids else ""
-            return _Request(f"/v1/chunks/{quote(str(first), safe='')}", query)
+            return _HttpCall(f"/v1/chunks/{quote(str(first), safe='')}", query)
         if operation == "digest_document":
-            return _Request("/v1/digests", query, given)
+            return _HttpCall("/v1/digests", query, given)
         raise NotFound(f"There is no operation {operation!r} to call")
 
 
-def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value not in (None, "", [])}
 
 

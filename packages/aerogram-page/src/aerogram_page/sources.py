@@ -30,10 +30,10 @@ from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter
 from aerogram_page import asks
-from aerogram_page.host import Carriage, Host
-from aerogram_page.opening import Opened
+from aerogram_page.host import Delivery, Host
+from aerogram_page.opening import OpenedReply
 
-__all__ = ["Shown", "Sources"]
+__all__ = ["ReplyView", "Sources"]
 
 KEPT_ANSWERS: Final = 128
 KEPT_SECONDS: Final = 300.0
@@ -44,7 +44,7 @@ ARCHIVED_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(eq=False)
-class Shown:
+class ReplyView:
     """A whole reply in one mode, and how large it is in each dialect."""
 
     operation: str
@@ -56,7 +56,7 @@ class Shown:
     request_id: str = field(default_factory=new_request_id)
     _sizes: dict[tuple[str, Policy, Counter], int] = field(default_factory=dict)
 
-    def contract(self, base: Contract, dialect: str, going: Carriage, budget: Budget | None = None) -> Contract:
+    def contract(self, base: Contract, dialect: str, going: Delivery, budget: Budget | None = None) -> Contract:
         """The contract by which this reply is said in a dialect: without limits, and with a clock that stands."""
         return replace(
             base,
@@ -78,26 +78,26 @@ class Shown:
         """The call that this reply answers."""
         return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
 
-    def fitted(self, contract: Contract) -> Fitted:
+    def fit(self, contract: Contract) -> Fitted:
         """The reply within the budget of a contract, as it would be sent."""
         found = contract.finish(self.reply, self.call)
-        return found._replace(reply=contract.counted(found.reply, self.call))
+        return found._replace(reply=contract.count_tokens(found.reply, self.call))
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""
         key = (contract.speaker.name, contract.channels, counter)
         if key not in self._sizes:
-            whole = self.fitted(replace(contract, budget=None)).reply
+            whole = self.fit(replace(contract, budget=None)).reply
             self._sizes[key] = Sizer(contract.speaker, contract.channels, counter)(whole)
         return self._sizes[key]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ReplyViews:
     """An opened reply, and what it is in the modes that were looked at."""
 
-    opened: Opened
-    views: dict[Mode, Shown] = field(default_factory=dict)
+    opened: OpenedReply
+    views: dict[Mode, ReplyView] = field(default_factory=dict)
 
 
 class Sources:
@@ -106,16 +106,16 @@ class Sources:
     def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
         self._host = host
         self._clock = clock
-        self._answers: OrderedDict[str, asyncio.Task[Shown]] = OrderedDict()
-        self._opened: OrderedDict[tuple[str | None, str], _Kept] = OrderedDict()
-        self._first = None if host.opened is None else _Kept(host.opened)
+        self._answers: OrderedDict[str, asyncio.Task[ReplyView]] = OrderedDict()
+        self._opened: OrderedDict[tuple[str | None, str], _ReplyViews] = OrderedDict()
+        self._first = None if host.opened is None else _ReplyViews(host.opened)
         # a reply that somebody pastes into a server is no business of the server's own archive
         self._archive = Archive.in_memory(quota=ARCHIVED_BYTES)
 
-    def keep(self, opened: Opened, principal: str | None) -> None:
+    def keep(self, opened: OpenedReply, principal: str | None) -> None:
         """Keep an opened reply at hand; the oldest make room for it."""
         self._opened.pop((principal, opened.id), None)
-        self._opened[principal, opened.id] = _Kept(opened)
+        self._opened[principal, opened.id] = _ReplyViews(opened)
         while len(self._opened) > 1 and self._is_full:
             self._opened.popitem(last=False)
 
@@ -130,17 +130,17 @@ class Sources:
             return self._host.modes(source.call.operation)
         return MODES if source.reply is not None else ("full",)
 
-    async def find(self, source: asks.Source, mode: Mode, principal: str | None, *, is_free: bool = False) -> Shown:
+    async def find(self, source: asks.Source, mode: Mode, principal: str | None, *, is_free: bool = False) -> ReplyView:
         """The reply of a source in a mode; a call that is free takes nothing from the caller's limits."""
         if source.call is not None:
-            return await self._answered(source.call, mode, principal, is_free)
+            return await self._answer(source.call, mode, principal, is_free)
         if source.failure is not None:
-            return self._failed(source.failure)
-        return await to_thread.run_sync(self._view, self._opened_reply(source.reply or "", principal), mode)
+            return self._failure(source.failure)
+        return await to_thread.run_sync(self._view, self._find_opened(source.reply or "", principal), mode)
 
     # calls
 
-    async def _answered(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> Shown:
+    async def _answer(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> ReplyView:
         """The answer to a call: the kept one, or that of whoever has just asked the same."""
         asked = canonical_json([call.operation, call.arguments, mode, principal])
         key = sha256_of(asked)
@@ -154,7 +154,7 @@ class Sources:
         # whoever goes away does not take the answer from the others
         return await asyncio.shield(task)
 
-    def _is_stale(self, task: asyncio.Task[Shown]) -> bool:
+    def _is_stale(self, task: asyncio.Task[ReplyView]) -> bool:
         if not task.done():
             return False
         if task.cancelled() or task.exception() is not None:
@@ -162,7 +162,7 @@ class Sources:
         shown = task.result()
         return shown.reply.problem is not None or self._clock() - shown.born > KEPT_SECONDS
 
-    async def _ask(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> Shown:
+    async def _ask(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> ReplyView:
         contract = self._host.contract
         asked = Call(operation=call.operation, arguments=call.arguments, principal=principal)
         if not is_free:
@@ -172,14 +172,14 @@ class Sources:
             outcome = await self._host.answer(call.operation, call.arguments, mode, principal)
         except Exception as error:  # noqa: BLE001 - a failure is a reply that can be shown
             outcome = error
-        heard = await contract.hear(outcome, asked)
+        heard = await contract.normalize(outcome, asked)
         elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
-        reply = contract.told(heard.reply, asked)
-        return Shown(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
+        reply = contract.annotate_and_sanitize(heard.reply, asked)
+        return ReplyView(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
 
     # opened replies and failures
 
-    def _opened_reply(self, name: str, principal: str | None) -> _Kept:
+    def _find_opened(self, name: str, principal: str | None) -> _ReplyViews:
         found = self._opened.get((principal, name))
         if found is None and self._first is not None and self._first.opened.id == name:
             return self._first
@@ -187,12 +187,12 @@ class Sources:
             raise NotFound("This reply is no longer open", remediation="Open it again", details={"reply": name})
         return found
 
-    def _view(self, kept: _Kept, mode: Mode) -> Shown:
+    def _view(self, kept: _ReplyViews, mode: Mode) -> ReplyView:
         """An opened reply in a mode; the same view each time, because it knows its sizes."""
         opened = kept.opened
         if mode not in kept.views:
             reply = opened.reply if mode == "full" else self._in_mode(opened.reply, opened.operation, mode)
-            kept.views[mode] = Shown(opened.operation, reply, self._archive)
+            kept.views[mode] = ReplyView(opened.operation, reply, self._archive)
         return kept.views[mode]
 
     def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
@@ -200,18 +200,18 @@ class Sources:
         call = Call(operation=operation, response_mode=mode)
         lists = [name for name, value in reply.data.items() if isinstance(value, list)] if _is_box(reply) else []
         if len(lists) != 1:
-            return self._host.contract.shaped(reply, call).reply
-        rows = self._host.contract.shaped(Reply(reply.data[lists[0]]), call).reply.data
+            return self._host.contract.shape(reply, call).reply
+        rows = self._host.contract.shape(Reply(reply.data[lists[0]]), call).reply.data
         return reply.replace(data={**reply.data, lists[0]: rows})
 
-    def _failed(self, code: str) -> Shown:
+    def _failure(self, code: str) -> ReplyView:
         try:
             row = TABLE[code]
         except UnknownCode as error:
             raise NotFound(str(error), remediation="Use a code of the table of errors") from None
         delay = 30 if row.retry == "yes" and row.kind in ("rate_limit", "unavailable") else None
         reply = Reply.failed(row.name, row.title, retry_after=delay)
-        return Shown("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
+        return ReplyView("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
 
 
 def _is_box(reply: Reply[Any]) -> bool:

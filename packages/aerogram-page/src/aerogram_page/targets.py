@@ -15,10 +15,10 @@ from urllib.request import Request, urlopen
 from aerogram.cli.terminal import read_input
 from aerogram.errors import AerogramError, ContractError, MissingExtra, ReplyError
 from aerogram.jsontext import dumps, loads
-from aerogram_page.opening import Opened, open_reply
+from aerogram_page.opening import OpenedReply, open_reply
 from aerogram_page.paths import LARGEST_REPLY
 
-__all__ = ["Place", "Unfetched", "fetch"]
+__all__ = ["FetchError", "ReplyTarget", "fetch"]
 
 PATIENCE: Final = 30.0
 """Seconds that a server has for its reply."""
@@ -26,12 +26,12 @@ MCP_PATH: Final = "/mcp"
 _ACCEPTED: Final = "application/json, application/problem+json;q=0.9, */*;q=0.1"
 
 
-class Unfetched(AerogramError):
+class FetchError(AerogramError):
     """There is no reply to be had there, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReplyTarget:
     """Where a reply is: a file or `-`, an address, or a tool of a server at an address or behind a command."""
 
     target: str | None = None
@@ -53,7 +53,7 @@ class Place:
         return self.is_url and urlsplit(self.target or "").path.rstrip("/").endswith(MCP_PATH)
 
 
-def fetch(place: Place) -> Opened:
+def fetch(place: ReplyTarget) -> OpenedReply:
     """The reply at a place; what cannot be had or read is one sentence."""
     if place.is_mcp:
         raw, title = _from_mcp(place)
@@ -64,7 +64,7 @@ def fetch(place: Place) -> Opened:
     try:
         return open_reply(raw, title=title)
     except ReplyError as error:
-        raise Unfetched(f"{title}: {error.message}") from None
+        raise FetchError(f"{title}: {error.message}") from None
 
 
 def _name(target: str | None) -> str:
@@ -74,7 +74,7 @@ def _name(target: str | None) -> str:
 # HTTP
 
 
-def _from_http(place: Place) -> tuple[bytes, str]:
+def _from_http(place: ReplyTarget) -> tuple[bytes, str]:
     """The body that a route answers with, failures included; they are replies too."""
     url = place.target or ""
     request = Request(url, headers={"Accept": _ACCEPTED, **_headers(place)})  # noqa: S310 - http and https alone
@@ -82,12 +82,12 @@ def _from_http(place: Place) -> tuple[bytes, str]:
         with _answer(request) as response:
             raw, kind = response.read(LARGEST_REPLY + 1), response.headers.get_content_type()
     except HTTPException as error:
-        raise Unfetched(f"{url} does not speak HTTP: {type(error).__name__}") from None
+        raise FetchError(f"{url} does not speak HTTP: {type(error).__name__}") from None
     except (OSError, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        raise Unfetched(f"{url} cannot be reached: {reason}") from None
+        raise FetchError(f"{url} cannot be reached: {reason}") from None
     if not kind.endswith(("/json", "+json")):
-        raise Unfetched(f"{url} answered with {kind}, and a reply is JSON")
+        raise FetchError(f"{url} answered with {kind}, and a reply is JSON")
     return raw, url
 
 
@@ -98,12 +98,12 @@ def _answer(request: Request) -> Any:
         return error
 
 
-def _headers(place: Place) -> dict[str, str]:
+def _headers(place: ReplyTarget) -> dict[str, str]:
     found = {}
     for line in place.headers:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
-            raise Unfetched(f"a header is written as 'Name: value', not {line!r}")
+            raise FetchError(f"a header is written as 'Name: value', not {line!r}")
         found[name.strip()] = value.strip()
     return found
 
@@ -111,7 +111,7 @@ def _headers(place: Place) -> dict[str, str]:
 # MCP
 
 
-def _from_mcp(place: Place) -> tuple[bytes, str]:
+def _from_mcp(place: ReplyTarget) -> tuple[bytes, str]:
     try:
         from fastmcp import Client
     except ImportError:
@@ -119,11 +119,11 @@ def _from_mcp(place: Place) -> tuple[bytes, str]:
     arguments = _arguments(place.arguments)
     where = place.command or place.target or ""
     try:
-        result = asyncio.run(_called(Client(_transport(place)), place, arguments))
+        result = asyncio.run(_call_tool(Client(_transport(place)), place, arguments))
     except (AerogramError, KeyboardInterrupt):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a client runs into, there is no result
-        raise Unfetched(f"{where} gave no result: {_innermost(error)}") from None
+        raise FetchError(f"{where} gave no result: {_innermost(error)}") from None
     return result, f"{place.tool} of {where}"
 
 
@@ -131,28 +131,28 @@ def _arguments(text: str) -> Mapping[str, Any]:
     try:
         said = loads(text)
     except ContractError as error:
-        raise Unfetched(f"--args: {error.rule}") from None
+        raise FetchError(f"--args: {error.rule}") from None
     if not isinstance(said, dict):
-        raise Unfetched('--args is a JSON object, such as \'{"query": "tokens"}\'')
+        raise FetchError('--args is a JSON object, such as \'{"query": "tokens"}\'')
     return said
 
 
-def _transport(place: Place) -> Any:
+def _transport(place: ReplyTarget) -> Any:
     from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
     if place.command is not None:
         program, *arguments = shlex.split(place.command) or [""]
         return StdioTransport(program, arguments, keep_alive=False)
     if not place.is_url:
-        raise Unfetched("--tool needs the address of an MCP server, or --command to start one")
+        raise FetchError("--tool needs the address of an MCP server, or --command to start one")
     return StreamableHttpTransport(place.target or "", headers=_headers(place))
 
 
-async def _called(client: Any, place: Place, arguments: Mapping[str, Any]) -> bytes:
+async def _call_tool(client: Any, place: ReplyTarget, arguments: Mapping[str, Any]) -> bytes:
     async with asyncio.timeout(PATIENCE), client:
         if place.tool is None:
             names = ", ".join(sorted(tool.name for tool in await client.list_tools()))
-            raise Unfetched(f"choose a tool with --tool: {names}")
+            raise FetchError(f"choose a tool with --tool: {names}")
         result = await client.call_tool_mcp(place.tool, dict(arguments))
         return dumps(result.model_dump(mode="json", by_alias=True, exclude_none=True))
 

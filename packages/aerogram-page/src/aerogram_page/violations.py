@@ -47,7 +47,7 @@ def faults_of(body: Any, dialect: str) -> tuple[Fault, ...]:
 
 def _all_of(model: Any, body: Any, first: ContractError) -> tuple[Fault, ...]:
     """The first fault as the dialect words it, and the others that its model finds."""
-    found = {first.pointer: Fault(first.pointer, first.rule, shown_at(body, first.pointer))}
+    found = {first.pointer: Fault(first.pointer, first.rule, excerpt_at(body, first.pointer))}
     try:
         model.model_validate(body, strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -62,7 +62,7 @@ def model_faults(error: ValidationError, body: Any) -> list[Fault]:
     for one in error.errors(include_url=False, include_input=False, include_context=False)[:MOST]:
         pointer = pointer_of(_steps(one["loc"], body))
         rule = one["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        faults.append(Fault(pointer, rule, shown_at(body, pointer)))
+        faults.append(Fault(pointer, rule, excerpt_at(body, pointer)))
     return faults
 
 
@@ -78,7 +78,7 @@ def _steps(location: tuple[int | str, ...], body: Any) -> list[int | str]:
     return steps
 
 
-def shown_at(body: Any, pointer: str) -> str | None:
+def excerpt_at(body: Any, pointer: str) -> str | None:
     """What stands at a place, in few words; None when nothing does."""
     try:
         value = at(body, pointer)

@@ -56,12 +56,12 @@ _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _CachedReply:
     reply: Reply[Any]
     age: float
 
 
-class _Flight:
+class _PendingAnswer:
     """One answer in the making, and those who wait for it."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Cache:
         self._largest = largest
         self._clock = clock
         self._down_until = 0.0
-        self._flights: WeakValueDictionary[str, _Flight] = WeakValueDictionary()
+        self._flights: WeakValueDictionary[str, _PendingAnswer] = WeakValueDictionary()
 
     @classmethod
     def in_memory(cls, *, most_entries: int = 1_000, **options: Any) -> Self:
@@ -142,7 +142,7 @@ class Cache:
         held = await self._read(key)
         if held is not None and held.age <= self._fresh_for:
             return _hit(held.reply)
-        return await self._board(key, held, produce, request_id)
+        return await self._produce_once(key, held, produce, request_id)
 
     async def forget(self, key: str) -> bool:
         """Drop an entry; whether there was one."""
@@ -154,21 +154,23 @@ class Cache:
         if close is not None:
             await close()
 
-    async def _board(self, key: str, held: _Held | None, produce: Produce, request_id: str | None) -> Reply[Any]:
+    async def _produce_once(
+        self, key: str, held: _CachedReply | None, produce: Produce, request_id: str | None
+    ) -> Reply[Any]:
         """Produce the answer, or wait for the one who does and share what came of it."""
-        flight = self._flights.setdefault(key, _Flight())
+        flight = self._flights.setdefault(key, _PendingAnswer())
         arrived = flight.landings
         async with flight.lock:
             if flight.landings == arrived:
                 started = time.perf_counter()
                 outcome = flight.outcome = await _outcome(produce)
                 flight.landings += 1
-                if _answers(outcome):
-                    return await self._landed(key, outcome, time.perf_counter() - started)
+                if _is_answer(outcome):
+                    return await self._store_answer(key, outcome, time.perf_counter() - started)
             outcome = flight.outcome
-            return _hit(outcome) if _answers(outcome) else self._covered(held, outcome, request_id)
+            return _hit(outcome) if _is_answer(outcome) else self._answer_failure(held, outcome, request_id)
 
-    async def _landed(self, key: str, reply: Reply[Any], seconds: float) -> Reply[Any]:
+    async def _store_answer(self, key: str, reply: Reply[Any], seconds: float) -> Reply[Any]:
         if reply.status in _KEPT:
             await self._write(key, reply)
         notices = reply.notices
@@ -176,27 +178,27 @@ class Cache:
             notices = (*notices, Notice.of("CACHE_MISS_SLOW", duration_ms=round(seconds * 1000)))
         return reply.replace(notices=notices, telemetry=replace(reply.telemetry or Telemetry(), cache_hit=False))
 
-    def _covered(self, held: _Held | None, failure: Outcome, request_id: str | None) -> Reply[Any]:
+    def _answer_failure(self, held: _CachedReply | None, failure: Outcome, request_id: str | None) -> Reply[Any]:
         """The old answer in place of the server's own failure; else the failure."""
         if held is not None and failure is not UNKEPT:
             problem = failure.problem if isinstance(failure, Reply) else problem_of(failure, request_id=request_id)
             if problem is not None and problem.kind in _COVERED:
-                return _hit(held.reply, self._staleness(held.age, problem))
+                return _hit(held.reply, self._stale_notice(held.age, problem))
         if isinstance(failure, Exception):
             raise failure
         return failure
 
-    def _staleness(self, age: float, problem: Problem) -> Notice:
+    def _stale_notice(self, age: float, problem: Problem) -> Notice:
         return Notice.of(
             "STALE_CACHE",
-            f"Cache data is {_spoken(age)} old",
+            f"Cache data is {_age_text(age)} old",
             suggestion="Ask again later for fresh data",
             cache_age_seconds=round(age),
             max_freshness_seconds=self._fresh_for,
             reason=problem.code,
         )
 
-    async def _read(self, key: str) -> _Held | None:
+    async def _read(self, key: str) -> _CachedReply | None:
         record = await self._ask(lambda: self._store.get(key, collection=COLLECTION))
         if record is None:
             return None
@@ -206,11 +208,11 @@ class Cache:
         except (ValueError, TypeError, LookupError) as error:
             log.warning("an entry of the response cache is damaged: %s", error)
             return None
-        return _Held(reply, age) if age <= self._fresh_for + self._stale_for else None
+        return _CachedReply(reply, age) if age <= self._fresh_for + self._stale_for else None
 
     async def _write(self, key: str, reply: Reply[Any]) -> None:
         try:
-            body = dumps(leftover(_shared(reply), {}))
+            body = dumps(leftover(_shareable_fields(reply), {}))
         except ContractError:
             return  # what is not JSON cannot be kept; whoever sends it will say so
         if len(body) <= self._largest:
@@ -237,22 +239,22 @@ async def _outcome(produce: Produce) -> Outcome:
         return error
 
 
-def _answers(outcome: Outcome) -> TypeGuard[Reply[Any]]:
+def _is_answer(outcome: Outcome) -> TypeGuard[Reply[Any]]:
     return isinstance(outcome, Reply) and outcome.problem is None
 
 
-def _shared(reply: Reply[Any]) -> dict[str, Any]:
+def _shareable_fields(reply: Reply[Any]) -> dict[str, Any]:
     """What a reply says that holds for other calls as well."""
-    return {name: value for name, value in reply.said().items() if name not in _OF_ONE_CALL}
+    return {name: value for name, value in reply.present_fields().items() if name not in _OF_ONE_CALL}
 
 
 def _hit(reply: Reply[Any], *notices: Notice) -> Reply[Any]:
-    said = _shared(reply)
+    said = _shareable_fields(reply)
     said["notices"] = (*reply.notices, *notices)
     return Reply(**said, telemetry=Telemetry(cache_hit=True))
 
 
-def _spoken(seconds: float) -> str:
+def _age_text(seconds: float) -> str:
     """An age in words, by its largest unit."""
     length, unit = next((row for row in _UNITS if seconds >= row[0]), _UNITS[-1])
     count = int(seconds // length)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final
 from aerogram.channels import Payload, Writer
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain
-from aerogram.reply import Notice, Problem, QueryEcho, Reply, is_minted, new_request_id
+from aerogram.reply import Notice, Problem, QueryEcho, Reply, is_generated_id, new_request_id
 from aerogram.shape.advice import Levers
 
-__all__ = ["Call", "echoing", "renaming"]
+__all__ = ["Call", "echo_arguments", "rename_echo"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,11 @@ class Call:
         """Whether the caller asked for a page."""
         return self.cursor is not None or self.page_size is not None
 
-    def outlasts(self, reply: Reply[Any], problem: Problem) -> bool:
+    def succeeds_despite(self, reply: Reply[Any], problem: Problem) -> bool:
         """Whether a reply is sent although its controls have failed; a cursor is never passed over."""
         return self.is_done and reply.problem is None and problem.code != "INVALID_CURSOR"
 
-    def uncontrolled(self, reply: Reply[Any], problem: Problem) -> tuple[Reply[Any], Call]:
+    def without_controls(self, reply: Reply[Any], problem: Problem) -> tuple[Reply[Any], Call]:
         """The reply with word that no control was used on it, and why; and the call without them."""
         notice = Notice(
             f"The request was carried out; its controls were not used: {problem.message}",
@@ -77,23 +77,23 @@ class Call:
         plain: dict[str, Any] = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
         return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
 
-    def owned(self, reply: Reply[Any], elapsed: float) -> Reply[Any]:
+    def add_id_and_duration(self, reply: Reply[Any], elapsed: float) -> Reply[Any]:
         """The reply with the id and the duration of this call for an id made on the way and a time that nobody took."""
         changes: dict[str, Any] = {}
         own, cost = reply.request_id, reply.telemetry
-        if own is not None and own != self.request_id and is_minted(own):
+        if own is not None and own != self.request_id and is_generated_id(own):
             changes["request_id"] = self.request_id
         if cost is not None and cost.duration_ms == 0:
             changes["telemetry"] = replace(cost, duration_ms=max(elapsed, 0.001))
         return reply.replace(**changes) if changes else reply
 
-    def settled(self, reply: Reply[Any]) -> Reply[Any]:
+    def mark_fitted(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply, noted as one that is fitted to this call."""
         self.__dict__["_settled"] = reply
         return reply
 
 
-def _know(self: Call, **facts: Any) -> None:
+def _init(self: Call, **facts: Any) -> None:
     """Keep the facts that are known; the others answer from the class."""
     if not _FACTS.issuperset(facts):
         raise TypeError(f"Call has no field {', '.join(sorted(facts.keys() - _FACTS))}")
@@ -110,14 +110,14 @@ def _know(self: Call, **facts: Any) -> None:
 _FACTS = frozenset(one.name for one in fields(Call))
 _SHAPING = frozenset({"response_mode", "fields", "max_tokens", "cursor", "page_size", "pages", "allowance"})
 # dataclass() wrote an __init__ that type checkers know and that sets every field; this one is four times faster
-Call.__init__ = _know  # type: ignore[method-assign]
+Call.__init__ = _init  # type: ignore[method-assign]
 
 
 LONGEST_ECHO: Final = 500
 """How many bytes of arguments are worth repeating to those who sent them."""
 
 
-def echoing(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
+def echo_arguments(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     """The reply with the arguments of its call, unless it says itself how they were understood."""
     echo = reply.query_echo or QueryEcho()
     if echo.normalized_input:
@@ -129,7 +129,7 @@ def echoing(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     return reply.replace(query_echo=replace(echo, normalized_input=said))
 
 
-def renaming(echo: QueryEcho | None, names: Mapping[str, str]) -> QueryEcho | None:
+def rename_echo(echo: QueryEcho | None, names: Mapping[str, str]) -> QueryEcho | None:
     """An echo in the names that its caller has sent, where whoever answered knows other ones."""
     if echo is None or not echo.normalized_input:
         return echo

@@ -26,10 +26,10 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.encodings import cheapest_text
 from aerogram.errors import ValidationFailed
-from aerogram.identity import names_shown
+from aerogram.identity import shown_names
 from aerogram.jsontext import dumps
 from aerogram.normalize.plain import json_around
-from aerogram.reply import Action, Fidelity, Page, Problem, Reply, is_minted
+from aerogram.reply import Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
 __all__ = ["POLICIES", "Channels", "Payload", "Policy", "Sizer", "Writer", "channels_of", "summary_of"]
@@ -100,7 +100,7 @@ def _lacks_something(reply: Reply[Any]) -> bool:
 
 def _steps(reply: Reply[Any]) -> list[str]:
     """What the next step can be taken with."""
-    ids = names_shown(_items(reply.data))
+    ids = shown_names(_items(reply.data))
     lines = ["ids: " + ", ".join(ids)] if ids else []
     if reply.page is not None:
         lines.append(_page_line(reply.page))
@@ -243,7 +243,7 @@ def _with_stand_ins(reply: Reply[Any], needs: frozenset[str]) -> Reply[Any]:
 
 def _with_dear_parts(reply: Reply[Any]) -> Reply[Any]:
     changes: dict[str, Any] = {}
-    if reply.request_id is not None and is_minted(reply.request_id):
+    if reply.request_id is not None and is_generated_id(reply.request_id):
         changes["request_id"] = _DEAR_ID
     if reply.telemetry is not None and reply.telemetry.duration_ms is not None:
         changes["telemetry"] = replace(reply.telemetry, duration_ms=_DEAR_DURATION)

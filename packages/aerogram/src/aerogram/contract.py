@@ -32,11 +32,11 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import UNKEPT, Cache
-from aerogram.call import Call, echoing
+from aerogram.call import Call, echo_arguments
 from aerogram.channels import POLICIES, Channels, Policy, Sizer, channels_of
 from aerogram.cursor import START_AGAIN, Cursors
 from aerogram.deprecation import Deprecations
-from aerogram.dialects import dialect, spoken
+from aerogram.dialects import dialect, try_read
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.extension import restore
 from aerogram.dialects.protocol import Dialect
@@ -51,7 +51,7 @@ from aerogram.normalize.stream import is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.problems import problem_of
-from aerogram.reply import Notice, Page, Reply, plain
+from aerogram.reply import Notice, Page, Reply, part_to_json
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Step, sanitize
 from aerogram.shape.account import counted, without_archive
@@ -60,11 +60,11 @@ from aerogram.shape.fields import select, select_in
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
-from aerogram.shape.pages import Paged, Pager, Resume, Rows, has_longer_list, packed, rows_of, take, unpacked
+from aerogram.shape.pages import Pager, ResumablePage, Resume, Rows, has_longer_list, packed, rows_of, take, unpacked
 from aerogram.telemetry import Observation, Observer, tell_size_before
 from aerogram.tokens import Budget
 
-__all__ = ["Call", "Contract", "Framework", "Heard", "check", "framework_of", "insist_on"]
+__all__ = ["Call", "Contract", "Framework", "NormalizedOutcome", "check_settings", "framework_of", "insist_on"]
 
 log = logging.getLogger("aerogram")
 
@@ -80,7 +80,7 @@ _NO_ROWS = Notice(
 )
 
 
-class Heard(NamedTuple):
+class NormalizedOutcome(NamedTuple):
     """An outcome as a reply over JSON, and the pictures and sounds that stood in it.
 
     `is_content`: the outcome is content blocks and nothing else; the data then says what they are. `json` is that of
@@ -129,10 +129,10 @@ class Contract:
     def __post_init__(self) -> None:
         if self.channels is None:
             object.__setattr__(self, "channels", self.speaker.channels)
-        check({one.name: getattr(self, one.name) for one in fields(self)})
+        check_settings({one.name: getattr(self, one.name) for one in fields(self)})
 
     @property
-    def named(self) -> dict[str, Collection[str]]:
+    def names_by_setting(self) -> dict[str, Collection[str]]:
         """The operations that its settings name."""
         return {name: tuple(getattr(self, name)) for name in ("budgets", "kinds", "cached", "deprecations")}
 
@@ -147,7 +147,7 @@ class Contract:
             if own is not None:
                 Budget.of(own).counter.count(_UNUSUAL)
 
-    def observed(
+    def observe(
         self, call: Call, carrier: Mapping[str, Any] | None = None
     ) -> AbstractContextManager[Observation | None]:
         """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
@@ -169,15 +169,13 @@ class Contract:
         try:
             if self.cache is None or call.operation not in self.cached:
                 return await handler()
-            return await self._through_cache(self.cache, call, handler, finished)
+            return await self._run_cached(self.cache, call, handler, finished)
         except BaseException as error:  # what a handler raises is its outcome, `sys.exit` included
             if is_signal(error):
                 raise
             return error
 
-    async def _through_cache(
-        self, cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]
-    ) -> Any:
+    async def _run_cached(self, cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]) -> Any:
         """The kept answer or the handler's; pictures and finished results are given on, and not kept."""
         produced: list[Any] = []
 
@@ -185,7 +183,7 @@ class Contract:
             produced.append(await handler())
             if isinstance(produced[0], finished) or is_finished(produced[0]):
                 return UNKEPT
-            heard = await self.hear(produced[0], call)
+            heard = await self.normalize(produced[0], call)
             return UNKEPT if heard.media or heard.is_content else packed(heard.reply, heard.resume)
 
         key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
@@ -196,40 +194,40 @@ class Contract:
 
     async def answer(self, outcome: Any, call: Call) -> Reply[Any]:
         """The finished reply to a call; `outcome` is what the handler returned, or the exception it raised."""
-        heard = await self.hear(outcome, call)
+        heard = await self.normalize(outcome, call)
         return await self.conclude(heard.reply, call, heard.resume)
 
-    async def hear(self, outcome: Any, call: Call) -> Heard:
+    async def normalize(self, outcome: Any, call: Call) -> NormalizedOutcome:
         """The outcome as a reply whose data is JSON."""
         try:
             if isinstance(outcome, BaseException):
-                return self.heard(Reply.failed(problem_of(outcome, request_id=call.request_id)))
-            if isinstance(outcome, Paged):
-                return self.heard(outcome.reply)._replace(resume=outcome.resume)
-            said = outcome if isinstance(outcome, Reply) else spoken(outcome)
+                return self.normalize_reply(Reply.failed(problem_of(outcome, request_id=call.request_id)))
+            if isinstance(outcome, ResumablePage):
+                return self.normalize_reply(outcome.reply)._replace(resume=outcome.resume)
+            said = outcome if isinstance(outcome, Reply) else try_read(outcome)
             if said is None:
                 said = Reply(outcome if is_here(outcome) else await settle(outcome, self.forms))
-            return self.heard(said)
+            return self.normalize_reply(said)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
-            return Heard(Reply.failed(problem_of(error, request_id=call.request_id)))
+            return NormalizedOutcome(Reply.failed(problem_of(error, request_id=call.request_id)))
 
-    def heard(self, said: Reply[Any]) -> Heard:
+    def normalize_reply(self, said: Reply[Any]) -> NormalizedOutcome:
         """A reply over any value that need not be awaited, as one over JSON."""
         if len(said.__dict__) > 1:
-            said = self._spoken(said)
+            said = self._encode_parts(said)
         json = plain_json(said.data, self.forms.max_bytes)
         if json is not None:
-            return Heard(said, json=json)
+            return NormalizedOutcome(said, json=json)
         encoded = encode(said.data, self.forms)
         changes: dict[str, Any] = {"data": read_json(encoded.body)}
         if encoded.notices:
             changes["notices"] = (*said.notices, *encoded.notices)
         reply = said.replace(**changes)
-        return Heard(reply, encoded.media, encoded.is_content, encoded.body)
+        return NormalizedOutcome(reply, encoded.media, encoded.is_content, encoded.body)
 
-    def _spoken(self, said: Reply[Any]) -> Reply[Any]:
+    def _encode_parts(self, said: Reply[Any]) -> Reply[Any]:
         """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
-        parts = {name: plain(value) for name, value in said.said().items() if name != "data"}
+        parts = {name: part_to_json(value) for name, value in said.present_fields().items() if name != "data"}
         try:
             if len(dumps_unproven(parts)) <= self.forms.max_bytes:
                 return said
@@ -248,19 +246,21 @@ class Contract:
             if reply.citations:
                 reply = located(reply)
             if self._only_completes and call.is_plain:
-                return self.completed(reply, call)
+                return self.complete(reply, call)
             if self.limits is not None and call.allowance is not None:
                 await self.limits.bill(call.allowance, reply)
             if call.cursor is not None and reply.problem is None:
-                await self.cursors.prepared(call.cursor)
+                await self.cursors.prepare_async(call.cursor)
             is_fitted = reply is call._settled
-            fitted = Fitted(reply) if is_fitted else self.finish(self.told(reply, call), call, resume)
-            finished = self.counted(await self._kept(fitted, call) if fitted.leftovers else fitted.reply, call)
+            fitted = Fitted(reply) if is_fitted else self.finish(self.annotate_and_sanitize(reply, call), call, resume)
+            finished = self.count_tokens(
+                await self._archive_leftovers(fitted, call) if fitted.leftovers else fitted.reply, call
+            )
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             failure = Reply.failed(problem_of(error, request_id=call.request_id))
-            finished = self.counted(self.completed(self.told(failure, call), call), call)
-        if finished.problem is not None and call.outlasts(reply, finished.problem):
-            return await self.conclude(*call.uncontrolled(reply, finished.problem), resume)
+            finished = self.count_tokens(self.complete(self.annotate_and_sanitize(failure, call), call), call)
+        if finished.problem is not None and call.succeeds_despite(reply, finished.problem):
+            return await self.conclude(*call.without_controls(reply, finished.problem), resume)
         if finished.problem is not None:
             await self.forgive(call)
         return finished
@@ -276,13 +276,13 @@ class Contract:
         has_size = self.budget is not None or bool(self.budgets) or "tokens_estimated" in self.speaker.needs
         return not (has_size or self.deprecations or self.sanitizers)
 
-    def refused(self, error: Exception, call: Call) -> Reply[Any]:
+    def answer_refusal(self, error: Exception, call: Call) -> Reply[Any]:
         """The finished reply to a call that was not admitted."""
         problem = problem_of(error, request_id=call.request_id)
         failed = Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None))
-        return self.counted(self.completed(failed, call), call)
+        return self.count_tokens(self.complete(failed, call), call)
 
-    def told(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+    def annotate_and_sanitize(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with what its limits and deprecations have to say, and nothing that it may not say."""
         changes: dict[str, Any] = {}
         notices = reply.notices
@@ -297,34 +297,34 @@ class Contract:
         told = reply.replace(**changes) if changes else reply
         return sanitize(told, *self.sanitizers) if self.sanitizers else told
 
-    async def retrieved(self, asked: Retrieval, call: Call) -> Reply[Any]:
+    async def answer_retrieval(self, asked: Retrieval, call: Call) -> Reply[Any]:
         """The finished reply to a request for archived content; what does not fit is the next page."""
         if self.archive is None:
-            return self.completed(Reply.failed("NOT_FOUND", "This server keeps no archive"), call)
+            return self.complete(Reply.failed("NOT_FOUND", "This server keeps no archive"), call)
         tool = self.retrieve or "retrieve"
         try:
             kinds = tuple(self.kinds.values())
-            await self.cursors.prepared(asked.cursor)
+            await self.cursors.prepare_async(asked.cursor)
             paged = await retrieve(self.archive, self.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
-            told = Paged(self.told(paged.reply, call), paged.resume).beginning(paged.ahead)
-            return call.settled(await self._kept(self.fitted(told, call, detail_first=True), call))
+            told = ResumablePage(self.annotate_and_sanitize(paged.reply, call), paged.resume).with_ahead(paged.ahead)
+            return call.mark_fitted(await self._archive_leftovers(self.fit_page(told, call, detail_first=True), call))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
-            return self.completed(Reply.failed(problem_of(error, request_id=call.request_id)), call)
+            return self.complete(Reply.failed(problem_of(error, request_id=call.request_id)), call)
 
     def finish(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Fitted:
         """A reply over JSON, shaped, complete and fitted, with what must be archived before it is sent."""
-        paged = self.shaped(reply, call, resume)
-        found = self.fitted(paged, call)
+        paged = self.shape(reply, call, resume)
+        found = self.fit_page(paged, call)
         was_whole = reply.problem is None and reply.page is None and not call.is_paged
         if found.reply.problem is not None and was_whole and paged.resume is not None:
             # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
-            return self.fitted(Paged(paged.reply.replace(page=None)), call)
+            return self.fit_page(ResumablePage(paged.reply.replace(page=None)), call)
         return found
 
-    def shaped(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> Paged:
+    def shape(self, reply: Reply[Any], call: Call, resume: Resume | None = None) -> ResumablePage:
         """The page, the mode and the fields that the caller asked for, and the way on after any item of the page."""
         if reply.problem is not None:
-            return Paged(reply)
+            return ResumablePage(reply)
         kind = self.kinds.get(call.operation)
         mode = allowed_mode(call.response_mode) if call.response_mode is not None else None
         every, rows, ahead = reply.data, self._rows(reply, call, kind), None
@@ -332,9 +332,9 @@ class Contract:
             paged = self._page(reply, rows, call, mode or "full")
             (reply, resume), ahead = paged, paged.ahead
         elif call.is_paged:
-            reply = _unpaged(reply, call)
+            reply = _note_unpaged(reply, call)
         if mode is None and call.fields is None:
-            return Paged(reply, resume).beginning(ahead)
+            return ResumablePage(reply, resume).with_ahead(ahead)
         fields, asked = tuple(call.fields or ()), mode or "full"
         if rows is not None and rows.name is not None:
             shown = select_in(reply.data, rows.name, fields, mode=asked, kind=kind, among=every)
@@ -343,20 +343,20 @@ class Contract:
             shown = select(reply.data, fields, mode=asked, kind=kind, among=among)
         shown_ahead = ahead and (lambda: select(ahead(), fields, mode=asked, kind=kind))
         told = reply.replace(data=shown)
-        told = self.deprecations[call.operation].told_in(told) if call.operation in self.deprecations else told
-        return Paged(told, resume).beginning(shown_ahead)
+        told = self.deprecations[call.operation].add_notices(told) if call.operation in self.deprecations else told
+        return ResumablePage(told, resume).with_ahead(shown_ahead)
 
-    def completed(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+    def complete(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with the request id of its call, and what its dialect requires."""
         elapsed = round((self.clock() - call.started) * 1000, 3)
         if len(reply.__dict__) > 1:  # it says more than its data
-            reply = call.owned(cited(reply, reply.data), elapsed)
+            reply = call.add_id_and_duration(cited(reply, reply.data), elapsed)
         if reply.client_tag is None and call.client_tag is not None:
             reply = reply.replace(client_tag=call.client_tag)
         if self.speaker.echoes and call.arguments:
             # what may not be sent may not be sent back either
             clean = sanitize(Reply(call.arguments), *self.sanitizers).data if self.sanitizers else call.arguments
-            reply = echoing(reply, clean)
+            reply = echo_arguments(reply, clean)
         return self.speaker.complete(reply, request_id=call.request_id, operation=call.operation, duration_ms=elapsed)
 
     def render(self, reply: Reply[Any], json: bytes | None = None) -> Channels:
@@ -388,13 +388,13 @@ class Contract:
     def _pager(self, call: Call, mode: Mode) -> Pager:
         return Pager(self.cursors, call.operation + call.resource, call.arguments, mode, call.principal)
 
-    def _page(self, reply: Reply[Any], rows: Rows, call: Call, mode: Mode) -> Paged:
+    def _page(self, reply: Reply[Any], rows: Rows, call: Call, mode: Mode) -> ResumablePage:
         """The page that was asked for; when none was, everything, which goes on in pages if it does not fit."""
         total = len(rows.items)
         if not call.is_paged:
             whole = reply.replace(page=Page(has_more=False, total=total))
-            everything = Paged(whole, lambda kept: self._pager(call, mode).seal(kept, size=total))
-            return everything.beginning(lambda: rows.items)
+            everything = ResumablePage(whole, lambda kept: self._pager(call, mode).seal(kept, size=total))
+            return everything.with_ahead(lambda: rows.items)
         pager = self._pager(call, mode)
         window = pager.window(call.cursor, call.page_size)
         page, resume = pager.page(take(rows.items, window), window, total=total)
@@ -403,11 +403,11 @@ class Contract:
             said |= {"status": "empty", "empty_reason": page.empty_reason}
         place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
         told = moved(reply, place, window.offset, len(page.data)).replace(**said)
-        return Paged(told, resume).beginning(None if call.cursor is not None else lambda: rows.items)
+        return ResumablePage(told, resume).with_ahead(None if call.cursor is not None else lambda: rows.items)
 
-    def fitted(self, paged: Paged, call: Call, *, detail_first: bool = False) -> Fitted:
+    def fit_page(self, paged: ResumablePage, call: Call, *, detail_first: bool = False) -> Fitted:
         """A page, complete and fitted, with what must be archived before it is sent."""
-        reply = self.completed(paged.reply, call)
+        reply = self.complete(paged.reply, call)
         budget = self.limit(call)
         if budget is None:
             return Fitted(reply)
@@ -438,7 +438,7 @@ class Contract:
         budget = self.limit(call)
         return budget is None or self._sizer(budget, call)(reply) <= budget.room
 
-    def counted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
+    def count_tokens(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
         cost, budget = reply.telemetry, None if reply.problem else self.limit(call)  # a failure may be about that limit
         if "tokens_estimated" not in self.speaker.needs or cost is None:
@@ -448,7 +448,7 @@ class Contract:
         unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
         return counted(unsaid, Sizer(self.speaker, self.channels, payload=call.payload, writer=call.writer))[0]
 
-    async def referred(self, media: tuple[dict[str, Any], ...], reply: Reply[Any], call: Call) -> tuple[Any, ...]:
+    async def fit_media(self, media: tuple[dict[str, Any], ...], reply: Reply[Any], call: Call) -> tuple[Any, ...]:
         """The pictures and sounds beside a finished reply; where bytes count, what does not fit is a link instead."""
         budget = self.limit(call)
         if not media or self.archive is None or budget is None or budget.counter.unit != "bytes":
@@ -462,7 +462,7 @@ class Contract:
             return tuple(one for one in shown if one in media)
         return tuple(shown)
 
-    async def _kept(self, fitted: Fitted, call: Call) -> Reply[Any]:
+    async def _archive_leftovers(self, fitted: Fitted, call: Call) -> Reply[Any]:
         """The reply, once everything that it names is stored; honestly marked when it could not be."""
         if not fitted.leftovers or self.archive is None:
             return fitted.reply
@@ -479,7 +479,7 @@ def _most_tokens(budget: Budget | None) -> int | None:
     return None if budget is None or budget.counter.unit == "tokens" else budget.room
 
 
-def _unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
+def _note_unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
     """An answer that cannot be paged for its caller, who hears so where it matters; a cursor is never passed over."""
     if call.cursor is not None:
         why = "no rows" if reply.page is None else "pages of its own"
@@ -507,45 +507,45 @@ _KINDS: Final[Mapping[str, tuple[type, str]]] = {
 _VALUES: Final[Mapping[str, type]] = {"kinds": RecordType, "deprecations": Deprecations}
 
 
-def check(given: Mapping[str, Any]) -> None:
+def check_settings(given: Mapping[str, Any]) -> None:
     """Raise InvalidReply, in one line, for the first setting that cannot work."""
     for name, value in given.items():
         if value is not None and name in _KINDS and not isinstance(value, _KINDS[name][0]):
             kind, example = _KINDS[name]
-            raise InvalidReply(f"{name} is {_a(kind)}, not {type(value).__name__}: {example}")
+            raise InvalidReply(f"{name} is {_with_article(kind)}, not {type(value).__name__}: {example}")
         if name in _CHECKS:
             _CHECKS[name](name, value)
     if given.get("cached") and given.get("cache") is None:
         log.warning("cached names %s, but there is no cache: nothing is kept", ", ".join(given["cached"]))
 
 
-def _dialect(_: str, value: Any) -> None:
+def _check_dialect(_: str, value: Any) -> None:
     dialect(value)
 
 
-def _channels(name: str, value: Any) -> None:
+def _check_channels(name: str, value: Any) -> None:
     if value not in POLICIES:
         raise InvalidReply(f"{name} is one of {', '.join(POLICIES)}, not {value!r}")
 
 
-def _budget(_: str, value: Any) -> None:
+def _check_budget(_: str, value: Any) -> None:
     if value is not None:
         Budget.of(value)
 
 
-def _budgets(name: str, value: Any) -> None:
-    for one in _mapping(name, value).values():
-        _budget(name, one)
+def _check_budgets(name: str, value: Any) -> None:
+    for one in _check_mapping(name, value).values():
+        _check_budget(name, one)
 
 
-def _by_operation(name: str, value: Any) -> None:
+def _check_by_operation(name: str, value: Any) -> None:
     kind = _VALUES[name]
-    for operation, one in _mapping(name, value).items():
+    for operation, one in _check_mapping(name, value).items():
         if not isinstance(one, kind):
             raise InvalidReply(f"{name}[{operation!r}] is a {kind.__name__}, not {type(one).__name__}")
 
 
-def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+def _check_mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidReply(
             f"{name} has a value for each operation, such as {{'search': …}}, not {type(value).__name__}"
@@ -553,12 +553,12 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _cached(name: str, value: Any) -> None:
+def _check_cached(name: str, value: Any) -> None:
     if isinstance(value, str):
         raise InvalidReply(f"{name} is a list of operations, such as [{value!r}]")
 
 
-def _sanitizers(name: str, value: Any) -> None:
+def _check_sanitizers(name: str, value: Any) -> None:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InvalidReply(f"{name} is a list of steps, such as [Redaction()], not {type(value).__name__}")
     for one in value:
@@ -566,19 +566,19 @@ def _sanitizers(name: str, value: Any) -> None:
             raise InvalidReply(f"{name} has steps such as Redaction(), not {one!r}")
 
 
-def _a(kind: type) -> str:
+def _with_article(kind: type) -> str:
     return f"an {kind.__name__}" if kind.__name__[0] in "AEIO" else f"a {kind.__name__}"
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], None]]] = {
-    "dialect": _dialect,
-    "channels": _channels,
-    "budget": _budget,
-    "budgets": _budgets,
-    "kinds": _by_operation,
-    "deprecations": _by_operation,
-    "cached": _cached,
-    "sanitizers": _sanitizers,
+    "dialect": _check_dialect,
+    "channels": _check_channels,
+    "budget": _check_budget,
+    "budgets": _check_budgets,
+    "kinds": _check_by_operation,
+    "deprecations": _check_by_operation,
+    "cached": _check_cached,
+    "sanitizers": _check_sanitizers,
 }
 
 

@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from aerogram.errors import ContractError, InvalidCursor
-from aerogram.state import locked, private_directory, state_directory
+from aerogram.state import file_lock, private_directory, state_directory
 
-__all__ = ["Cursors", "KeyRing", "Position", "SigningKey", "dearest", "query_hash"]
+__all__ = ["CursorKeys", "Cursors", "Position", "SigningKey", "dearest", "query_hash"]
 
 log = logging.getLogger("aerogram")
 
@@ -120,7 +120,7 @@ class SigningKey:
         return cls(hashlib.sha256(b"kid" + raw).hexdigest()[:4], hashlib.sha256(raw).digest(), 0.0)
 
 
-class KeyRing:
+class CursorKeys:
     """The keys of a server, newest first: the first one signs, all of them verify."""
 
     def __init__(self, *keys: SigningKey) -> None:
@@ -129,19 +129,21 @@ class KeyRing:
         self._keys = keys
 
     @classmethod
-    def ephemeral(cls) -> KeyRing:
+    def ephemeral(cls) -> CursorKeys:
         """A ring that ends with the process, and with it every cursor it signed."""
         return cls(SigningKey.new(time.time()))
 
     @classmethod
-    def shared(cls, *secrets_: str | bytes) -> KeyRing:
+    def from_secrets(cls, *secrets_: str | bytes) -> CursorKeys:
         """A ring from secrets that several servers know, newest first."""
         return cls(*map(SigningKey.from_secret, secrets_))
 
     @classmethod
-    def at(cls, path: str | Path | None = None, *, rotate_every: float = 30 * DAY, keep: float = 60 * DAY) -> KeyRing:
+    def at(
+        cls, path: str | Path | None = None, *, rotate_every: float = 30 * DAY, keep: float = 60 * DAY
+    ) -> CursorKeys:
         """The ring in a private file, made when absent, so that cursors outlive a restart."""
-        return _FileRing(Path(path or state_directory() / "cursor-keys.json"), rotate_every, keep)
+        return _FileCursorKeys(Path(path or state_directory() / "cursor-keys.json"), rotate_every, keep)
 
     def signing_key(self) -> SigningKey:
         """The key to sign with."""
@@ -151,7 +153,7 @@ class KeyRing:
         """The key of that name, if the ring has or had it."""
         return next((key for key in self._keys if key.kid == kid), None)
 
-    def reading(self) -> Future[None] | None:
+    def refresh(self) -> Future[None] | None:
         """A look for keys that others have made, under way; None when there is nothing to wait for."""
         return None
 
@@ -160,7 +162,7 @@ class KeyRing:
         self._keys = (SigningKey.new(time.time()), *self._keys)
 
 
-class _FileRing(KeyRing):
+class _FileCursorKeys(CursorKeys):
     """A ring in a file that several processes may share; each notices what another one has rotated."""
 
     def __init__(self, path: Path, rotate_every: float, keep: float) -> None:
@@ -185,7 +187,7 @@ class _FileRing(KeyRing):
     def key(self, kid: str) -> SigningKey | None:
         found = super().key(kid)
         if found is None:
-            self._keys = self._readable() or self._keys
+            self._keys = self._read_safely() or self._keys
             found = super().key(kid)
         return found
 
@@ -195,14 +197,14 @@ class _FileRing(KeyRing):
     def _update(self, *, rotate: bool) -> None:
         """Read the file, add a key when one is due, drop those too old to matter, write it back."""
         now = time.time()
-        with locked(self._path.with_name(self._path.name + ".lock")):
+        with file_lock(self._path.with_name(self._path.name + ".lock")):
             keys = self._read()
             if rotate or not keys or now - keys[0].created > self._rotate_every:
                 keys = (SigningKey.new(now), *(key for key in keys if now - key.created <= self._keep))
                 self._write(keys)
         self._keys = keys
 
-    def _readable(self) -> tuple[SigningKey, ...]:
+    def _read_safely(self) -> tuple[SigningKey, ...]:
         """The keys in the file; none when it was damaged meanwhile, for an unknown cursor is no reason to fail."""
         try:
             return self._read()
@@ -239,9 +241,9 @@ class Cursors:
     """Seals positions into cursors and opens them again, for the one who may."""
 
     def __init__(
-        self, keys: KeyRing | None = None, *, lifetime: float = DAY, clock: Callable[[], float] = time.time
+        self, keys: CursorKeys | None = None, *, lifetime: float = DAY, clock: Callable[[], float] = time.time
     ) -> None:
-        self._keys = keys or KeyRing.ephemeral()
+        self._keys = keys or CursorKeys.ephemeral()
         self._lifetime = lifetime
         self._clock = clock
 
@@ -257,7 +259,7 @@ class Cursors:
             "kid": key.kid,
         }
         if position.after is not None:
-            body["pos"] = _packed(position.after)
+            body["pos"] = _pack_key(position.after)
             if position.seen != 1:
                 body["seen"] = position.seen
         if position.size is not None:
@@ -270,24 +272,24 @@ class Cursors:
 
     def prepare(self, cursor: str | None) -> None:
         """Have a key that is unknown looked for where others put theirs, before `open`, which waits for nobody."""
-        reading = self._reading_for(cursor)
+        reading = self._refresh_for(cursor)
         if reading is not None:
             reading.result()
 
-    async def prepared(self, cursor: str | None) -> None:
+    async def prepare_async(self, cursor: str | None) -> None:
         """As `prepare`, for whoever must not hold up an event loop."""
-        reading = self._reading_for(cursor)
+        reading = self._refresh_for(cursor)
         if reading is not None:
             await asyncio.wrap_future(reading)
 
-    def _reading_for(self, cursor: str | None) -> Future[None] | None:
+    def _refresh_for(self, cursor: str | None) -> Future[None] | None:
         if cursor is None:
             return None
         try:
             kid = _decode(cursor)["kid"]
         except InvalidCursor:  # whoever opens it says so
             return None
-        return self._keys.reading() if self._keys.key(kid) is None else None
+        return self._keys.refresh() if self._keys.key(kid) is None else None
 
     def open(
         self, cursor: str, *, query_hash: str, response_mode: str | None = None, principal: str | None = None
@@ -304,7 +306,7 @@ class Cursors:
         if response_mode is not None and body["response_mode"] != response_mode:
             remedy = f"Repeat the request with response_mode {body['response_mode']!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        after, ends = _unpacked(body.get("pos")), float(body["exp"])
+        after, ends = _unpack_key(body.get("pos")), float(body["exp"])
         seen, size = body.get("seen", 1), body.get("size")
         return Position(query_hash, body["offset"], body["response_mode"], after, ends, seen, size)
 
@@ -318,14 +320,14 @@ _UNPACK: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
-def _packed(key: Any) -> Any:
+def _pack_key(key: Any) -> Any:
     """A key as JSON that `_unpacked` reads back with its types, so that it still compares with other keys."""
     if isinstance(key, tuple):
-        return {"$tuple": [_packed(part) for part in key]}
+        return {"$tuple": [_pack_key(part) for part in key]}
     if isinstance(key, list):
-        return [_packed(part) for part in key]
+        return [_pack_key(part) for part in key]
     if isinstance(key, dict):
-        packed = {name: _packed(part) for name, part in key.items()}
+        packed = {name: _pack_key(part) for name, part in key.items()}
         return {"$dict": packed} if any(str(name).startswith(_TAG) for name in key) else packed
     if isinstance(key, date):
         return {"$datetime" if isinstance(key, datetime) else "$date": key.isoformat()}
@@ -336,17 +338,17 @@ def _packed(key: Any) -> Any:
     raise ContractError(f"a {type(key).__name__} cannot be the key of a page: use a text, number, date or UUID", "/pos")
 
 
-def _unpacked(packed: Any) -> Any:
+def _unpack_key(packed: Any) -> Any:
     if isinstance(packed, list):
-        return [_unpacked(part) for part in packed]
+        return [_unpack_key(part) for part in packed]
     if not isinstance(packed, dict):
         return packed
     tag = next(iter(packed), "")
     if tag == "$tuple":
-        return tuple(_unpacked(part) for part in packed[tag])
+        return tuple(_unpack_key(part) for part in packed[tag])
     if tag in _UNPACK:
         return _UNPACK[tag](packed[tag])
-    return {name: _unpacked(part) for name, part in (packed[tag] if tag == "$dict" else packed).items()}
+    return {name: _unpack_key(part) for name, part in (packed[tag] if tag == "$dict" else packed).items()}
 
 
 def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoReturn:

@@ -77,7 +77,7 @@ class Deprecations:
         """One notice for each deprecated parameter that was sent and each deprecated field that is there."""
         return tuple(self._find(arguments, data))
 
-    def told_in(self, reply: Reply[Any]) -> Reply[Any]:
+    def add_notices(self, reply: Reply[Any]) -> Reply[Any]:
         """A reply with a notice for each deprecated field that it has, unless it has that already."""
         found = tuple(one for one in self.notices({}, reply.data) if one not in reply.notices)
         return reply.replace(notices=(*reply.notices, *found)) if found else reply

@@ -61,14 +61,14 @@ def _encodings(body: Any) -> Iterator[str]:
     for path, rows in _tables(body):
         written = _write_csv(rows)
         if written is not None:
-            yield _assembled(body, path, "CSV", written)
+            yield _assemble(body, path, "CSV", written)
     for path, part in _payloads(body):
         written = _write_toon(part)
         if written is not None:
-            yield _assembled(body, path, "TOON", written)
+            yield _assemble(body, path, "TOON", written)
 
 
-def _assembled(body: Any, path: Path, form: str, written: str) -> str:
+def _assemble(body: Any, path: Path, form: str, written: str) -> str:
     head = dumps(_without_part(body, path)).decode() if path else "null"
     pointer = "".join("/" + step for step in path)
     return f"{head}\n{pointer} as {form}:\n{written}"

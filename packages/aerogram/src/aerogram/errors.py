@@ -223,12 +223,12 @@ def names_at(schema: Mapping[str, Any], path: Sequence[str]) -> list[str]:
     here: Mapping[str, Any] = schema
     for step in ("", *path):
         here = here.get("properties", {}).get(step, {}) if step else here
-        ways = [_meant(schema, one) for one in here.get("anyOf", [here])]
+        ways = [_resolve_ref(schema, one) for one in here.get("anyOf", [here])]
         here = next((one for one in ways if "properties" in one), {})
     return list(here.get("properties", ()))
 
 
-def _meant(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_ref(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
     """A part of a schema, or the definition that it refers to."""
     name = str(part.get("$ref", "")).removeprefix("#/$defs/")
     return dict(schema.get("$defs", {}).get(name, {})) if name else part

@@ -13,15 +13,15 @@ from dataclasses import replace
 from types import CellType
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from aerogram._http.application import places_inside
+from aerogram._http.application import find_slots
 from aerogram._http.exchange import EXCHANGE, Exchange
 from aerogram._http.negotiation import JSON, Versions
-from aerogram._http.routes import CONTENT, Entry, Shapes, Terms, shapes_of
-from aerogram._http.service import Principal, Unkept
+from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of
+from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
 from aerogram.errors import MissingExtra
-from aerogram.normalize.signals import contained
-from aerogram.reply import Paged, Reply
+from aerogram.normalize.signals import contain
+from aerogram.reply import Reply, ResumablePage
 
 try:
     from fastapi import FastAPI, Path, Query, Request, Response
@@ -127,7 +127,7 @@ def _add_content(app: FastAPI, address: str) -> None:
     app.router.routes.insert(0, app.router.routes.pop())  # before all others, because one may take every path
 
 
-def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[Entry]:
+def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[RouteEntry]:
     """The routes of an application, those of included routers and of mounted parts too."""
     for context in iter_route_contexts(list(routes)):
         route = context._effective_route
@@ -145,13 +145,13 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
             yield unknown_entry(context.original_route, prefix)
 
 
-def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
+def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> RouteEntry:
     pattern, path, _ = compile_path(prefix + (context.path or ""))
     methods = context.methods or set()
     given = shapes_of(context.endpoint)
     own = _response_class(context).media_type
     formats = given.formats if own in (None, JSON) else (*given.formats, own)
-    terms = Terms.of(
+    terms = RouteTerms.of(
         path,
         context.name or path,
         replace(given, formats=formats),
@@ -161,7 +161,7 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> Entry:
         reads=_headers_read(context.dependant),
         depends=tuple(one.name for one in context.dependant.dependencies if one.name),
     )
-    return Entry(terms, pattern, methods, (context.original_route,), functools.partial(_hook, context, given))
+    return RouteEntry(terms, pattern, methods, (context.original_route,), functools.partial(_hook, context, given))
 
 
 def _response_class(context: RouteContext) -> type[Response]:
@@ -255,7 +255,7 @@ def _await(context: RouteContext) -> bool:
     The handler itself gets the thread. What is done around it may have to wait, and must not hold one meanwhile:
     when all are held by those who wait, what they wait for never has its turn.
     """
-    for there, _ in places_inside(context._effective_route, "app"):
+    for there, _ in find_slots(context._effective_route, "app"):
         if getattr(there, "__code__", None) is _RUN:
             held: dict[str, CellType] = dict(zip(_RUN.co_freevars, there.__closure__, strict=True))
             if held["dependant"].cell_contents is context.dependant:
@@ -275,7 +275,7 @@ async def _admit(request: Request) -> None:
     """Take from the caller's limits before a handler runs whose answer is no JSON."""
     exchange: Exchange | None = request.scope.get(EXCHANGE)
     if exchange is not None:
-        exchange.reach(request.scope)
+        exchange.set_handler_scope(request.scope)
         await exchange.layer.clerk.admit(exchange)
 
 
@@ -287,7 +287,7 @@ class _Contained:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, Exception):
-            raise contained(error) from error
+            raise contain(error) from error
 
 
 _CONTAINED: Final = _Contained()
@@ -299,7 +299,7 @@ def _watched(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[
     async def watched() -> Any:
         before = response.status_code, list(response.headers.raw)
         value = await run()
-        return value if (response.status_code, response.headers.raw) == before else Unkept(value)
+        return value if (response.status_code, response.headers.raw) == before else Uncacheable(value)
 
     return watched
 
@@ -341,7 +341,7 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
         status = response.status_code or context.status_code
         if not is_body_allowed_for_status_code(status):
             return value
-        is_reply = isinstance(value, (Reply, Paged))
+        is_reply = isinstance(value, (Reply, ResumablePage))
         exchange.insist_on_json(None if is_reply else own)
         if exchange.is_left_alone and not is_reply:
             return value
@@ -370,14 +370,14 @@ class _Model:
     async def prepared(self, answer: _Answer) -> _Answer:
         """An answer whose data has gone through the model."""
         value = answer.outcome
-        said = value.reply if isinstance(value, Paged) else value
+        said = value.reply if isinstance(value, ResumablePage) else value
         if self._field is None or value is answer.exchange.settled:
             return answer
         if not isinstance(said, Reply):
             answer.outcome = await self._serialized(response_content=value)
         elif not self._has_writer and said.problem is None and said.data is not None:
             said = said.replace(data=await self._serialized(response_content=said.data))
-            answer.outcome = value._replace(reply=said) if isinstance(value, Paged) else said
+            answer.outcome = value._replace(reply=said) if isinstance(value, ResumablePage) else said
         return answer
 
     async def response(self, value: Any, given: Response) -> Response:

@@ -135,32 +135,32 @@ class Flags:
             raise ValueError(f"the feature {name!r} is {flag.state} and cannot become {state}")
         self._flags[name] = replace(flag, state=state)
 
-    def enabled(self, name: str, client: str | None = None) -> bool:
+    def is_enabled(self, name: str, client: str | None = None) -> bool:
         """Whether a feature is on, for this client."""
         flag = self._flag(name)
         if flag.state == "removed":
             return False
-        if flag.requires and not all(self.enabled(one, client) for one in flag.requires):
+        if flag.requires and not all(self.is_enabled(one, client) for one in flag.requires):
             return False
         general = self._switches.get((name, None), flag.default)
         return general if client is None else self._switches.get((name, client), general)
 
     def decide(self, name: str, client: str | None = None) -> Decision:
         """Whether the feature or its fallback serves, with the notices that belong to that."""
-        flag, on = self._flag(name), self.enabled(name, client)
+        flag, on = self._flag(name), self.is_enabled(name, client)
         return Decision(flag, on, _notices(flag, on))
 
     def require(self, name: str, client: str | None = None) -> Decision:
         """The decision when something can serve, else FEATURE_DISABLED."""
         decision = self.decide(name, client)
         if decision.serves is None:
-            raise _disabled(decision.flag)
+            raise _disabled_error(decision.flag)
         return decision
 
     def describe(self, client: str | None = None) -> dict[str, dict[str, Any]]:
         """All features as JSON, for negotiation."""
         return {
-            flag.name: {"state": flag.state, "enabled": self.enabled(flag.name, client)}
+            flag.name: {"state": flag.state, "enabled": self.is_enabled(flag.name, client)}
             | ({"description": flag.description} if flag.description else {})
             | ({"fallback": flag.fallback} if flag.fallback else {})
             for flag in self
@@ -172,7 +172,7 @@ class Flags:
         return self._flags[name]
 
 
-def _disabled(flag: Flag) -> FeatureDisabled:
+def _disabled_error(flag: Flag) -> FeatureDisabled:
     remediation = "Contact support to enable this feature or check feature flag configuration"
     if flag.state == "removed":
         remediation = f"The feature is gone: use {flag.replacement or 'something else'}"
@@ -183,14 +183,14 @@ def _disabled(flag: Flag) -> FeatureDisabled:
 def _notices(flag: Flag, on: bool) -> tuple[Notice, ...]:
     if on and flag.state == "deprecated":
         instead = f"Move to {flag.replacement}" if flag.replacement else "Plan to do without it"
-        return (_deprecated(f"Feature '{flag.name}' is deprecated", instead, flag),)
+        return (_deprecation_notice(f"Feature '{flag.name}' is deprecated", instead, flag),)
     if on or flag.fallback is None:
         return ()
     message = f"Feature '{flag.name}' is off: {flag.fallback} is used instead"
     if flag.fallback_is_deprecated:
-        return (_deprecated(f"{message}, which is deprecated", f"Enable {flag.name}", flag),)
+        return (_deprecation_notice(f"{message}, which is deprecated", f"Enable {flag.name}", flag),)
     return (Notice.of("FALLBACK_USED", message, feature=flag.name),)
 
 
-def _deprecated(message: str, suggestion: str, flag: Flag) -> Notice:
+def _deprecation_notice(message: str, suggestion: str, flag: Flag) -> Notice:
     return Notice(message, "DEPRECATED_FEATURE", "warning", suggestion, {"feature": flag.name})

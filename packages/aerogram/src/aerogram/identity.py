@@ -15,7 +15,7 @@ from operator import countOf, itemgetter
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Names", "id_member", "identify", "names_shown", "position_name"]
+__all__ = ["Names", "id_member", "identify", "position_name", "shown_names"]
 
 LONGEST_ID: Final = 200
 SHORT: Final = 64
@@ -97,7 +97,7 @@ def _types(values: Sequence[Any]) -> set[type]:
     return set(map(type, values))
 
 
-def _types_apart(values: Sequence[Any], longest: int) -> set[type]:
+def _distinct_types(values: Sequence[Any], longest: int) -> set[type]:
     """The types of values that can all identify, and of which no two are the same text; otherwise none."""
     types = _types(values)
     if types == {int}:
@@ -136,7 +136,7 @@ class _Column(NamedTuple):
 NOTHING: Final = _Column(None, [], {NoneType})
 
 
-def _telling_apart(items: Sequence[Any], name: str, longest: int = LONGEST_ID) -> _Column | None:
+def _distinct_column(items: Sequence[Any], name: str, longest: int = LONGEST_ID) -> _Column | None:
     """The member of that name, if every item has it, and each another one."""
     types: set[type] = set()
     for some in (items[:SAMPLED], items) if len(items) > SAMPLED else (items,):
@@ -144,7 +144,7 @@ def _telling_apart(items: Sequence[Any], name: str, longest: int = LONGEST_ID) -
             values = list(map(itemgetter(name), some))
         except (KeyError, TypeError, IndexError):
             return None
-        types = _types_apart(values, longest)
+        types = _distinct_types(values, longest)
         if not types:
             return None
     return _Column(name, values, types)
@@ -157,13 +157,13 @@ def _shared_column(items: Sequence[Any]) -> _Column | None:
         return None
     likely = _likely(first)
     for name in likely:
-        if found := _telling_apart(items, name):
+        if found := _distinct_column(items, name):
             return found
     others = [name for name in first if name not in likely and _can_identify(first[name], SHORT)]
     if len(items) == 1:
         return None  # alone, everything is one of a kind
     others.sort(key=lambda name: (type(first[name]) is int, name))
-    return next((found for name in others if (found := _telling_apart(items, name, SHORT))), None)
+    return next((found for name in others if (found := _distinct_column(items, name, SHORT))), None)
 
 
 def _own_column(items: Sequence[Any]) -> _Column:
@@ -173,7 +173,7 @@ def _own_column(items: Sequence[Any]) -> _Column:
     for name in usual:
         said = [item.get(name) if isinstance(item, dict) else None for item in items]
         values = [value if type(value) is int or _can_identify(value) else None for value in said]
-        types = _types_apart([value for value in values if value is not None], LONGEST_ID)
+        types = _distinct_types([value for value in values if value is not None], LONGEST_ID)
         if types:
             return _Column(name, values, types | {NoneType})
     return NOTHING
@@ -194,7 +194,7 @@ class Names:
         self._foremost = {names[0]: tuple(names) for names in kinds if names}
         self._known: dict[int, tuple[Any, _Column]] = {}
 
-    def shared(self, items: Sequence[Any]) -> str | None:
+    def shared_member(self, items: Sequence[Any]) -> str | None:
         """The member that identifies the items of a list, unless it is declared what does."""
         return self._column(items).name
 
@@ -203,11 +203,11 @@ class Names:
         column = self._column(items)
         return column.values if column.is_whole and not self._declares else []
 
-    def named(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    def named_items(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """The items of a list that have a name, with it: a declared one before any other."""
         values = self._column(items).values
         if self._declares or len(values) < len(items):
-            return self._named_singly(items)
+            return self._named_items_singly(items)
         return ((str(value), item) for value, item in zip(values, items, strict=True) if value is not None)
 
     def ids(self, items: Sequence[Any], first: int, most: int | None = None, place: str = "") -> list[str | int]:
@@ -241,8 +241,8 @@ class Names:
             known = self._known[id(items)] = (items, found)
         return known[1]
 
-    def _named_singly(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        shared = self.shared(items)
+    def _named_items_singly(self, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        shared = self.shared_member(items)
         for item in items if self._declares else ():
             name = self._member(item, None)
             if name is not None:
@@ -251,13 +251,13 @@ class Names:
             if isinstance(item, dict) and shared in item and _can_identify(item[shared]):
                 yield str(item[shared]), item
 
-    def _declared(self, record: Mapping[str, Any]) -> tuple[str, ...]:
+    def _declared_members(self, record: Mapping[str, Any]) -> tuple[str, ...]:
         return self._always or next((names for first, names in self._foremost.items() if first in record), ())
 
     def _member(self, item: Any, shared: str | None) -> str | None:
         if not isinstance(item, dict):
             return None
-        declared = self._declared(item)
+        declared = self._declared_members(item)
         names = declared if shared is None else (*declared, shared)
         return next((name for name in names if name in item and _can_identify(item[name])), None)
 
@@ -277,10 +277,10 @@ class Names:
         return values if min(lengths) and max(lengths) <= LONGEST_ID else None
 
 
-def names_shown(items: Sequence[Any]) -> list[str]:
+def shown_names(items: Sequence[Any]) -> list[str]:
     """The names of the items of a reply, as far as they can be told from what it shows."""
     alone = {next(iter(item)) for item in items if isinstance(item, dict) and len(item) == 1}
     told = next(iter(alone)) if len(alone) == 1 else None  # what an item was reduced to is what identifies it
-    if told is not None and _telling_apart(items, told):
+    if told is not None and _distinct_column(items, told):
         return [str(item[told]) for item in items]
-    return [name for name, _ in Names().named(items)]
+    return [name for name, _ in Names().named_items(items)]

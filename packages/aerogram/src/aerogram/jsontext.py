@@ -88,7 +88,7 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
     except (TypeError, RecursionError) as error:
         if "64-bit" in str(error):
             return _with_large_integers(value, indent=indent)
-        raise ContractError(_unwritable(str(error))) from None
+        raise ContractError(_explain_unwritable(str(error))) from None
 
 
 def dumps_unproven(value: Any) -> bytes:
@@ -96,7 +96,7 @@ def dumps_unproven(value: Any) -> bytes:
     try:
         check_data(value)
     except Unsound as error:
-        raise ContractError(_unwritable(str(error))) from None
+        raise ContractError(_explain_unwritable(str(error))) from None
     return dumps(value)
 
 
@@ -106,7 +106,7 @@ def _with_large_integers(value: Any, *, indent: bool) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, **style).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ContractError(_unwritable(str(error))) from None
+        raise ContractError(_explain_unwritable(str(error))) from None
 
 
 def pointer_of(steps: Iterable[object]) -> str:
@@ -206,7 +206,7 @@ _TOO_DEEP = "nested deeper than 254 levels"
 _TOO_LONG_NUMBER = "a number is too large: an integer has at most 4,300 digits, another number is a finite double"
 
 
-def _unwritable(reason: str) -> str:
+def _explain_unwritable(reason: str) -> str:
     lowered = reason.lower()
     if "recursion" in lowered:
         return _TOO_DEEP

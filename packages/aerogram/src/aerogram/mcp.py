@@ -15,10 +15,10 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.defaults import checked_principal, contract_for
+from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.negotiation import EXTENSION
-from aerogram._mcp.pairing import parted
-from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, read_error, to_sdk
+from aerogram._mcp.pairing import split_pair
+from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
@@ -36,7 +36,7 @@ from aerogram.problems import problem_of
 from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize_contents, sanitize_text
 from aerogram.shape.controls import Choice, Controls
-from aerogram.shape.pages import Paged
+from aerogram.shape.pages import ResumablePage
 
 try:
     import anyio.to_thread
@@ -91,7 +91,7 @@ def install(
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     service.claim(negotiate, server._tool_manager._tools)
-    who = checked_principal(principal) or _token_principal
+    who = check_principal(principal) or _token_principal
     # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
     server._resource_manager = _Resources(server._resource_manager, made.sanitizers)
@@ -222,7 +222,7 @@ class _Tools(ToolManager):
         opened = CURRENT.get()
         if opened.contract.speaker.name == "bare" and not self._normalizes:
             return value
-        return parted(value, opened.contract)
+        return split_pair(value, opened.contract)
 
     def _converted(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: the SDK's own, and the documented one for what the SDK does not know."""
@@ -330,11 +330,11 @@ class _Reading(Resource):
 
     async def _normalized(self, value: Any) -> str | bytes:
         """The contents of a value, which of a reply are its data; what else it says is said besides."""
-        said = value.reply if isinstance(value, Paged) else value
+        said = value.reply if isinstance(value, ResumablePage) else value
         if not isinstance(said, Reply):
             return await self._written(value)
         if said.problem is not None:
-            raise MCPError(**read_error(said.problem, self.uri))
+            raise MCPError(**resource_error(said.problem, self.uri))
         found, besides = await self._written(said.data), _BESIDES.get({})
         besides["_meta"] = {**besides.get("_meta", {}), **meta_of(said, _ASIDE)}
         return found
@@ -372,7 +372,7 @@ def _read_wire(result: Any, meta: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _unreadable(error: BaseException, uri: str) -> MCPError:
-    return MCPError(**read_error(problem_of(error), uri))
+    return MCPError(**resource_error(problem_of(error), uri))
 
 
 _BESIDES: ContextVar[dict[str, Any]] = ContextVar("aerogram_besides")

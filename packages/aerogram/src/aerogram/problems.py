@@ -50,7 +50,7 @@ def register_exception(exception: type[BaseException], code: str, *, tell: bool 
 def problem_of(exception: BaseException, *, request_id: str | None = None) -> Problem:
     """The problem an exception stands for; an unknown one is masked and logged under the request id."""
     if isinstance(exception, ReplyError):
-        return _declared(exception)
+        return _declared_problem(exception)
     for cls in type(exception).__mro__:
         if cls in _RULES:
             rule = _RULES[cls]
@@ -59,10 +59,10 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
             return Problem.of(rule.code, str(exception) or None if rule.tell else None)
         if cls.__name__ == "ValidationError" and _is_pydantic(cls):
             return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
-    return _masked(exception, request_id or new_request_id())
+    return _mask(exception, request_id or new_request_id())
 
 
-def _declared(error: ReplyError) -> Problem:
+def _declared_problem(error: ReplyError) -> Problem:
     known = ("remediation", "details", "retry_after", "user_message", "documentation")
     said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
     if error.error_code in TABLE:
@@ -70,7 +70,7 @@ def _declared(error: ReplyError) -> Problem:
     return Problem(error.error_code, error.message, **said)
 
 
-def _masked(exception: BaseException, request_id: str) -> Problem:
+def _mask(exception: BaseException, request_id: str) -> Problem:
     _log(exception, request_id)
     return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
 
@@ -123,7 +123,7 @@ def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
         "pointer": pointer_of(steps),
         "constraint": _constraint(error["type"]),
         "detail": error["msg"].removeprefix("Value error, "),
-        "received": None if error["type"] in _MISSING else _shown(error["input"], steps),
+        "received": None if error["type"] in _MISSING else _show_value(error["input"], steps),
     }
     limits = {name: value for name, value in (error.get("ctx") or {}).items() if name in _LIMITS}
     return {**fault, **limits}
@@ -159,7 +159,7 @@ def _constraint(kind: str) -> str:
     return _CONSTRAINTS.get(kind, kind)
 
 
-def _shown(value: Any, path: list[str]) -> Any:
+def _show_value(value: Any, path: list[str]) -> Any:
     """What was received, if showing it is safe and short."""
     if any(may_be_secret(step) for step in path):
         return MASK

@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar,
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
 
-__all__ = ["Ahead", "Mint", "Paged", "Resume", "is_minted", "new_request_id"]
+__all__ = ["Ahead", "RequestIdGenerator", "ResumablePage", "Resume", "is_generated_id", "new_request_id"]
 
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS: Final = (_CROCKFORD * 8).encode()
@@ -34,7 +34,7 @@ _MOST: Final = len(_PAIRS) ** 2
 """So many ids begin alike; each starts in the first half of them."""
 
 
-class Mint:
+class RequestIdGenerator:
     """The ids of one process."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ def _seconds(count: int) -> str:
     return "req_" + "".join([_PAIRS[count >> shift & 1023] for shift in (30, 20, 10, 0)])
 
 
-_mint = Mint()
+_mint = RequestIdGenerator()
 
 
 def new_request_id() -> str:
@@ -85,17 +85,17 @@ def new_request_id() -> str:
     return _mint.new()
 
 
-def is_minted(request_id: str) -> bool:
+def is_generated_id(request_id: str) -> bool:
     """Whether an id looks as if it were made here."""
     return _MINTED.fullmatch(request_id) is not None
 
 
-def _mint_anew() -> None:
+def _reset_generator() -> None:
     global _mint  # noqa: PLW0603 - a child of this process must not go on where its parent does
-    _mint = Mint()
+    _mint = RequestIdGenerator()
 
 
-os.register_at_fork(after_in_child=_mint_anew)
+os.register_at_fork(after_in_child=_reset_generator)
 
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ def _set(part: object, name: str, value: object) -> None:
     object.__setattr__(part, name, value)
 
 
-def _settle(
+def _normalize_part(
     part: object, *, mappings: tuple[str, ...] = (), sequences: tuple[str, ...] = (), counts: tuple[str, ...] = ()
 ) -> None:
     """Give equal meaning one form: an empty mapping is none, a sequence is a tuple; a count is never negative."""
@@ -162,7 +162,7 @@ class Problem:
             raise InvalidReply(f"a kind is one of {', '.join(KIND_RULES)}, not {self.kind!r}")
         if self.retry is None:
             _set(self, "retry", row.retry if row else KIND_RULES[self.kind].retry)
-        _settle(self, mappings=("details",), counts=("retry_after",))
+        _normalize_part(self, mappings=("details",), counts=("retry_after",))
 
     @classmethod
     def of(cls, code: str, message: str | None = None, **known: Any) -> Problem:
@@ -203,7 +203,7 @@ class Notice:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("context", "extra"))
+        _normalize_part(self, mappings=("context", "extra"))
         if self.severity is not None and self.severity not in _SEVERITIES:
             raise InvalidReply(f"a severity is info, warning or error, not {self.severity!r}")
 
@@ -227,7 +227,7 @@ class Page:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("extra",), counts=("total", "page_size"))
+        _normalize_part(self, mappings=("extra",), counts=("total", "page_size"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class RateLimit:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("extra",), counts=("limit", "remaining", "retry_after"))
+        _normalize_part(self, mappings=("extra",), counts=("limit", "remaining", "retry_after"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class Telemetry:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(
+        _normalize_part(
             self,
             mappings=("extra",),
             counts=("duration_ms", "tokens_estimated", "tokens_used", "billable_units"),
@@ -274,7 +274,7 @@ class Fidelity:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("archive_hashes", "extra"), sequences=("dropped_ids",))
+        _normalize_part(self, mappings=("archive_hashes", "extra"), sequences=("dropped_ids",))
         if self.level not in _LEVELS:
             raise InvalidReply(f"a fidelity level is full, partial, summary or reference_only, not {self.level!r}")
 
@@ -299,7 +299,7 @@ class Citation:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("extra",), sequences=("field_paths",))
+        _normalize_part(self, mappings=("extra",), sequences=("field_paths",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class Action:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("args", "extra"))
+        _normalize_part(self, mappings=("args", "extra"))
         if (self.tool is None) == (self.endpoint is None):
             raise InvalidReply("an action names a tool or an endpoint, and only one of them")
 
@@ -327,7 +327,7 @@ class QueryEcho:
     extra: Json | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, mappings=("normalized_input", "applied_filters", "extra"), sequences=("unparsed_terms",))
+        _normalize_part(self, mappings=("normalized_input", "applied_filters", "extra"), sequences=("unparsed_terms",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,12 +370,12 @@ class Reply(Generic[T]):
     @classmethod
     def partial(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
         """Part of it worked; the notices say what did not."""
-        return cls(data, status="partial", notices=_said_why("partial", notices), **said)
+        return cls(data, status="partial", notices=_require_notices("partial", notices), **said)
 
     @classmethod
     def blocked(cls, data: T, notices: str | Notice | Iterable[str | Notice], **said: Any) -> Reply[T]:
         """It cannot go on for now; the notices say what it waits for."""
-        return cls(data, status="blocked", notices=_said_why("blocked", notices), **said)
+        return cls(data, status="blocked", notices=_require_notices("blocked", notices), **said)
 
     @classmethod
     def failed(cls, problem: str | Problem, message: str | None = None, *, data: Any = None, **said: Any) -> Reply[Any]:
@@ -395,7 +395,7 @@ class Reply(Generic[T]):
         """The same reply with some fields changed."""
         return Reply(**{**self.__dict__, **changes})
 
-    def said(self) -> Mapping[str, Any]:
+    def present_fields(self) -> Mapping[str, Any]:
         """The fields that say something, by name; `data` is always among them."""
         return MappingProxyType(self.__dict__)
 
@@ -446,7 +446,7 @@ class Reply(Generic[T]):
         return completed
 
 
-def _said_why(status: str, given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
+def _require_notices(status: str, given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
     notices = _as_notices(given)
     if not notices:
         raise InvalidReply(f"a {status} reply needs a notice that says what is missing")
@@ -458,12 +458,12 @@ def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, .
     return tuple(Notice(one) if isinstance(one, str) else one for one in several)
 
 
-def plain(value: Any) -> Any:
+def part_to_json(value: Any) -> Any:
     """A part, or a tuple of parts, as JSON data without what it does not say."""
     if is_dataclass(value):
         pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: plain(held) for f, held in pairs if held != f.default}
-    return [plain(one) for one in value] if isinstance(value, tuple) else value
+        return {f.name: part_to_json(held) for f, held in pairs if held != f.default}
+    return [part_to_json(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _check_status(reply: Reply[Any]) -> None:
@@ -489,7 +489,7 @@ def is_zoned(text: object) -> bool:
         return False
 
 
-def _hold(self: Reply[Any], data: Any = None, **said: Any) -> None:
+def _init(self: Reply[Any], data: Any = None, **said: Any) -> None:
     """Keep the fields that say something; the others answer from the class."""
     held = self.__dict__
     held["data"] = data
@@ -514,7 +514,7 @@ _SEQUENCES = frozenset(name for name, default in _DEFAULTS.items() if default ==
 _PLAIN = frozenset({str, tuple, dict})
 _STATUS_WORDS = frozenset({"status", "problem", "empty_reason"})
 # dataclass() wrote an __init__ that type checkers know and that sets every field; this one is ten times faster
-Reply.__init__ = _hold  # type: ignore[method-assign]
+Reply.__init__ = _init  # type: ignore[method-assign]
 _PROBLEM_WORDS = frozenset(f.name for f in fields(Problem)) - {"code", "message"}
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?")
@@ -537,12 +537,12 @@ Ahead: TypeAlias = Callable[[], list[Any]]
 """Gives every row of a walk."""
 
 
-class _Page(NamedTuple):
+class _PageAndResume(NamedTuple):
     reply: Reply[Any]
     resume: Resume | None = None
 
 
-class Paged(_Page):
+class ResumablePage(_PageAndResume):
     """A page as a reply, and what goes on inside of it when not all of it can be sent.
 
     A handler that makes its own pages may return one; with the reply alone, what does not fit is told as left out.
@@ -551,8 +551,8 @@ class Paged(_Page):
 
     ahead: Ahead | None = None
 
-    def beginning(self, ahead: Ahead | None) -> Paged:
+    def with_ahead(self, ahead: Ahead | None) -> ResumablePage:
         """The page as the first one of a walk through these rows."""
-        first = Paged(*self)
+        first = ResumablePage(*self)
         first.ahead = ahead
         return first

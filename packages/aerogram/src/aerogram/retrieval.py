@@ -23,7 +23,7 @@ from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
-from aerogram.shape.pages import Paged, Pager, take
+from aerogram.shape.pages import Pager, ResumablePage, take
 
 __all__ = ["Retrieval", "retrieve"]
 
@@ -72,7 +72,7 @@ async def retrieve(
     tool: str = "retrieve",
     kind: RecordType | None = None,
     kinds: Collection[RecordType] = (),
-) -> Paged:
+) -> ResumablePage:
     """A page of archived content, for `fit` with `detail_first`.
 
     `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
@@ -84,14 +84,14 @@ async def retrieve(
         rows, missing = await _find(archive, asked, principal, names)
         paged = _rows_page(rows, asked, pager, kind or _kind_of(rows, kinds))
         told = paged.reply if not missing else _with_missing(paged.reply, missing)
-        return Paged(told, paged.resume).beginning(paged.ahead)
+        return ResumablePage(told, paged.resume).with_ahead(paged.ahead)
     content = await archive.get(asked.hash or "", principal=principal)
-    value = content.text if asked.as_text else _at(_value_of(content), asked.path)
+    value = content.text if asked.as_text else _part_at(_value_of(content), asked.path)
     if isinstance(value, str):
         return _text_page(value, asked, pager)
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind or _kind_of(value, kinds))
-    return Paged(Reply.ok(_shown(value, asked, kind or _kind_of([value], kinds))))
+    return ResumablePage(Reply.ok(_select_fields(value, asked, kind or _kind_of([value], kinds))))
 
 
 def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:
@@ -104,7 +104,7 @@ def _value_of(content: Content) -> Any:
     return content.text if content.kind == "bytes" else content.shared_value
 
 
-def _at(value: Any, path: str) -> Any:
+def _part_at(value: Any, path: str) -> Any:
     """The part of a value at a JSON Pointer."""
     if path and not path.startswith("/"):
         raise ValidationFailed("A path starts with /", remediation="Write a JSON Pointer such as /results/0/text")
@@ -119,25 +119,25 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _shown(value: Any, asked: Retrieval, kind: RecordType | None, among: list[Any] | None = None) -> Any:
+def _select_fields(value: Any, asked: Retrieval, kind: RecordType | None, among: list[Any] | None = None) -> Any:
     mode = allowed_mode(asked.response_mode)
     if mode == "full":  # all that was kept, which may be less than its type shows, or more
         return select(value, asked.fields, among=among) if asked.fields else value
     return select(value, asked.fields, mode=mode, kind=kind, among=among)
 
 
-def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> Paged:
+def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> ResumablePage:
     window = pager.window(asked.cursor, asked.page_size)
-    found = _shown(take(rows, window), asked, kind, among=rows)
+    found = _select_fields(take(rows, window), asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
-    return paged.beginning(None if asked.cursor is not None else lambda: _shown(rows, asked, kind))
+    return paged.with_ahead(None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind))
 
 
-def _text_page(text: str, asked: Retrieval, pager: Pager) -> Paged:
+def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
     """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
     offset = pager.window(asked.cursor, asked.page_size).offset
     page = Page(has_more=False, total=len(text), page_size=None)
-    return Paged(Reply.ok(text[offset:], page=page), lambda count: pager.seal(offset + count))
+    return ResumablePage(Reply.ok(text[offset:], page=page), lambda count: pager.seal(offset + count))
 
 
 async def _find(archive: Archive, asked: Retrieval, principal: str | None, names: Names) -> tuple[list[Any], list[str]]:
@@ -147,7 +147,7 @@ async def _find(archive: Archive, asked: Retrieval, principal: str | None, names
     if asked.hash is not None:
         content = await archive.get(asked.hash, principal=principal)
         found = _pick(content, wanted.keys(), asked.path, names)
-        found |= _placed(content, wanted.keys() - found.keys())
+        found |= _pick_by_position(content, wanted.keys() - found.keys())
     else:
         count = 0
         async for content in archive.newest(principal=principal):
@@ -175,7 +175,7 @@ def _pick(content: Content, wanted: Collection[str], path: str, names: Names) ->
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
     if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
         return {}
-    value = _at(content.shared_value, path)
+    value = _part_at(content.shared_value, path)
     found: dict[str, Any] = {}
     for named in (_items, _members):
         for outer in _containers(value):
@@ -187,13 +187,13 @@ def _pick(content: Content, wanted: Collection[str], path: str, names: Names) ->
     return found
 
 
-def _placed(content: Content, wanted: Iterable[str]) -> dict[str, Any]:
+def _pick_by_position(content: Content, wanted: Iterable[str]) -> dict[str, Any]:
     """The items of an entry by their positions in it."""
     found: dict[str, Any] = {}
     for name in wanted:
         if name.startswith(POSITION):
             with contextlib.suppress(NotFound):
-                found[name] = _at(content.shared_value, name.removeprefix("#"))
+                found[name] = _part_at(content.shared_value, name.removeprefix("#"))
     return found
 
 
@@ -215,7 +215,7 @@ def _containers(value: Any) -> Iterator[Any]:
 def _items(outer: Any, names: Names) -> Iterator[tuple[str, Any]]:
     """The items of a list by their identifiers."""
     if isinstance(outer, list):
-        yield from names.named(outer)
+        yield from names.named_items(outer)
 
 
 def _members(outer: Any, _: Names) -> Iterator[tuple[str, Any]]:

@@ -72,15 +72,15 @@ _DOUBTFUL: Final = re.compile(rf"(?:.*_)?(?:{'|'.join((*SECRET_NAMES, *DOUBTFUL_
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether a member of this name holds a secret."""
-    return len(name) <= LONGEST_NAME and name.isascii() and _SECRET.fullmatch(_spelled(name)) is not None
+    return len(name) <= LONGEST_NAME and name.isascii() and _SECRET.fullmatch(_snake_case(name)) is not None
 
 
 def may_be_secret(name: str) -> bool:
     """Whether a member of this name might hold a secret; a name too long to tell might."""
-    return len(name) > LONGEST_NAME or _DOUBTFUL.fullmatch(_spelled(name)) is not None
+    return len(name) > LONGEST_NAME or _DOUBTFUL.fullmatch(_snake_case(name)) is not None
 
 
-def _spelled(name: str) -> str:
+def _snake_case(name: str) -> str:
     """A name in small letters, its words joined by underscores."""
     return _WORD_ENDS.sub("_", name).lower()
 
@@ -277,20 +277,20 @@ class Redaction:
         found: list[tuple[str, Place]] = []
 
         def mend(value: Any, name: str | None, place: Place) -> Any:
-            def told(kind: str) -> None:
+            def note(kind: str) -> None:
                 found.append((kind, place))
 
             if name and type(value) is not bool and value not in _NOT_SECRET and self.holds_back(name):
-                return _masked(NAMED, told)
-            return self.clean(value, told) if isinstance(value, str) else value
+                return _mask(NAMED, note)
+            return self.clean(value, note) if isinstance(value, str) else value
 
         changes: dict[str, Any] = {}
-        for name, held in reply.said().items():
+        for name, held in reply.present_fields().items():
             if name in SPEAKING and (name != "data" or self._suspects(held)):
                 changes[name] = _walk(held, "", (None, name), mend)
         if not found:
             return reply
-        changes["notices"] = (*changes.get("notices", reply.notices), _redacted(found))
+        changes["notices"] = (*changes.get("notices", reply.notices), _redaction_notice(found))
         return reply.replace(**changes)
 
     def holds_back(self, name: str) -> bool:
@@ -300,14 +300,14 @@ class Redaction:
     def clean(self, text: str, told: Callable[[str], None]) -> str:
         """The text with its secrets masked; `told` hears the kind of each."""
         if any(begin in text for begin in self._begins):
-            text = self._finder.sub(lambda match: _masked(self.kinds[(match.lastindex or 1) - 1].name, told), text)
+            text = self._finder.sub(lambda match: _mask(self.kinds[(match.lastindex or 1) - 1].name, told), text)
         if "://" in text and "@" in text:
-            text = _CREDENTIALS.sub(lambda _: _masked("url_credentials", told), text)
+            text = _CREDENTIALS.sub(lambda _: _mask("url_credentials", told), text)
         if _PEM_BEGIN in text:
             text = "".join(_without_private_keys(text, told))
         lowered = text.lower()
         if "bearer " in lowered or "basic " in lowered:
-            text = _BEARER.sub(lambda match: match[1] + _masked("authorization", told), text)
+            text = _BEARER.sub(lambda match: match[1] + _mask("authorization", told), text)
         return text
 
     def _suspects(self, data: Any) -> bool:
@@ -319,7 +319,7 @@ class Redaction:
         return any(clue in body for clue in self._clues) or _URL_CLUE.search(body) is not None
 
 
-def _masked(kind: str, told: Callable[[str], None]) -> str:
+def _mask(kind: str, told: Callable[[str], None]) -> str:
     told(kind)
     return f"[redacted:{kind}]"
 
@@ -333,14 +333,14 @@ def _without_private_keys(text: str, told: Callable[[str], None]) -> Iterator[st
             yield text[position:inside]
             position = inside
             continue
-        yield text[position:begin] + _masked("private_key", told)
+        yield text[position:begin] + _mask("private_key", told)
         end = text.find(_PEM_END, inside)
         close = text.find(_DASHES, end + len(_PEM_END)) if end >= 0 else -1
         position = close + len(_DASHES) if close >= 0 else len(text)
     yield text[position:]
 
 
-def _redacted(found: list[tuple[str, Place]]) -> Notice:
+def _redaction_notice(found: list[tuple[str, Place]]) -> Notice:
     kinds = sorted({kind for kind, _ in found})
     places = list(dict.fromkeys(_pointer(place) for _, place in found[:MOST_PLACES]))
     what = "1 secret was" if len(found) == 1 else f"{len(found)} secrets were"

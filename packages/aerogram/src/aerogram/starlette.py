@@ -15,19 +15,19 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._http.application import Installation, places_inside, put_gate
-from aerogram._http.cleaning import Cleaning
+from aerogram._http.application import Installation, add_limit_middleware, find_slots
+from aerogram._http.cleaning import SanitizingMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, START, App, Exchange, Layer, Message, Receive, Scope, Send
 from aerogram._http.headers import Fields, announce_json, find
 from aerogram._http.negotiation import Schedule, Versions
 from aerogram._http.responses import from_health, from_offset_page
-from aerogram._http.routes import CONTENT, Directory, Entry, Terms, chosen, shapes, shapes_of
-from aerogram._http.service import ContractClerk, Principal
+from aerogram._http.routes import CONTENT, RouteEntry, RouteTable, RouteTerms, control_names, shapes, shapes_of
+from aerogram._http.service import HttpService, Principal
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.jsontext import loads
-from aerogram.normalize.signals import contained
+from aerogram.normalize.signals import contain
 from aerogram.reply import Reply
 
 try:
@@ -49,7 +49,7 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 log = logging.getLogger("aerogram")
 
 Handler = Callable[[Request], Awaitable[Any]]
-Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[Entry]]
+Entries = Callable[[Iterable[BaseRoute], Versions, str], Iterator[RouteEntry]]
 
 _NOWHERE: Final = re.compile(r"(?!)")
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete", "options", "query")
@@ -119,7 +119,7 @@ def surround(
         raise InvalidReply("install before the application has started")
     for name in (versions.legacy, versions.current, versions.problem):
         dialect_named(name)
-    chosen(versions.controls)
+    control_names(versions.controls)
     if content is not None and contract.archive is not None:
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
     installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))
@@ -130,15 +130,15 @@ def surround(
     def build_inside_the_layer() -> App:
         contract.prepare()
         has_limits = contract.limits is not None
-        clerk = ContractClerk(contract, versions, principal, Response, _refuses)
-        directory = Directory(entries(app.routes, versions, ""))
+        clerk = HttpService(contract, versions, principal, Response, _refuses)
+        directory = RouteTable(entries(app.routes, versions, ""))
         for entry in directory.entries:
             installed.usage.expect(entry.terms.path)
             entry.hook(has_limits)
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        inside = build() if clerk.clean is None else Cleaning(build(), clerk.clean)
+        inside = build() if clerk.clean is None else SanitizingMiddleware(build(), clerk.clean)
         return Layer(inside, versions, directory, clerk, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
@@ -239,7 +239,7 @@ def _is_whole_success(response: Response) -> bool:
 # routes
 
 
-def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[Entry]:
+def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> Iterator[RouteEntry]:
     """The routes of an application, those inside of mounted parts too."""
     for route in routes:
         if isinstance(route, Route):
@@ -250,7 +250,7 @@ def entries_of(routes: Iterable[BaseRoute], versions: Versions, prefix: str) -> 
             yield unknown_entry(route, prefix)
 
 
-def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries: Entries) -> Iterator[Entry]:
+def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries: Entries) -> Iterator[RouteEntry]:
     """What is mounted: its routes; the whole of an application that shows none, or that has the layer itself."""
     path = prefix + part.path if isinstance(part, Mount) else prefix
     inner = _application_of(part)
@@ -258,25 +258,29 @@ def entries_inside(part: Mount | Host, versions: Versions, prefix: str, entries:
         for entry in entries(part.routes, versions, path):
             yield entry if isinstance(part, Mount) else entry._replace(terms=replace(entry.terms, is_hosted=True))
     else:
-        terms = Terms(path, part.name or path, versions.migrates(path, ()), is_foreign=True)
-        hook = functools.partial(put_gate, part, "app") if inner is None or not _has_layer(inner) else lambda _: None
-        yield Entry(terms, compile_path(path + "/{path:path}")[0], None, (part,), hook)
+        terms = RouteTerms(path, part.name or path, versions.migrates(path, ()), is_foreign=True)
+        hook = (
+            functools.partial(add_limit_middleware, part, "app")
+            if inner is None or not _has_layer(inner)
+            else lambda _: None
+        )
+        yield RouteEntry(terms, compile_path(path + "/{path:path}")[0], None, (part,), hook)
 
 
-def unknown_entry(route: BaseRoute, prefix: str) -> Entry:
+def unknown_entry(route: BaseRoute, prefix: str) -> RouteEntry:
     """A route of a kind that does not show what it serves: nobody finds it by a path, and the limits hold there."""
-    hook = functools.partial(put_gate, route, "handle")
-    return Entry(Terms(prefix, type(route).__name__, migrated=False), _NOWHERE, None, (), hook)
+    hook = functools.partial(add_limit_middleware, route, "handle")
+    return RouteEntry(RouteTerms(prefix, type(route).__name__, migrated=False), _NOWHERE, None, (), hook)
 
 
-def entry_of(route: Route, versions: Versions, prefix: str) -> Entry:
+def entry_of(route: Route, versions: Versions, prefix: str) -> RouteEntry:
     """One route."""
     pattern, path, _ = compile_path(prefix + route.path)
     is_migrated = versions.migrates(path, route.methods or ())
     own = shapes_of(route.endpoint)
-    terms = Terms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
+    terms = RouteTerms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
     terms = terms if _is_handler(route.endpoint) else replace(terms, is_foreign=True)
-    return Entry(terms, pattern, route.methods, (route,), functools.partial(_hook, route, is_migrated=is_migrated))
+    return RouteEntry(terms, pattern, route.methods, (route,), functools.partial(_hook, route, is_migrated=is_migrated))
 
 
 # handlers
@@ -286,16 +290,16 @@ def _hook(route: Route, has_limits: bool, *, is_migrated: bool) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
     is_class = inspect.isclass(route.endpoint)
     if not _is_handler(route.endpoint):
-        put_gate(route, "app", has_limits)
+        add_limit_middleware(route, "app", has_limits)
         return
-    for there, put in places_inside(route, "app", closed=(Router, Starlette)):
+    for there, put in find_slots(route, "app", closed=(Router, Starlette)):
         if _is_hook_of(route.endpoint, there):
             return  # another application has the same route
         if there is route.endpoint if is_class else _is_served(route.endpoint, there):
             hook = _Hook(route, there)
             put(_hooked_class(there, hook) if is_class else hook.serve)
             return
-    put_gate(route, "app", has_limits)
+    add_limit_middleware(route, "app", has_limits)
     if is_migrated:
         log.warning("the handler of %s is out of sight, so that its answers are read when they are sent", route.path)
 
@@ -375,9 +379,7 @@ class _Hook:
                 await response(scope, receive, watch)
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is handled
             has_begun = watch is not None and watch.has_begun
-            await _raised(contained(error), request, has_begun=has_begun)(
-                scope, receive, _unheard if has_begun else send
-            )
+            await _raised(contain(error), request, has_begun=has_begun)(scope, receive, _unheard if has_begun else send)
 
     async def answer(self, call: Handler, request: Request) -> App:
         """Answer a request for a method of a class."""
@@ -391,7 +393,7 @@ class _Hook:
             await _blame_the_body(error, request)
             raise
         except BaseException as error:
-            raise contained(error) from error
+            raise contain(error) from error
         return _response_to(exchange, value, request)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from key_value.aio.stores.filetree import FileTreeStore
 
-__all__ = ["FileStore", "can_write", "locked", "private_directory", "state_directory"]
+__all__ = ["FileStore", "can_write", "file_lock", "private_directory", "state_directory"]
 
 try:
     import fcntl
@@ -36,7 +36,7 @@ def can_write(folder: Path) -> bool:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Hold the lock file at `path`, waiting for whoever has it; the system frees it when its holder dies."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

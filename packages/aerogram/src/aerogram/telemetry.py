@@ -87,15 +87,15 @@ class Observation:
     size_before: int | None = None
     """The tokens of the reply before it was fitted, if it had to be; small replies do not say it themselves."""
 
-    def sent(self, reply: Reply[Any], *, dialect: str | None = None, size: int | None = None) -> None:
+    def report_reply(self, reply: Reply[Any], *, dialect: str | None = None, size: int | None = None) -> None:
         """Report the finished reply: what it says, and how many bytes it takes on the wire."""
-        self._tell(reply, self._listener, dialect, size)
+        self._report(reply, self._listener, dialect, size)
 
-    def passed(self, *, size: int | None = None) -> None:
+    def report_success(self, *, size: int | None = None) -> None:
         """Report a success in a framework's own words; there is no reply of which a listener could hear."""
-        self._tell(Reply(), None, None, size)
+        self._report(Reply(), None, None, size)
 
-    def _tell(self, reply: Reply[Any], listener: Listener | None, dialect: str | None, size: int | None) -> None:
+    def _report(self, reply: Reply[Any], listener: Listener | None, dialect: str | None, size: int | None) -> None:
         facts = _facts(self.operation, reply, dialect)
         readings = {"duration": time.perf_counter() - self._started, **_readings(reply, size)}
         if self.size_before is not None:
@@ -148,7 +148,7 @@ class Observer:
         self._instruments = _instruments(tracer_provider, meter_provider)
         self._listener: Listener | None = None
 
-    def told_to(self, listener: Listener) -> Observer:
+    def with_listener(self, listener: Listener) -> Observer:
         """The same observer, that also tells a listener of each reply: what was observed, its words, its numbers."""
         observer = copy(self)
         observer._listener = listener
@@ -163,19 +163,19 @@ class Observer:
         try:
             if self._instruments is None:
                 observation = Observation(operation, request_id, trace_parent(carrier), _listener=self._listener)
-                with _under(observation):
+                with _observing(observation):
                     yield observation
             else:
                 with self._instruments.span(operation, request_id, carrier) as observation:
                     observation._listener = self._listener
-                    with _under(observation):
+                    with _observing(observation):
                         yield observation
         finally:
             _REQUEST_ID.reset(token)
 
 
 @contextmanager
-def _under(observation: Observation) -> Iterator[None]:
+def _observing(observation: Observation) -> Iterator[None]:
     token = _OBSERVATION.set(observation)
     try:
         yield

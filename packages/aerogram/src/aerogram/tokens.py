@@ -26,7 +26,7 @@ __all__ = [
     "Estimate",
     "Vocabulary",
     "best_counter",
-    "counter_named",
+    "find_counter",
 ]
 
 Unit: TypeAlias = Literal["tokens", "characters", "bytes"]
@@ -61,7 +61,7 @@ class Counter(Protocol):
         ...
 
 
-def _encodable(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """The same text with lone surrogates replaced, because no tokenizer can read them."""
     return text.encode("utf-8", "replace").decode()
 
@@ -100,7 +100,7 @@ class Vocabulary:
         try:
             return len(encode(text))
         except UnicodeEncodeError:
-            return len(encode(_encodable(text)))
+            return len(encode(_without_surrogates(text)))
 
 
 Weights: TypeAlias = tuple[tuple["re.Pattern[str]", float], ...]
@@ -190,7 +190,7 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Both:
+class _CombinedCounter:
     """Two limits at once: a text counts for the larger of the two shares that it takes up."""
 
     first: Budget
@@ -221,7 +221,7 @@ def best_counter() -> Counter:
         return Estimate()
 
 
-def counter_named(name: str) -> Counter:
+def find_counter(name: str) -> Counter:
     """The counter of that name: estimate, characters, bytes, claude, or a vocabulary such as o200k_base."""
     if name == "estimate":
         return Estimate()
@@ -269,7 +269,7 @@ class Budget:
         """The smaller of the two; when they are in different terms, both hold."""
         if self.counter == other.counter:
             return min(self, other, key=lambda budget: budget.limit)
-        return Budget(self.room, _Both(self, other))
+        return Budget(self.room, _CombinedCounter(self, other))
 
     @classmethod
     def of(cls, value: int | str | Budget) -> Budget:
@@ -292,12 +292,12 @@ class Budget:
             )
         limit = int(re.sub("[_,]", "", match[1]))
         unit = match[2] or "tokens"
-        return cls(limit) if unit == "tokens" else cls(limit, counter_named(unit))
+        return cls(limit) if unit == "tokens" else cls(limit, find_counter(unit))
 
     @classmethod
     def preset(cls, name: str) -> Budget:
         """The limit of a well-known client. Opt-in: what a client says about itself never chooses one."""
-        first, *rest = (cls(limit, counter_named(counter)) for limit, counter in PRESETS[name])
+        first, *rest = (cls(limit, find_counter(counter)) for limit, counter in PRESETS[name])
         for budget in rest:
             first = first.within(budget)
         return first

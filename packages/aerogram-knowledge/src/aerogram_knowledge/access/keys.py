@@ -40,9 +40,9 @@ from aerogram.jsontext import dumps, loads
 from aerogram.limits import ALLOWED, Plan, parse_plan
 from aerogram.reply import utc_timestamp
 from aerogram.state import state_directory
-from aerogram_knowledge.access.shared_documents import Book, FileBook, StoreBook
+from aerogram_knowledge.access.shared_documents import FileDocument, SharedDocument, StoreDocument
 
-__all__ = ["BadKeyFile", "Issued", "Key", "Keys", "KeysAtHand"]
+__all__ = ["BadKeyFile", "IssuedKey", "Key", "KeyRefresher", "Keys"]
 
 State: TypeAlias = Literal["active", "expired", "revoked"]
 
@@ -87,7 +87,7 @@ class Key:
         return {"id": self.id, "name": self.name, "hash": self.digest, "plan": self.plan, **said}
 
 
-class Issued(NamedTuple):
+class IssuedKey(NamedTuple):
     """A new key, and its secret for the one who asked for it."""
 
     key: Key
@@ -98,10 +98,14 @@ class Keys:
     """The API keys in a book: in a file, unless it is another one. Nothing but their hashes is in it."""
 
     def __init__(
-        self, path: str | Path | None = None, *, book: Book | None = None, clock: Callable[[], float] = time.time
+        self,
+        path: str | Path | None = None,
+        *,
+        book: SharedDocument | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._path = Path(path) if path is not None else state_directory() / FILE
-        self.book: Book = book or FileBook(self._path)
+        self.book: SharedDocument = book or FileDocument(self._path)
         self._clock = clock
         self._seen: bytes | None = None
         self._keys: dict[str, Key] = {}
@@ -130,7 +134,7 @@ class Keys:
         now = self.now
         return any(one.state(now) == "active" for one in self.all())
 
-    def create(self, name: str, *, plan: str | None = None, expires: dt.datetime | None = None) -> Issued:
+    def create(self, name: str, *, plan: str | None = None, expires: dt.datetime | None = None) -> IssuedKey:
         """A new key; its name is free if no key that is not revoked has it."""
         _check(name, plan)
         if expires is not None and expires <= self.now:
@@ -145,7 +149,7 @@ class Keys:
             keys[key.id] = key
 
         self._change(add)
-        return Issued(key, secret)
+        return IssuedKey(key, secret)
 
     def revoke(self, name: str) -> Key:
         """End a key, by its name or its id."""
@@ -186,11 +190,11 @@ class Keys:
         """The keys as the book has them now."""
         text = self.book.read()
         if text is not self._seen:
-            self._keys = self._parsed(text)
+            self._keys = self._parse(text)
             self._seen = text
         return self._keys
 
-    def _parsed(self, text: bytes | None) -> dict[str, Key]:
+    def _parse(self, text: bytes | None) -> dict[str, Key]:
         try:
             return {} if text is None else {row["id"]: _key(row) for row in loads(text)["keys"]}
         except (ContractError, KeyError, TypeError, ValueError, AttributeError):
@@ -199,12 +203,12 @@ class Keys:
     def _change(self, change: Callable[[dict[str, Key]], None]) -> None:
         """Change the book, one process after the other."""
 
-        def changed(text: bytes | None) -> bytes:
-            keys = self._parsed(text)
+        def apply(text: bytes | None) -> bytes:
+            keys = self._parse(text)
             change(keys)
             return dumps({"keys": [one.as_json() for one in keys.values()]}, indent=True) + b"\n"
 
-        self.book.change(changed)
+        self.book.change(apply)
 
 
 def _digest(secret: str) -> str:
@@ -237,13 +241,13 @@ FRESH_FOR: Final = 1.0
 _HEADERS: Final = (b"x-api-key", b"authorization")
 
 
-class KeysAtHand:
+class KeyRefresher:
     """The layer; it does nothing when the keys are in a file."""
 
     def __init__(self, app: App, keys: Keys) -> None:
         self._app = app
         self._keys = keys
-        self._book = keys.book if isinstance(keys.book, StoreBook) else None
+        self._book = keys.book if isinstance(keys.book, StoreDocument) else None
         self._reading: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -252,7 +256,7 @@ class KeysAtHand:
             await self._prepare(self._book, scope)
         await self._app(scope, receive, send)
 
-    async def _prepare(self, book: StoreBook, scope: Scope) -> None:
+    async def _prepare(self, book: StoreDocument, scope: Scope) -> None:
         said = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() in _HEADERS]
         if said and not self._keys.knows(" ".join(said)):
             # what is being read may be older than the key: then it is read once more
@@ -262,17 +266,17 @@ class KeysAtHand:
         elif book.read_at is None or time.monotonic() - book.read_at > FRESH_FOR:
             self._read(book)
 
-    def _read(self, book: StoreBook) -> asyncio.Task[None]:
+    def _read(self, book: StoreDocument) -> asyncio.Task[None]:
         """One reading for all who wait."""
         if self._reading is None:
             self._reading = asyncio.create_task(self._refresh(book))
-            self._reading.add_done_callback(self._done)
+            self._reading.add_done_callback(self._finish)
         return self._reading
 
-    def _done(self, _: asyncio.Task[None]) -> None:
+    def _finish(self, _: asyncio.Task[None]) -> None:
         self._reading = None
 
-    async def _refresh(self, book: StoreBook) -> None:
+    async def _refresh(self, book: StoreDocument) -> None:
         try:
             await to_thread.run_sync(book.refresh)
         except (AerogramError, OSError) as error:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from aerogram.errors import Unavailable
-from aerogram.state import locked, private_directory
+from aerogram.state import file_lock, private_directory
 
-__all__ = ["PRIVATE", "Book", "FileBook", "SharedDocuments", "StoreBook", "replace_file"]
+__all__ = ["PRIVATE", "FileDocument", "SharedDocument", "SharedDocuments", "StoreDocument", "replace_file"]
 
 PRIVATE = 0o600
 
@@ -47,7 +47,7 @@ MOST_ATTEMPTS: Final = 50
 Change = Callable[[bytes | None], bytes]
 
 
-class Book(Protocol):
+class SharedDocument(Protocol):
     """A document that is changed as a whole."""
 
     @property
@@ -68,14 +68,14 @@ class Book(Protocol):
 class SharedDocuments(Protocol):
     """What a store offers for documents that all its servers share."""
 
-    def shared(self, name: str) -> tuple[bytes, int] | None:
+    def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document and its version."""
 
     def set_shared(self, name: str, value: bytes, version: int) -> bool:
         """Write a document if it still has this version; whether it was written."""
 
 
-class FileBook:
+class FileDocument:
     """A book in a file."""
 
     def __init__(self, path: Path) -> None:
@@ -107,12 +107,12 @@ class FileBook:
     def change(self, change: Change) -> None:
         """Replace the file, under its lock."""
         private_directory(self.path.parent)
-        with locked(self.path.with_name(self.path.name + ".lock")):
+        with file_lock(self.path.with_name(self.path.name + ".lock")):
             held = self.path.read_bytes() if self.path.exists() else None
             replace_file(self.path, change(held))
 
 
-class StoreBook:
+class StoreDocument:
     """A book in the store of an index."""
 
     def __init__(self, documents: SharedDocuments, name: str) -> None:
@@ -138,7 +138,7 @@ class StoreBook:
         """Read the document again; when the store is away, what was read before stays."""
         asked = time.monotonic()
         try:
-            found = self._documents.shared(self._name)
+            found = self._documents.get_shared(self._name)
         except BaseException:
             self.is_current = False
             self.read_at = self.read_at and asked  # one that was never read is not taken for an empty one
@@ -151,7 +151,7 @@ class StoreBook:
     def change(self, change: Change) -> None:
         """Replace the document, unless somebody else was faster: then again."""
         for _ in range(MOST_ATTEMPTS):
-            held, version = self._documents.shared(self._name) or (None, 0)
+            held, version = self._documents.get_shared(self._name) or (None, 0)
             if self._documents.set_shared(self._name, change(held), version):
                 self.refresh()
                 return

@@ -21,8 +21,8 @@ from aerogram.reply import Reply
 from aerogram_knowledge.cli import tables as table
 
 if TYPE_CHECKING:
-    from aerogram.shape.pages import Paged
-    from aerogram_knowledge.ingest.ingest import Ingested
+    from aerogram.shape.pages import ResumablePage
+    from aerogram_knowledge.ingest.ingest import IngestResult
     from aerogram_knowledge.knowledge import Knowledge
 
 __all__ = ["Pace"]
@@ -116,7 +116,7 @@ _Budget = Annotated[
 ]
 
 
-def _known_dialect(name: str) -> str:
+def _check_dialect(name: str) -> str:
     if name not in dialects.NAMES:
         raise typer.BadParameter(str(UnknownDialect(name, dialects.NAMES)))
     return name
@@ -124,7 +124,7 @@ def _known_dialect(name: str) -> str:
 
 _Dialect = Annotated[
     str,
-    typer.Option(metavar="DIALECT", callback=_known_dialect, help=f"For --json, one of: {', '.join(dialects.NAMES)}."),
+    typer.Option(metavar="DIALECT", callback=_check_dialect, help=f"For --json, one of: {', '.join(dialects.NAMES)}."),
 ]
 _DEFAULT_INDEX = Path(".aerogram")
 
@@ -158,7 +158,7 @@ def ingest(
     from aerogram_knowledge.maintenance.watch import watch as follow
 
     with _open(index, store, embedder, new=True) as knowledge:
-        with _progress() as progress, _gone(knowledge, paths):
+        with _progress() as progress, _hinting_at_forget(knowledge, paths):
             done = knowledge.ingest(*paths, progress=progress, workers=workers, cluster=cluster)
         _tell(done, as_json)
         if watch:
@@ -194,7 +194,7 @@ def search(
 
     whole: list[Any] = []
 
-    def ask(knowledge: Knowledge) -> Paged:
+    def ask(knowledge: Knowledge) -> ResumablePage:
         paged = knowledge.search_page(
             query,
             response_mode=mode,
@@ -211,7 +211,7 @@ def search(
     if as_json:
         write_json(dialects.dialect(dialect).encode(reply), compact=compact)
     elif reply.problem is None:
-        write_text(table.results(reply, whole, nothing=_empty(index, store, embedder, reply)))
+        write_text(table.results(reply, whole, nothing=_why_empty(index, store, embedder, reply)))
     _end(reply, as_json)
 
 
@@ -228,10 +228,10 @@ def vendor(
     compact: _Compact = False,
 ) -> None:
     """Say what is known about a vendor."""
-    from aerogram.shape.pages import Paged
+    from aerogram.shape.pages import ResumablePage
 
-    def ask(knowledge: Knowledge) -> Paged:
-        return Paged(knowledge.vendor(name, response_mode=mode, fields=field))
+    def ask(knowledge: Knowledge) -> ResumablePage:
+        return ResumablePage(knowledge.vendor(name, response_mode=mode, fields=field))
 
     reply = _answer((index, store), embedder, "find_vendor_info", ask, dialect, budget)
     if as_json:
@@ -304,7 +304,7 @@ def rebuild(index: _Index = _DEFAULT_INDEX, store: _Store = None, embedder: _Emb
         write_text("rebuilt from its rows")
         return
     with _progress() as progress:
-        done = repair(_existing(index), embedder=embedder, progress=progress)
+        done = repair(_require_index(index), embedder=embedder, progress=progress)
     write_text(done)
 
 
@@ -330,7 +330,7 @@ def forget(
 
 
 @contextlib.contextmanager
-def _gone(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
+def _hinting_at_forget(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
     """Whoever names a folder that was read and is gone is told how to take it out of the index."""
     from aerogram_knowledge.knowledge import knows
 
@@ -347,12 +347,12 @@ def _gone(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
 def _open(index: Path, store: str | None, embedder: str | None, *, new: bool = False) -> Iterator[Knowledge]:
     from aerogram_knowledge.knowledge import Knowledge
 
-    where = store or (index if new else _existing(index))
+    where = store or (index if new else _require_index(index))
     with Knowledge(where, embedder=embedder) as knowledge:
         yield knowledge
 
 
-def _existing(index: Path) -> Path:
+def _require_index(index: Path) -> Path:
     if not (index / "rows.sqlite").exists():
         where = "" if index == _DEFAULT_INDEX else f" --index {index}"
         raise NotFound(f"there is no index at {index}", remediation=f"make one with `aerogram ingest PATH{where}`")
@@ -363,26 +363,26 @@ def _answer(
     where: tuple[Path, str | None],
     embedder: str | None,
     operation: str,
-    ask: Callable[[Knowledge], Paged],
+    ask: Callable[[Knowledge], ResumablePage],
     dialect: str,
     budget: str | None,
 ) -> Reply[Any]:
     """The finished reply; what the caller can fix is a reply too."""
     from aerogram.contract import Call
-    from aerogram.shape.pages import Paged
+    from aerogram.shape.pages import ResumablePage
     from aerogram_knowledge.cli.tables import in_options
-    from aerogram_knowledge.search.results import finished
+    from aerogram_knowledge.search.results import finish
 
     call = Call(operation=operation)
     try:
         with _open(*where, embedder) as knowledge:
             paged = ask(knowledge)
     except ReplyError as error:
-        paged = Paged(Reply.failed(problem_of(error)))
-    return finished(paged._replace(reply=in_options(paged.reply)), call, dialect, _size(budget))
+        paged = ResumablePage(Reply.failed(problem_of(error)))
+    return finish(paged._replace(reply=in_options(paged.reply)), call, dialect, _size(budget))
 
 
-def _empty(index: Path, store: str | None, embedder: str | None, reply: Reply[Any]) -> str | None:
+def _why_empty(index: Path, store: str | None, embedder: str | None, reply: Reply[Any]) -> str | None:
     """Why an index is empty that has been filled, by what is in its folders now; None if that is not the question."""
     if reply.empty_reason != "source_unavailable":
         return None
@@ -408,7 +408,7 @@ def _end(reply: Reply[Any], as_json: bool) -> None:
     raise typer.Exit(1)
 
 
-def _tell(done: Ingested, as_json: bool) -> None:
+def _tell(done: IngestResult, as_json: bool) -> None:
     if as_json:
         names = ("added", "changed", "unchanged", "removed", "chunks")
         counts = {name: getattr(done, name) for name in names}
@@ -420,7 +420,7 @@ def _tell(done: Ingested, as_json: bool) -> None:
         note(f"{path}: {told}")
 
 
-def _summary(done: Ingested) -> str:
+def _summary(done: IngestResult) -> str:
     rate = f", {done.chunks / done.seconds:,.0f} chunks/s" if done.chunks and done.seconds else ""
     unreadable = f", {len(done.problems)} unreadable" if done.problems else ""
     passed = f"\n{done.passed.total()} not read: {table.kinds(done.passed)}" if done.passed else ""
@@ -435,7 +435,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     """A bar for people, and a line now and then for a log; both say the rate and the time left."""
     pace = Pace()
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield _noted(pace)
+        yield _log_progress(pace)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -445,7 +445,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total, description=pace.at(done, total))
 
 
-def _noted(pace: Pace) -> Callable[[int, int], None]:
+def _log_progress(pace: Pace) -> Callable[[int, int], None]:
     """A line every few seconds, so that a short run says nothing."""
     told = time.monotonic()
 

@@ -18,7 +18,7 @@ from aerogram_knowledge.operations.settings import Option, Settings
 
 if TYPE_CHECKING:
     from aerogram_knowledge.access.keys import Key, Keys
-    from aerogram_knowledge.operations.client_files import Client, Entry
+    from aerogram_knowledge.operations.client_files import McpClient, ServerEntry
 
 __all__ = ["LIBRARIES", "register_operation", "with_settings"]
 
@@ -120,7 +120,7 @@ def register_operation(app: typer.Typer) -> None:
 def config(as_json: _Json = False, **flags: Any) -> None:
     """Show every setting of the server, its value, and where that comes from."""
     file = flags.pop("config")
-    shown = Settings.load(flags, file=file).shown()
+    shown = Settings.load(flags, file=file).values()
     if as_json:
         write_json({one.name: {"value": one.value, "origin": one.origin} for one in shown})
     else:
@@ -263,7 +263,7 @@ def install(
     chosen = clients.CLIENTS[client]
     entry = _entry(url, with_key, documents, flags)
     if only_print:
-        write_json(chosen.merged({}, name, entry))
+        write_json(chosen.merge({}, name, entry))
         note(f"for {chosen.path(clients.Machine.here(), scope)}; nothing was written")
         return
     done = clients.install(chosen, entry, name=name, scope=scope, replace=replace)
@@ -278,14 +278,14 @@ def install(
         write_text(_next_step(chosen, entry))
 
 
-def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: dict[str, Any]) -> Entry:
-    from aerogram_knowledge.operations.client_files import Entry
+def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: dict[str, Any]) -> ServerEntry:
+    from aerogram_knowledge.operations.client_files import ServerEntry
 
     file = flags.pop("config")
     if url is not None:
         if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", url):
             raise typer.BadParameter(f"{url!r} is no URL of a server; it begins with http:// or https://")
-        return Entry(url=url, with_key=with_key)
+        return ServerEntry(url=url, with_key=with_key)
     if with_key:
         raise typer.BadParameter("--with-key is for a server that runs: give its --url")
     require("server", *LIBRARIES)
@@ -297,7 +297,7 @@ def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: 
     if (settings.index / "rows.sqlite").exists():
         with Knowledge(settings.index, embedder=settings.embedder) as knowledge:
             refuse_others(knowledge, settings)
-    return Entry(command=[*_program(), *_arguments(settings)])
+    return ServerEntry(command=[*_program(), *_arguments(settings)])
 
 
 def _arguments(settings: Settings) -> list[str]:
@@ -314,7 +314,7 @@ def _program() -> list[str]:
     return [str(script)] if script.is_file() else [str(here), "-m", "aerogram"]
 
 
-def _next_step(client: Client, entry: Entry) -> str:
+def _next_step(client: McpClient, entry: ServerEntry) -> str:
     if entry.with_key and "input" not in client.key:
         return f"set AEROGRAM_API_KEY where {client.title} starts, then restart it"
     return f"restart {client.title}, and it will find the server"

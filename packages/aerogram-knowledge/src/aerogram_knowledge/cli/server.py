@@ -63,14 +63,14 @@ def serve(
             write_text(_introduction(settings))
             return bar.enter_context(_progress())
 
-        def told(done: Any) -> None:
+        def show_summary(done: Any) -> None:
             bar.close()
             write_text(_summary(done))
 
         def ready(address: str, question: str) -> None:
             write_text(welcome(address, question, owner_token() if needs_keys(settings) else None))
 
-        run(settings, begin=begin, told=told, ready=ready)
+        run(settings, begin=begin, told=show_summary, ready=ready)
 
 
 def _load_libraries(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from aerogram.call import renaming
+from aerogram.call import rename_echo
 from aerogram.cli.terminal import one_line
 from aerogram.reply import Reply
 
@@ -24,9 +24,9 @@ _ARGUMENT: Final = re.compile(rf"\b(?:{'|'.join(_OPTIONS)})\b")
 
 def in_options(reply: Reply[Any]) -> Reply[Any]:
     """A reply whose advice names the options of a command, and whose echo its arguments."""
-    notices = tuple(replace(one, suggestion=_said(one.suggestion)) for one in reply.notices)
-    problem = reply.problem and replace(reply.problem, remediation=_said(reply.problem.remediation))
-    return reply.replace(notices=notices, problem=problem, query_echo=renaming(reply.query_echo, _ARGUMENTS))
+    notices = tuple(replace(one, suggestion=_name_options(one.suggestion)) for one in reply.notices)
+    problem = reply.problem and replace(reply.problem, remediation=_name_options(reply.problem.remediation))
+    return reply.replace(notices=notices, problem=problem, query_echo=rename_echo(reply.query_echo, _ARGUMENTS))
 
 
 def search_command(arguments: Mapping[str, Any]) -> str:
@@ -38,7 +38,7 @@ def search_command(arguments: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _said(advice: str | None) -> str | None:
+def _name_options(advice: str | None) -> str | None:
     return advice and _ARGUMENT.sub(lambda found: _OPTIONS[found[0]], advice)
 
 
@@ -61,7 +61,7 @@ def results(reply: Reply[Any], whole: Sequence[dict[str, Any]], nothing: str | N
             lines.append(f"try: {search_command(reply.retry_with)}")
     if reply.query_echo is not None and reply.query_echo.unparsed_terms:
         lines.append(f"in no document: {', '.join(reply.query_echo.unparsed_terms)}")
-    lines += _left_out(whole, reply.data or ())
+    lines += _describe_loss(whole, reply.data or ())
     said = [one for one in reply.notices if one.code not in _ABOUT_SIZE]
     lines += [": ".join(filter(None, (one.message, one.suggestion))) for one in said]
     page = reply.page
@@ -73,7 +73,7 @@ def results(reply: Reply[Any], whole: Sequence[dict[str, Any]], nothing: str | N
 _ABOUT_SIZE = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
-def _left_out(whole: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _describe_loss(whole: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What a budget has taken from the results in the table; nothing if it took nothing that would be there."""
     lost: Counter[str] = Counter()
     for row, rest in zip(whole, shown, strict=False):
@@ -110,10 +110,10 @@ def _result(row: dict[str, Any]) -> str:
     line = f"{facts.get('rank', ''):>3}  {score if score is not None else '':<7}  {place}"
     line += f"  [{facts['chunk_id']}]" if "source_file" in facts and "chunk_id" in facts else ""
     words = _passage(row)
-    return "\n".join([line, *([f"     {one_line(header)}"] if header else []), *_wrapped(words)])
+    return "\n".join([line, *([f"     {one_line(header)}"] if header else []), *_wrap(words)])
 
 
-def _wrapped(words: str | None) -> list[str]:
+def _wrap(words: str | None) -> list[str]:
     if not words:
         return []
     return textwrap.wrap(" ".join(words.split()), _TEXT_WIDTH, initial_indent="     ", subsequent_indent="     ")

@@ -15,7 +15,7 @@ from typing import Final
 from aerogram.digest.sentences import split
 from aerogram.tokens import Counter
 from aerogram_knowledge.documents.document import Document
-from aerogram_knowledge.documents.sections import TRAIL, fenced
+from aerogram_knowledge.documents.sections import TRAIL, code_spans
 
 __all__ = ["Chunk", "chunks_of"]
 
@@ -80,16 +80,16 @@ def _pieces(text: str, longest: int, most: int, counter: Counter) -> tuple[list[
     """
     sentences = deque((one.start, one.end) for one in split(text, longest))
     spans: list[Span] = []
-    for start, end in fenced(text):
-        spans += _before(start, sentences)
-        lines = list(_before(end, sentences))
+    for start, end in code_spans(text):
+        spans += _take_before(start, sentences)
+        lines = list(_take_before(end, sentences))
         is_small = counter.count(text[start:end]) <= most
         spans += [(start, end)] if is_small else _with_fences(text, (start, end), lines, longest)
     spans += sentences
     return spans, [counter.count(text[start:end]) for start, end in spans]
 
 
-def _before(place: int, spans: deque[Span]) -> Iterator[Span]:
+def _take_before(place: int, spans: deque[Span]) -> Iterator[Span]:
     """Take the spans that begin before a place."""
     while spans and spans[0][0] < place:
         yield spans.popleft()

@@ -13,13 +13,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.sources import encoding, read
 from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
-from aerogram_knowledge.documents.front import LICENSES, Front, date_of, front_of_html, license_of, split_front, text_of
+from aerogram_knowledge.documents.front import (
+    LICENSES,
+    FrontMatter,
+    date_of,
+    front_of_html,
+    license_of,
+    split_front,
+    text_of,
+)
 from aerogram_knowledge.documents.language import language_of
 from aerogram_knowledge.documents.sections import Section, sections_of
 
@@ -80,9 +88,9 @@ class Document:
     notes: tuple[str, ...] = ()
 
 
-def read_file(file: File, limits: Limits | None = None) -> list[Document]:
+def read_file(file: File, limits: ReadLimits | None = None) -> list[Document]:
     """The documents of a file; `UnreadableSource` says why there are none."""
-    limits = limits or Limits()
+    limits = limits or ReadLimits()
     limits.check_bytes(file.size, file.path)
     kind = SUFFIXES.get(PurePosixPath(file.path).suffix.lower(), "plain")
     if is_pdf(file.content):
@@ -91,12 +99,12 @@ def read_file(file: File, limits: Limits | None = None) -> list[Document]:
         return _records(file, limits)
     if kind == "pdf":
         text = read(file.content, kind="pdf", name=file.path, limits=limits)
-        return [_document(file, kind, Front({}, ""), text)]
+        return [_document(file, kind, FrontMatter({}, ""), text)]
     decoded, _ = encoding.decode(file.content)
     return [_read_text(file, kind, decoded, limits)]
 
 
-def _read_text(file: File, kind: str, decoded: str, limits: Limits) -> Document:
+def _read_text(file: File, kind: str, decoded: str, limits: ReadLimits) -> Document:
     # by its name alone, as whoever checks a digest of the file reads it
     text = read(decoded, name=file.path, limits=limits)
     front = split_front(decoded)
@@ -106,12 +114,12 @@ def _read_text(file: File, kind: str, decoded: str, limits: Limits) -> Document:
     return _document(file, kind, front, text)
 
 
-def _document(file: File, kind: str, front: Front, text: CanonicalText, markup: str = "") -> Document:
+def _document(file: File, kind: str, front: FrontMatter, text: CanonicalText, markup: str = "") -> Document:
     sections = tuple(sections_of(text.text, kind, markup))
-    return _described(file.path, file.path, kind, front.said, text, sections, front.notes)
+    return _build_document(file.path, file.path, kind, front.said, text, sections, front.notes)
 
 
-def _described(
+def _build_document(
     path: str,
     file: str,
     kind: str,
@@ -161,7 +169,7 @@ def _category(path: str) -> str | None:
     return parts[0] if len(parts) > 1 else None
 
 
-def _records(file: File, limits: Limits) -> list[Document]:
+def _records(file: File, limits: ReadLimits) -> list[Document]:
     """A document for each line of JSON; lines that are none are told with the first of the others."""
     found: list[Document] = []
     aside: list[str] = []
@@ -179,7 +187,7 @@ def _records(file: File, limits: Limits) -> list[Document]:
     return [replace(found[0], notes=(told, *found[0].notes)), *found[1:]] if aside else found
 
 
-def _record(file: File, number: int, line: bytes, seen: set[str], limits: Limits) -> Document:
+def _record(file: File, number: int, line: bytes, seen: set[str], limits: ReadLimits) -> Document:
     """The document in a line; its notes say in which."""
     try:
         record = loads(line)
@@ -193,7 +201,7 @@ def _record(file: File, number: int, line: bytes, seen: set[str], limits: Limits
     sections = tuple(sections_of(text.text, "markdown"))
     said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
     name = _name(record, number, seen)
-    document = _described(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
+    document = _build_document(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
     return replace(document, notes=tuple(f"line {number}: {note}" for note in document.notes))
 
 

@@ -17,7 +17,16 @@ from typing import Any, Final, NamedTuple
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
 
-__all__ = ["LICENSES", "UNKNOWN_LICENSE", "Front", "date_of", "front_of_html", "license_of", "split_front", "text_of"]
+__all__ = [
+    "LICENSES",
+    "UNKNOWN_LICENSE",
+    "FrontMatter",
+    "date_of",
+    "front_of_html",
+    "license_of",
+    "split_front",
+    "text_of",
+]
 
 LARGEST: Final = 64 * 1024
 UNKNOWN_LICENSE: Final = "NOASSERTION"
@@ -46,7 +55,7 @@ _HTML_NAMES: Final = {
 }
 
 
-class Front(NamedTuple):
+class FrontMatter(NamedTuple):
     """What was said, the text after it, and what could not be read."""
 
     said: Mapping[str, Any]
@@ -54,11 +63,11 @@ class Front(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def split_front(text: str) -> Front:
+def split_front(text: str) -> FrontMatter:
     """A document's front matter and its text."""
     found, body = split_preamble(text)
     if found is None:
-        return Front({}, text)
+        return FrontMatter({}, text)
     if not found.is_closed:
         return _unreadable(found.block, body, "no line ends it")
     try:
@@ -68,7 +77,7 @@ def split_front(text: str) -> Front:
         return _unreadable(found.block, body, str(error).splitlines()[0][:120])
     if not isinstance(said, dict):
         return _unreadable(found.block, body, "it is no list of names and values")
-    return Front({str(name).lower(): value for name, value in said.items()}, body)
+    return FrontMatter({str(name).lower(): value for name, value in said.items()}, body)
 
 
 def license_of(said: Mapping[str, Any]) -> str | None:
@@ -113,7 +122,7 @@ def date_of(said: Mapping[str, Any], *names: str) -> str | None:
             return value.date().isoformat()
         if isinstance(value, dt.date):
             return value.isoformat()
-        if isinstance(value, str) and (found := _written_date(value.strip())):
+        if isinstance(value, str) and (found := _parse_date(value.strip())):
             return found
     return None
 
@@ -123,21 +132,21 @@ def _check_length(block: str) -> None:
         raise ValueError(f"it is longer than {LARGEST:,} characters")
 
 
-def _unreadable(block: str, rest: str, reason: str) -> Front:
+def _unreadable(block: str, rest: str, reason: str) -> FrontMatter:
     """A document without what it says of itself, apart from the licence that one line of it names."""
     stated = {one[1].partition(" #")[0].strip().rstrip(",}") for one in STATED.finditer(block)}
-    plain = [found[2] for one in stated if (found := _PLAIN.fullmatch(_closed(one)))]
+    plain = [found[2] for one in stated if (found := _PLAIN.fullmatch(_close_quote(one)))]
     known = plain[0] if len(plain) == 1 == len(stated) else UNKNOWN_LICENSE
     told = "its licence is unknown" if known == UNKNOWN_LICENSE else f"its licence is taken to be {known}"
-    return Front({"license": known}, rest, (f"the front matter cannot be read: {reason}; {told}",))
+    return FrontMatter({"license": known}, rest, (f"the front matter cannot be read: {reason}; {told}",))
 
 
-def _closed(value: str) -> str:
+def _close_quote(value: str) -> str:
     """A value with the quotation mark that somebody forgot."""
     return value + value[0] if value[:1] in ("'", '"') and value.count(value[0]) == 1 else value
 
 
-def _written_date(text: str) -> str | None:
+def _parse_date(text: str) -> str | None:
     try:
         return dt.date.fromisoformat(text[:10]).isoformat()
     except ValueError:

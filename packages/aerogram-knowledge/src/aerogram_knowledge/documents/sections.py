@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from aerogram.digest.sources import html
 from aerogram.digest.text import normalise, page_spans
 
-__all__ = ["Section", "fenced", "sections_of"]
+__all__ = ["Section", "code_spans", "sections_of"]
 
 LONGEST_HEADING: Final = 160
 TRAIL: Final = " > "
@@ -97,7 +97,7 @@ def _markdown(text: str) -> list[Heading]:
         Heading(*one.span(), 1 if one[2][0] == "=" else 2, _plain(one[1]), one.span(1))
         for one in _SETEXT.finditer(text)
     ]
-    return list(_outside(fenced(text), sorted(one for one in found if one.words)))
+    return list(_outside(code_spans(text), sorted(one for one in found if one.words)))
 
 
 def _outside(blocks: Iterable[tuple[int, int]], headings: Iterable[Heading]) -> Iterator[Heading]:
@@ -111,7 +111,7 @@ def _outside(blocks: Iterable[tuple[int, int]], headings: Iterable[Heading]) -> 
             yield heading
 
 
-def fenced(text: str) -> list[tuple[int, int]]:
+def code_spans(text: str) -> list[tuple[int, int]]:
     """Where blocks of code stand, with their first and last lines, the fences."""
     marks = [one.span() for one in _FENCE.finditer(text)]
     ends = [*(end for _, end in marks[1::2]), len(text.rstrip())]

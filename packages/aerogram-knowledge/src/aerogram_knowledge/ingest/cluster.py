@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from aerogram.errors import MissingExtra, Unavailable
-from aerogram_knowledge.ingest.preparation import Batch, Job
-from aerogram_knowledge.ingest.processes import Parcel, Recipe, after_death, parcels_of, work_through
+from aerogram_knowledge.ingest.preparation import FileBatch, Job
+from aerogram_knowledge.ingest.processes import WorkerSettings, WorkItem, plan_retry, split_work, work_through
 
 __all__ = ["Cluster"]
 
@@ -22,28 +22,28 @@ CONNECTING: Final = 5.0
 class Cluster:
     """The workers of the scheduler at an address, reading by a recipe."""
 
-    def __init__(self, address: str, recipe: Recipe) -> None:
+    def __init__(self, address: str, recipe: WorkerSettings) -> None:
         self.address = address
         self._recipe = pickle.dumps(recipe)
 
-    def __call__(self, jobs: Sequence[Job]) -> Iterator[Batch]:
+    def __call__(self, jobs: Sequence[Job]) -> Iterator[FileBatch]:
         """The batches of some files, as workers finish them."""
         dask = _dask()
         with self._client(dask) as client, client.as_current():
-            parcels: dict[str, Parcel] = {}
+            parcels: dict[str, WorkItem] = {}
 
-            def submit(parcel: Parcel) -> Any:
+            def submit(parcel: WorkItem) -> Any:
                 future = client.submit(work_through, self._recipe, parcel.jobs, pure=False)
                 parcels[future.key] = parcel
                 return future
 
-            finished = dask.as_completed([submit(one) for one in parcels_of(jobs)], raise_errors=False)
+            finished = dask.as_completed([submit(one) for one in split_work(jobs)], raise_errors=False)
             for future in finished:
                 parcel = parcels.pop(future.key)
                 try:
                     batches = future.result()
                 except dask.KilledWorker as error:
-                    again, aside = after_death(parcel, f"on {error.last_worker.address}")
+                    again, aside = plan_retry(parcel, f"on {error.last_worker.address}")
                     for one in again:
                         finished.add(submit(one))
                     batches = [aside] if aside is not None else []

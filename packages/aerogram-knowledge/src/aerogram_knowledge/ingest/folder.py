@@ -19,13 +19,13 @@ from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
-__all__ = ["Changing", "Listing", "list_files", "read_bytes", "resolve"]
+__all__ = ["ChangingFile", "Listing", "list_files", "read_bytes", "resolve"]
 
 SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
 ATTEMPTS: Final = 3
 
 
-class Changing(UnreadableSource):
+class ChangingFile(UnreadableSource):
     """A file that is being written; what was known of it stays until it rests."""
 
 
@@ -82,17 +82,17 @@ def read_bytes(path: Path, file: File, most_bytes: int) -> File:
         same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
         if same and len(content) == after.st_size:
             return File(file.path, after.st_size, after.st_mtime_ns, content)
-    raise Changing("broken", "it changes while it is read; it is read again at the next run")
+    raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
 
 
 def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Iterator[Path]:
-    def unread(error: OSError) -> None:
+    def note_unread(error: OSError) -> None:
         folder = Path(error.filename).relative_to(root).as_posix()
         name = f"{label}/{folder}" if label else folder
         listing.problems[name] = f"the folder cannot be read: {error.strerror}"
         listing.unread.append(name)
 
-    for folder, folders, names in os.walk(root, onerror=unread):
+    for folder, folders, names in os.walk(root, onerror=note_unread):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)
         shown = sorted(name for name in names if not name.startswith("."))
         yield from (Path(folder, name) for name in shown if _kind(name) in SUFFIXES)

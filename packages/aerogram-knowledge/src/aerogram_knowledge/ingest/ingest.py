@@ -21,10 +21,10 @@ from typing import Final
 from aerogram.errors import Unavailable
 from aerogram_knowledge.documents.document import File
 from aerogram_knowledge.ingest.folder import Listing, list_files
-from aerogram_knowledge.ingest.preparation import READER, Batch, Job
+from aerogram_knowledge.ingest.preparation import READER, FileBatch, Job
 from aerogram_knowledge.store import FileState, Store
 
-__all__ = ["PATIENCE", "Hands", "Ingested", "Ingester", "Progress", "store_batch"]
+__all__ = ["PATIENCE", "Hands", "IngestResult", "Ingester", "Progress", "store_batch"]
 
 PATIENCE: Final = 60.0
 """Seconds for which a store behind a network that says when to come back is asked again."""
@@ -32,12 +32,12 @@ PATIENCE: Final = 60.0
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and how many there are."""
 
-Hands = Callable[[Sequence[Job]], Iterator[Batch]]
+Hands = Callable[[Sequence[Job]], Iterator[FileBatch]]
 """Whoever reads files: `Preparer.batches` does it here, a `Crew` and a `Cluster` elsewhere."""
 
 
 @dataclass
-class Ingested:
+class IngestResult:
     """What a run did; `problems` says for each file why it could not be read, `notes` what of it could not.
 
     `passed` counts the files of kinds that are not read, by the endings of their names.
@@ -63,7 +63,7 @@ class Ingested:
         """Whether the index is another one than before."""
         return bool(self.files or self.removed)
 
-    def count(self, batch: Batch) -> None:
+    def count(self, batch: FileBatch) -> None:
         """Add what a batch has done."""
         for name in ("added", "changed", "unchanged", "chunks"):
             setattr(self, name, getattr(self, name) + getattr(batch, name))
@@ -82,14 +82,14 @@ class Ingester:
 
     def run(
         self, root: Path, label: str = "", progress: Progress | None = None, *, others: Sequence[str] = ()
-    ) -> Ingested:
+    ) -> IngestResult:
         """Bring the store up to date with what is below a root; `others` are the labels of other roots."""
         started = time.perf_counter()
         listing = list_files(root, label, self.without)
         known = self.store.files()
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
-        done = Ingested(unchanged=len(listing.files) - len(pending), passed=listing.passed)
-        same = _unchanged(listing, known, pending)
+        done = IngestResult(unchanged=len(listing.files) - len(pending), passed=listing.passed)
+        same = _unchanged_files(listing, known, pending)
         done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
         done.notes = {one.path: one.note for one in same if one.note}
         finished = 0
@@ -104,7 +104,7 @@ class Ingester:
         done.seconds = time.perf_counter() - started
         return done
 
-    def _forget(self, listing: Listing, ours: Sequence[str], done: Ingested) -> None:
+    def _forget(self, listing: Listing, ours: Sequence[str], done: IngestResult) -> None:
         """Forget the files of this root that are no longer there."""
         gone = [path for path in ours if path not in listing.files and not listing.hides(path)]
         if gone:
@@ -112,7 +112,7 @@ class Ingester:
         done.removed = len(gone)
 
 
-def store_batch(store: Store, batch: Batch, patience: float = PATIENCE) -> None:
+def store_batch(store: Store, batch: FileBatch, patience: float = PATIENCE) -> None:
     """Store a batch; a store that says when to come back is asked again, because storing twice is the same as once."""
     until = time.monotonic() + patience
     while True:
@@ -145,7 +145,7 @@ def _has_changed(file: File, before: FileState | None) -> bool:
     return before is None or (before.size, before.changed_ns, before.reader) != now
 
 
-def _unchanged(listing: Listing, known: Mapping[str, FileState], pending: Sequence[File]) -> list[FileState]:
+def _unchanged_files(listing: Listing, known: Mapping[str, FileState], pending: Sequence[File]) -> list[FileState]:
     """The files that have not changed since they were read."""
     again = {file.path for file in pending}
     return [known[path] for path in listing.files if path in known and path not in again]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.reader import ReaderFailed
 from aerogram.errors import AerogramError
 from aerogram.tokens import Counter, best_counter
@@ -20,11 +20,11 @@ from aerogram_knowledge.contents import read_contents
 from aerogram_knowledge.documents.chunks import MOST_TOKENS, Chunk, chunks_of
 from aerogram_knowledge.documents.document import Document, File
 from aerogram_knowledge.embedders import Embedder, vectors_of
-from aerogram_knowledge.ingest.folder import Changing, read_bytes
+from aerogram_knowledge.ingest.folder import ChangingFile, read_bytes
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import Entry, FileState, Graph
+from aerogram_knowledge.store import DocumentEntry, FileState, Graph
 
-__all__ = ["Batch", "Job", "Preparer"]
+__all__ = ["FileBatch", "Job", "Preparer"]
 
 log = logging.getLogger("aerogram")
 
@@ -43,12 +43,12 @@ class Job(NamedTuple):
 
 
 @dataclass
-class Batch:
+class FileBatch:
     """Files that are stored in one step, and what is to be told about them."""
 
     states: list[FileState] = field(default_factory=list)
     touched: list[FileState] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[DocumentEntry] = field(default_factory=list)
     graphs: dict[str, Graph] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -70,10 +70,10 @@ class Batch:
         self.problems[file.path] = reason
         self.states.append(FileState(file.path, file.size, file.changed_ns, "", reason, reader=READER))
 
-    def told(self) -> Batch:
+    def summary(self) -> FileBatch:
         """What is to be told about it, when it has been stored."""
         counts = (self.files, self.added, self.changed, self.unchanged, self.chunks, self.bytes)
-        return Batch([], [], [], {}, self.problems, self.notes, *counts)
+        return FileBatch([], [], [], {}, self.problems, self.notes, *counts)
 
 
 class Preparer:
@@ -84,26 +84,26 @@ class Preparer:
         embedder: Embedder,
         *,
         most_tokens: int = MOST_TOKENS,
-        limits: Limits | None = None,
+        limits: ReadLimits | None = None,
         counter: Counter | None = None,
     ) -> None:
         self.embedder = embedder
         self.most_tokens = most_tokens
-        self.limits = limits or Limits()
+        self.limits = limits or ReadLimits()
         self.counter = counter or best_counter()
 
-    def batches(self, jobs: Iterable[Job]) -> Iterator[Batch]:
+    def batches(self, jobs: Iterable[Job]) -> Iterator[FileBatch]:
         """The batches of some files, each as soon as it is full."""
-        batch, parts = Batch(), []  # type: tuple[Batch, list[tuple[Document, list[Chunk]]]]
+        batch, parts = FileBatch(), []  # type: tuple[FileBatch, list[tuple[Document, list[Chunk]]]]
         for job in jobs:
             parts += self._read(job, batch)
             if batch.is_full:
-                yield self._finished(batch, parts)
-                batch, parts = Batch(), []
+                yield self._finish(batch, parts)
+                batch, parts = FileBatch(), []
         if batch.files:
-            yield self._finished(batch, parts)
+            yield self._finish(batch, parts)
 
-    def _read(self, job: Job, batch: Batch) -> list[tuple[Document, list[Chunk]]]:
+    def _read(self, job: Job, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
         """Put a file into the batch; its documents and their chunks."""
         batch.files += 1
         try:
@@ -116,7 +116,7 @@ class Preparer:
                 return []
             documents, graph = read_contents(file, self.limits)
             parts = [(document, chunks_of(document, self.counter, self.most_tokens)) for document in documents]
-        except Changing as error:
+        except ChangingFile as error:
             batch.problems[job.file.path] = str(error)
             return []
         except UnreadableSource as error:
@@ -141,7 +141,7 @@ class Preparer:
         batch.bytes += file.size
         return parts
 
-    def _finished(self, batch: Batch, parts: Sequence[tuple[Document, list[Chunk]]]) -> Batch:
+    def _finish(self, batch: FileBatch, parts: Sequence[tuple[Document, list[Chunk]]]) -> FileBatch:
         vectors = vectors_of(self.embedder, [chunks for _, chunks in parts])
         batch.entries = [_entry(*part, found) for part, found in zip(parts, vectors, strict=True)]
         return batch
@@ -151,10 +151,10 @@ def _is_known(file: File, before: FileState) -> bool:
     return (before.checksum, before.reader) == (file.checksum, READER) and before.problem is None
 
 
-def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> Entry:
+def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> DocumentEntry:
     heads: dict[str, list[str]] = {}
     for chunk in chunks:
         if chunk.header not in heads:
             heads[chunk.header] = index_terms(chunk.header, document.language)
     terms = [index_terms(chunk.text, document.language) for chunk in chunks]
-    return Entry(document, chunks, terms, [heads[chunk.header] for chunk in chunks], vectors)
+    return DocumentEntry(document, chunks, terms, [heads[chunk.header] for chunk in chunks], vectors)

@@ -21,15 +21,15 @@ from functools import lru_cache, partial
 from multiprocessing import connection
 from typing import Any, Final
 
-from aerogram.digest.limits import Limits
+from aerogram.digest.limits import ReadLimits
 from aerogram.errors import Unavailable
 from aerogram_knowledge.embedders import Embedder, embedder_of
 from aerogram_knowledge.ingest.ingest import store_batch
-from aerogram_knowledge.ingest.preparation import Batch, Job, Preparer
+from aerogram_knowledge.ingest.preparation import FileBatch, Job, Preparer
 from aerogram_knowledge.store import Store
 from aerogram_knowledge.store.address import open_store
 
-__all__ = ["Crew", "Parcel", "Recipe", "after_death", "parcels_of", "tools", "work_through"]
+__all__ = ["ReaderProcesses", "WorkItem", "WorkerSettings", "plan_retry", "split_work", "tools", "work_through"]
 
 MOST_FILES: Final = 64
 MOST_BYTES: Final = 1024 * 1024
@@ -38,62 +38,62 @@ FATAL: Final = 5
 
 
 @dataclass(frozen=True)
-class Recipe:
+class WorkerSettings:
     """What a worker must know: how to read, and the URL of the store if it is one that workers write to themselves."""
 
     embedder: str | Embedder | None = None
-    limits: Limits | None = None
+    limits: ReadLimits | None = None
     store: str | None = None
 
 
 @dataclass
-class Parcel:
+class WorkItem:
     """Some files, and how many workers have died over them."""
 
     jobs: Sequence[Job]
     deaths: int = 0
 
 
-def parcels_of(jobs: Sequence[Job]) -> Iterator[Parcel]:
+def split_work(jobs: Sequence[Job]) -> Iterator[WorkItem]:
     """The files in parcels of a size that is worth sending."""
     some: list[Job] = []
     size = 0
     for job in jobs:
         if some and (len(some) >= MOST_FILES or size + job.file.size > MOST_BYTES):
-            yield Parcel(some)
+            yield WorkItem(some)
             some, size = [], 0
         some.append(job)
         size += job.file.size
     if some:
-        yield Parcel(some)
+        yield WorkItem(some)
 
 
-def after_death(parcel: Parcel, reason: str) -> tuple[list[Parcel], Batch | None]:
+def plan_retry(parcel: WorkItem, reason: str) -> tuple[list[WorkItem], FileBatch | None]:
     """What is to be tried again, and the batch that sets a file aside when trying is over."""
     if len(parcel.jobs) > 1:
-        return [Parcel([job]) for job in parcel.jobs], None
+        return [WorkItem([job]) for job in parcel.jobs], None
     if parcel.deaths + 1 < FATAL:
-        return [Parcel(parcel.jobs, parcel.deaths + 1)], None
-    aside = Batch(files=1)
+        return [WorkItem(parcel.jobs, parcel.deaths + 1)], None
+    aside = FileBatch(files=1)
     aside.set_aside(parcel.jobs[0], f"reading it ended {FATAL} worker processes, the last one {reason}")
     return [], aside
 
 
-def work_through(recipe: bytes, jobs: Sequence[Job]) -> list[Batch]:
+def work_through(recipe: bytes, jobs: Sequence[Job]) -> list[FileBatch]:
     """Read the files of a parcel by a pickled recipe, and store them if the recipe says where."""
     preparer, store = tools(recipe)
     done = []
     for batch in preparer.batches(jobs):
         if store is not None:
             store_batch(store, batch)
-        done.append(batch if store is None else batch.told())
+        done.append(batch if store is None else batch.summary())
     return done
 
 
 @lru_cache(maxsize=2)
 def tools(recipe: bytes) -> tuple[Preparer, Store | None]:
     """A worker's own tools, made once: a model takes longer to load than a parcel to read."""
-    said: Recipe = pickle.loads(recipe)  # noqa: S301  # made by whoever started this worker
+    said: WorkerSettings = pickle.loads(recipe)  # noqa: S301  # made by whoever started this worker
     embedder = embedder_of(said.embedder)
     store = open_store(said.store, embedder.dimensions) if said.store else None
     return Preparer(embedder, limits=said.limits), store
@@ -107,10 +107,10 @@ MOST_STILLBORN: Final = 100
 READY: Final = "ready"
 
 
-class Crew:
+class ReaderProcesses:
     """So many processes that read by a recipe."""
 
-    def __init__(self, recipe: Recipe, workers: int) -> None:
+    def __init__(self, recipe: WorkerSettings, workers: int) -> None:
         self._recipe = pickle.dumps(recipe)
         self._workers = workers
         # a process that has imported everything gives birth to the workers, so that a new one starts in a moment
@@ -118,17 +118,17 @@ class Crew:
         if sys.platform != "win32":
             self._context.set_forkserver_preload(["aerogram_knowledge.ingest.processes"])
 
-    def __call__(self, jobs: Sequence[Job]) -> Iterator[Batch]:
+    def __call__(self, jobs: Sequence[Job]) -> Iterator[FileBatch]:
         """The batches of some files, as workers finish them."""
-        waiting = deque(parcels_of(jobs))
+        waiting = deque(split_work(jobs))
         crew: list[_Worker] = []
         stillborn = 0
         try:
             while waiting or any(one.parcel for one in crew):
                 missing = min(self._workers, len(waiting) + sum(one.parcel is not None for one in crew)) - len(crew)
                 crew += [self._start() for _ in range(missing)]
-                for one in _due(crew):
-                    yield from _heard(one, waiting)
+                for one in _wait_for_due(crew):
+                    yield from _collect(one, waiting)
                     stillborn = stillborn + 1 if one.has_ended and one.parcel is None else 0
                 if stillborn > MOST_STILLBORN:
                     raise Unavailable("Worker processes end as soon as they start", remediation="Read with one worker")
@@ -154,12 +154,12 @@ class _Worker:
 
     process: Any
     pipe: Any
-    parcel: Parcel | None = None
+    parcel: WorkItem | None = None
     is_idle: bool = False
     until: float = field(default_factory=lambda: time.monotonic() + STARTING)
     has_ended: bool = False
 
-    def give(self, parcel: Parcel) -> None:
+    def give(self, parcel: WorkItem) -> None:
         self.parcel, self.is_idle = parcel, False
         self.until = time.monotonic() + SECONDS_PER_FILE * len(parcel.jobs)
         with contextlib.suppress(OSError):  # one that has just died is heard of at the next turn
@@ -183,7 +183,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _due(crew: Sequence[_Worker]) -> list[_Worker]:
+def _wait_for_due(crew: Sequence[_Worker]) -> list[_Worker]:
     """The workers that have something to say, have died, or take too long; waits until there is one."""
     while True:
         left = max(0.0, min(LONGEST_WAIT, min(one.until for one in crew) - time.monotonic()))
@@ -194,13 +194,13 @@ def _due(crew: Sequence[_Worker]) -> list[_Worker]:
             return due
 
 
-def _heard(one: _Worker, waiting: deque[Parcel]) -> Iterator[Batch]:
+def _collect(one: _Worker, waiting: deque[WorkItem]) -> Iterator[FileBatch]:
     """What a worker has finished, or what its death means for the parcel that it had."""
     try:
         said = one.hear()
     except (EOFError, OSError) as error:
         one.end()
-        yield from _bury(one, waiting, str(error))
+        yield from _retry_work(one, waiting, str(error))
         return
     if isinstance(said, BaseException):
         raise said
@@ -209,13 +209,13 @@ def _heard(one: _Worker, waiting: deque[Parcel]) -> Iterator[Batch]:
         yield from said
 
 
-def _bury(one: _Worker, waiting: deque[Parcel], reason: str) -> Iterator[Batch]:
+def _retry_work(one: _Worker, waiting: deque[WorkItem], reason: str) -> Iterator[FileBatch]:
     """Give the parcel of a dead worker to others, or set its file aside."""
     if one.parcel is None:
         return
     code = one.process.exitcode or 0
     how = reason or (f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}")
-    again, aside = after_death(one.parcel, how)
+    again, aside = plan_retry(one.parcel, how)
     waiting.extendleft(again)
     if aside is not None:
         yield aside
@@ -225,20 +225,20 @@ def _work(pipe: Any, recipe: bytes) -> None:
     """The life of a worker: it reads parcels until nobody gives it any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever leads the crew hears it too, and ends everyone
     with contextlib.suppress(EOFError, OSError):
-        pipe.send(_tried(lambda: tools(recipe) and READY))
+        pipe.send(_try(lambda: tools(recipe) and READY))
         while True:
-            pipe.send(_tried(partial(work_through, recipe, pipe.recv())))
+            pipe.send(_try(partial(work_through, recipe, pipe.recv())))
 
 
-def _tried(work: Callable[[], Any]) -> Any:
+def _try(work: Callable[[], Any]) -> Any:
     """What some work gives, or why it could not be done: whoever leads the crew decides."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001  # it is raised there
-        return error if _travels(error) else Unavailable(f"{type(error).__name__}: {error}")
+        return error if _survives_pickling(error) else Unavailable(f"{type(error).__name__}: {error}")
 
 
-def _travels(error: Exception) -> bool:
+def _survives_pickling(error: Exception) -> bool:
     """Whether an error is the same in another process."""
     try:
         return isinstance(pickle.loads(pickle.dumps(error)), type(error))  # noqa: S301  # it was packed here

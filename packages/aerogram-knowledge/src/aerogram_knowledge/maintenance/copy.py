@@ -20,12 +20,12 @@ from aerogram.jsontext import dumps, loads
 from aerogram.state import private_directory
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.ingest.ingest import Progress, store_batch
-from aerogram_knowledge.ingest.preparation import Batch
+from aerogram_knowledge.ingest.preparation import FileBatch
 from aerogram_knowledge.store import FileState, Store
 from aerogram_knowledge.store.address import is_url, open_store
 from aerogram_knowledge.store.cursor_keys import NAME as KEYS
 
-__all__ = ["Copied", "copy"]
+__all__ = ["CopyResult", "copy"]
 
 FILES: Final = 50
 PAGE: Final = 10_000
@@ -33,7 +33,7 @@ MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyResult:
     """What a copy has brought over, and what was there from a copy before."""
 
     files: int
@@ -41,7 +41,9 @@ class Copied:
     already: int
 
 
-def copy(source: str | os.PathLike[str], target: str | os.PathLike[str], *, progress: Progress | None = None) -> Copied:
+def copy(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, progress: Progress | None = None
+) -> CopyResult:
     """Copy the index at one address to another: a folder, or a URL of PostgreSQL."""
     dimensions = _dimensions(source)
     with (
@@ -60,7 +62,7 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str], *, prog
         _copy_keys((source, old), (target, new))
         _copy_shared(old, new)
         _verify(old, new, before)
-        return Copied(len(pending), new.count(Filters()), len(known) - len(pending))
+        return CopyResult(len(pending), new.count(Filters()), len(known) - len(pending))
 
 
 def _dimensions(where: str | os.PathLike[str]) -> int:
@@ -97,7 +99,7 @@ def _copy_files(old: Store, new: Store, pending: list[FileState], progress: Prog
     for start in range(0, len(pending), FILES):
         states = pending[start : start + FILES]
         entries, graphs = old.entries([one.path for one in states])
-        store_batch(new, Batch(states=states, entries=entries, graphs=graphs))
+        store_batch(new, FileBatch(states=states, entries=entries, graphs=graphs))
         if progress is not None:
             progress(start + len(states), len(pending))
 
@@ -111,7 +113,7 @@ def _copy_keys(source: tuple[Any, Store], target: tuple[Any, Store]) -> None:
         return
     where, store = target
     if is_url(where):
-        held = store.shared(KEYS)
+        held = store.get_shared(KEYS)
         store.set_shared(KEYS, dumps({"keys": keys}), held[1] if held else 0)
         return
     path = private_directory(Path(where)) / "cursor-keys.json"
@@ -122,7 +124,7 @@ def _copy_keys(source: tuple[Any, Store], target: tuple[Any, Store]) -> None:
 def _copy_shared(old: Store, new: Store) -> None:
     """Bring over what servers share, such as their API keys, unless the target has its own under the same name."""
     for name in old.shared_names():
-        held = old.shared(name) if name != KEYS else None  # cursor keys are joined, wherever they are kept
+        held = old.get_shared(name) if name != KEYS else None  # cursor keys are joined, wherever they are kept
         if held is not None:
             new.set_shared(name, held[0], 0)
 
@@ -130,7 +132,7 @@ def _copy_shared(old: Store, new: Store) -> None:
 def _keys(where: str | os.PathLike[str], store: Store) -> list[Mapping[str, Any]]:
     """The cursor keys of an index, where its kind keeps them."""
     if is_url(where):
-        held = store.shared(KEYS)
+        held = store.get_shared(KEYS)
         stored = held[0] if held else None
     else:
         path = Path(where) / "cursor-keys.json"

@@ -15,11 +15,11 @@ from aerogram.errors import NotFound
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.knowledge import Knowledge, Roots, absolute, places
 
-__all__ = ["Forgotten", "forget"]
+__all__ = ["RemovalResult", "forget"]
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class RemovalResult:
     """What went; `root` is the folder that still has it, if there is one and the index goes on reading it."""
 
     documents: int
@@ -27,14 +27,14 @@ class Forgotten:
     root: Path | None = None
 
 
-def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> Forgotten:
+def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> RemovalResult:
     """Take everything out of an index that was read at a path or below it; NotFound when that is nothing."""
     place = absolute(path)
     known = places(knowledge)
     gone = {name for name, (_, file) in known.items() if file.is_relative_to(place)}
     roots = knowledge.roots()
     if not gone and place not in roots.values():
-        raise _unknown(path, roots.values())
+        raise _not_found(path, roots.values())
     left = {label for name, (label, _) in known.items() if name not in gone}
     touched = {known[name][0] for name in gone}
     dropped = {label for label, root in roots.items() if root == place or (label in touched and label not in left)}
@@ -42,7 +42,7 @@ def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> Forgotten:
     Roots({label: root for label, root in roots.items() if label not in dropped}).keep(knowledge.store)
     documents, chunks = _remove(knowledge, gone)
     still = place.exists() and next((roots[label] for label in touched - dropped), None)
-    return Forgotten(documents, chunks, still or None)
+    return RemovalResult(documents, chunks, still or None)
 
 
 def _remove(knowledge: Knowledge, files: Collection[str]) -> tuple[int, int]:
@@ -62,7 +62,7 @@ def _size(knowledge: Knowledge) -> tuple[int, int]:
     return len(knowledge.store.paths(everything)), knowledge.store.count(everything)
 
 
-def _unknown(path: str | os.PathLike[str], roots: Collection[Path]) -> NotFound:
+def _not_found(path: str | os.PathLike[str], roots: Collection[Path]) -> NotFound:
     known = ", ".join(map(str, roots))
     return NotFound(
         f"The index has nothing from {os.fspath(path)}",

@@ -25,7 +25,7 @@ ROWS: Final = "rows.sqlite"
 def repair(folder: Path, *, embedder: str | Embedder | None = None, progress: Progress | None = None) -> str:
     """Make an index again; what was done, in one line."""
     if not _is_sound(folder / ROWS):
-        return _again(folder, embedder, progress)
+        return _read_again(folder, embedder, progress)
     with Knowledge(folder, embedder=embedder) as knowledge:
         knowledge.rebuild()
         return f"rebuilt from its rows: {knowledge.check().facts['chunks']} chunks"
@@ -40,7 +40,7 @@ def _is_sound(rows: Path) -> bool:
         return False
 
 
-def _again(folder: Path, embedder: str | Embedder | None, progress: Progress | None) -> str:
+def _read_again(folder: Path, embedder: str | Embedder | None, progress: Progress | None) -> str:
     """Put the damaged rows aside and read the documents again."""
     roots = _roots(folder)
     aside = _put_aside(folder)

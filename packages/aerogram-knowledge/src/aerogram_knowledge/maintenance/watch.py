@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from aerogram.errors import MissingExtra
-from aerogram_knowledge.ingest.ingest import Ingested
+from aerogram_knowledge.ingest.ingest import IngestResult
 from aerogram_knowledge.knowledge import Knowledge, knows
 
 __all__ = ["watch"]
@@ -21,7 +21,7 @@ PAUSE_MS: Final = 400
 
 def watch(
     knowledge: Knowledge,
-    told: Callable[[Ingested], None],
+    told: Callable[[IngestResult], None],
     stop: threading.Event | None = None,
     *,
     paths: Sequence[Path] = (),
@@ -40,6 +40,6 @@ def watch(
     ):
         if own is None or any(not Path(name).is_relative_to(own) for _, name in changes):
             known = [one for one in paths if one.exists() and knows(knowledge, one)]
-            done = knowledge.ingest(*known) if known or not paths else Ingested()
+            done = knowledge.ingest(*known) if known or not paths else IngestResult()
             if done.has_changed or done.problems:
                 told(done)

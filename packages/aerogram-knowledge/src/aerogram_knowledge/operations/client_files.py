@@ -28,7 +28,7 @@ from aerogram.errors import AerogramError, ContractError
 from aerogram.jsontext import loads
 from aerogram_knowledge.access.shared_documents import PRIVATE, replace_file
 
-__all__ = ["CLIENTS", "Client", "ClientFileError", "Entry", "Installed", "Machine", "install"]
+__all__ = ["CLIENTS", "ClientFileError", "InstallResult", "Machine", "McpClient", "ServerEntry", "install"]
 
 Scope: TypeAlias = Literal["project", "user"]
 
@@ -70,7 +70,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ServerEntry:
     """How a client reaches the server: a command that it starts, or the URL of one that runs."""
 
     command: Sequence[str] = ()
@@ -79,7 +79,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class McpClient:
     """An MCP client: its files by scope, the usual scope first, and its ways of writing."""
 
     name: str
@@ -100,23 +100,25 @@ class Client:
         below = {"~": machine.home, ".": machine.folder, "@": machine.applications}[start]
         return below.joinpath(*rest.split("/"))
 
-    def written(self, entry: Entry) -> dict[str, Any]:
+    def render(self, entry: ServerEntry) -> dict[str, Any]:
         """An entry as this client reads it."""
         if entry.url is None:
             command, *arguments = entry.command
-            return {**self._typed("stdio"), "command": command, "args": arguments}
+            return {**self._type_member("stdio"), "command": command, "args": arguments}
         if not self.takes_url:
             raise ClientFileError(f"{self.title} starts its servers itself; install without --url")
         headers = {"headers": {"X-API-Key": self.key}} if entry.with_key else {}
-        return {**self._typed("http"), "url": entry.url, **headers}
+        return {**self._type_member("http"), "url": entry.url, **headers}
 
-    def _typed(self, transport: str) -> dict[str, str]:
+    def _type_member(self, transport: str) -> dict[str, str]:
         return {"type": self.types[transport]} if transport in self.types else {}
 
-    def merged(self, config: Mapping[str, Any], name: str, entry: Entry, *, replace: bool = False) -> dict[str, Any]:
+    def merge(
+        self, config: Mapping[str, Any], name: str, entry: ServerEntry, *, replace: bool = False
+    ) -> dict[str, Any]:
         """A configuration with the server in it; what else it says stays."""
         servers = _object(config.get(self.member, {}), self.member)
-        said, before = self.written(entry), servers.get(name)
+        said, before = self.render(entry), servers.get(name)
         if before is not None:
             kept = {key: value for key, value in _object(before, name).items() if key not in _OF_TRANSPORT}
             said = {**said, **kept}
@@ -134,20 +136,20 @@ class Client:
         return {**config, "inputs": [*present, *missing]} if missing else config
 
 
-CLIENTS: Final[Mapping[str, Client]] = {
+CLIENTS: Final[Mapping[str, McpClient]] = {
     one.name: one
     for one in (
-        Client("claude-desktop", "Claude Desktop", {"user": "@/Claude/claude_desktop_config.json"}, takes_url=False),
-        Client(
+        McpClient("claude-desktop", "Claude Desktop", {"user": "@/Claude/claude_desktop_config.json"}, takes_url=False),
+        McpClient(
             "claude-code", "Claude Code", {"project": "./.mcp.json", "user": "~/.claude.json"}, types={"http": "http"}
         ),
-        Client(
+        McpClient(
             "cursor",
             "Cursor",
             {"user": "~/.cursor/mcp.json", "project": "./.cursor/mcp.json"},
             key="${env:" + KEY_VARIABLE + "}",
         ),
-        Client(
+        McpClient(
             "vscode",
             "VS Code",
             {"project": "./.vscode/mcp.json", "user": "@/Code/User/mcp.json"},
@@ -161,7 +163,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstallResult:
     """What became of an installation: the file, whether it was changed, and where its old content is kept."""
 
     path: Path
@@ -170,25 +172,25 @@ class Installed:
 
 
 def install(
-    client: Client,
-    entry: Entry,
+    client: McpClient,
+    entry: ServerEntry,
     *,
     name: str = "aerogram",
     scope: Scope | None = None,
     replace: bool = False,
     machine: Machine | None = None,
-) -> Installed:
+) -> InstallResult:
     """Write the server into the configuration of a client; nothing is done when it is there already."""
     path = client.path(machine or Machine.here(), scope)
     before = path.read_bytes() if path.exists() else b""
     try:
         config = _object(loads(before) if before.strip() else {}, "the file")
-        merged = client.merged(config, name, entry, replace=replace)
+        merged = client.merge(config, name, entry, replace=replace)
     except (ContractError, ClientFileError) as error:
         raise ClientFileError(_refusal(path, error)) from None
     if merged == config:
-        return Installed(path)
-    return Installed(path, is_changed=True, backup=_write(path, before, _text(merged, before)))
+        return InstallResult(path)
+    return InstallResult(path, is_changed=True, backup=_write(path, before, _text(merged, before)))
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Final
 from aerogram._http.exchange import START, App, Message, Receive, Scope, Send
 from aerogram.errors import Unavailable
 
-__all__ = ["Drain", "Draining"]
+__all__ = ["ConnectionCloser", "Drain"]
 
 ELSEWHERE: Final = 1.0
 """Seconds after which another server will have taken over."""
@@ -36,7 +36,7 @@ class Drain:
             raise Unavailable("This server is about to end", remediation="Ask another server", retry_after=ELSEWHERE)
 
 
-class Draining:
+class ConnectionCloser:
     """Closes connections after their answer, once a server is about to end. Plain ASGI."""
 
     def __init__(self, app: App, drain: Drain) -> None:
@@ -45,9 +45,9 @@ class Draining:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on; while draining, answers say that their connection ends."""
-        await self._app(scope, receive, self._closing(send) if scope["type"] == "http" else send)
+        await self._app(scope, receive, self._with_close_header(send) if scope["type"] == "http" else send)
 
-    def _closing(self, send: Send) -> Send:
+    def _with_close_header(self, send: Send) -> Send:
         async def say(message: Message) -> None:
             if message["type"] == START and self._drain.has_begun:
                 message = {**message, "headers": [*message.get("headers", ()), _CLOSE]}

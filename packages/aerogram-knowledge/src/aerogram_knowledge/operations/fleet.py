@@ -26,7 +26,7 @@ from aerogram_knowledge.operations.drain import Drain
 from aerogram_knowledge.operations.metrics import Metrics
 from aerogram_knowledge.operations.settings import BadSetting, Settings
 
-__all__ = ["CACHED", "Fleet", "FleetClock"]
+__all__ = ["CACHED", "RedisClock", "SharedParts"]
 
 log = logging.getLogger("aerogram.server")
 
@@ -43,13 +43,13 @@ AGREE_EVERY: Final = 30.0
 """Seconds after which the clock is compared again."""
 
 
-class Fleet:
+class SharedParts:
     """The parts of one server that it may share with others."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.redis = settings.redis
-        self.clock: Callable[[], float] = FleetClock(settings.redis) if settings.redis else time.time
+        self.clock: Callable[[], float] = RedisClock(settings.redis) if settings.redis else time.time
         self.drain = Drain()
         self.metrics = Metrics(settings.metrics, self.drain)
         self.archive = self._open_archive()
@@ -101,7 +101,7 @@ def _archive_beside(index: Path) -> Path:
     return place
 
 
-class FleetClock:
+class RedisClock:
     """The time by the clock of a Redis, so that servers whose own clocks differ agree when something ends.
 
     It is asked now and then, in a thread; between the answers, and while there is none, time goes on from the last.

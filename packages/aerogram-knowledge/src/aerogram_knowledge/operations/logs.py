@@ -17,7 +17,7 @@ _QUIET: Final = ("httpx", "httpcore", "mcp", "fastmcp", "uvicorn.access")
 """Loggers whose everyday lines repeat what the server says itself."""
 
 
-class _Lines(JsonLines):
+class _JsonFormatter(JsonLines):
     """JSON lines that also say what a request was."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -26,7 +26,7 @@ class _Lines(JsonLines):
         return dumps({**loads(line), "request": facts}).decode() if isinstance(facts, dict) else line
 
 
-class _Words(logging.Formatter):
+class _PlainFormatter(logging.Formatter):
     """Lines for a person: the time, the level if it matters, and the message."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -42,7 +42,7 @@ def configure_logs(settings: Settings, stream: TextIO | None = None) -> logging.
     out = stream or sys.stderr
     is_json = settings.log_format == "json" or (settings.log_format == "auto" and not out.isatty())
     handler = logging.StreamHandler(out)
-    handler.setFormatter(_Lines() if is_json else _Words())
+    handler.setFormatter(_JsonFormatter() if is_json else _PlainFormatter())
     handler.addFilter(RequestIds())
     root = logging.getLogger()
     root.handlers[:] = [handler]

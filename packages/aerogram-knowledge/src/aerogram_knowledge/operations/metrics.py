@@ -28,7 +28,7 @@ from aerogram_knowledge.operations.drain import Drain
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
 
-__all__ = ["Counted", "Metrics"]
+__all__ = ["Metrics", "RequestCounter"]
 
 log = logging.getLogger("aerogram.server")
 
@@ -50,7 +50,7 @@ class Metrics:
             self.provider = self._provide()
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
         """Tell whoever asks, as long as this lasts."""
         self._listen()
         try:
@@ -81,7 +81,7 @@ class Metrics:
 
     def count(self, app: App) -> App:
         """The application with its requests counted."""
-        return app if self.provider is None else Counted(app, self.provider)
+        return app if self.provider is None else RequestCounter(app, self.provider)
 
     def _provide(self) -> MeterProvider:
         try:
@@ -97,11 +97,11 @@ class Metrics:
         named = Resource.create({"service.name": "aerogram"}).merge(OTELResourceDetector().detect())  # theirs counts
         provider = MeterProvider(self._readers(), resource=named, views=[in_seconds])
 
-        def draining(_: CallbackOptions) -> Iterable[Observation]:
+        def observe_draining(_: CallbackOptions) -> Iterable[Observation]:
             return [Observation(int(self._drain.has_begun))]
 
         about = "Whether this server is about to end"
-        provider.get_meter(SCOPE).create_observable_gauge("aerogram_knowledge.server.draining", [draining], "1", about)
+        provider.get_meter(SCOPE).create_observable_gauge("aerogram.server.draining", [observe_draining], "1", about)
         return provider
 
     def _readers(self) -> list[Any]:
@@ -131,7 +131,7 @@ def _for_collectors() -> Any:
     return PeriodicExportingMetricReader(OTLPMetricExporter())
 
 
-class Counted:
+class RequestCounter:
     """Counts requests as they come and go. Plain ASGI."""
 
     def __init__(self, app: App, provider: MeterProvider) -> None:

@@ -21,7 +21,7 @@ from aerogram_knowledge.operations import kinds
 from aerogram_knowledge.operations.addresses import is_url, without_secrets
 from aerogram_knowledge.operations.kinds import Kind
 
-__all__ = ["FILE", "OTHER_VARIABLES", "BadSetting", "Option", "Settings", "Shown"]
+__all__ = ["FILE", "OTHER_VARIABLES", "BadSetting", "Option", "SettingValue", "Settings"]
 
 FILE: Final = Path("aerogram.toml")
 PREFIX: Final = "AEROGRAM_"
@@ -72,7 +72,7 @@ class Option(NamedTuple):
             given = repr(without_secrets(value)) if isinstance(value, str) else str(value)
             raise BadSetting(self.name, origin, f"{given[:80]} is not allowed; allowed: {self.kind.allowed}") from None
 
-    def said(self, value: Any) -> list[str]:
+    def arguments(self, value: Any) -> list[str]:
         """The flag with a value; a path is said in full."""
         if self.kind.is_switch:
             return [self.flag if value else f"--no-{self.flag[2:]}"]
@@ -80,7 +80,7 @@ class Option(NamedTuple):
         return [word for one in values for word in (self.flag, str(one.absolute() if isinstance(one, Path) else one))]
 
 
-class Shown(NamedTuple):
+class SettingValue(NamedTuple):
     """A setting as it is shown: its value in plain JSON, and where that comes from."""
 
     name: str
@@ -88,7 +88,7 @@ class Shown(NamedTuple):
     origin: str
 
 
-def _of(kind: Kind, about: str) -> dict[str, Any]:
+def _metadata(kind: Kind, about: str) -> dict[str, Any]:
     return {_KIND: kind, _ABOUT: about}
 
 
@@ -96,87 +96,91 @@ def _of(kind: Kind, about: str) -> dict[str, Any]:
 class Settings:
     """The settings of one server; `origins` names the origin of each that is not the default."""
 
-    documents: tuple[Path, ...] = field(default=(), metadata=_of(kinds.PATHS, "Files and folders to serve."))
-    index: Path = field(default=Path(".aerogram"), metadata=_of(kinds.PATH, "Where the index is kept."))
+    documents: tuple[Path, ...] = field(default=(), metadata=_metadata(kinds.PATHS, "Files and folders to serve."))
+    index: Path = field(default=Path(".aerogram"), metadata=_metadata(kinds.PATH, "Where the index is kept."))
     store: Path | str | None = field(
         default=None,
         repr=False,
-        metadata=_of(kinds.STORE, "The index elsewhere than in --index, for several servers."),
+        metadata=_metadata(kinds.STORE, "The index elsewhere than in --index, for several servers."),
     )
     replicas: tuple[str, ...] = field(
         default=(),
         repr=False,
-        metadata=_of(kinds.STORES, "Copies of a PostgreSQL store that may be read instead of it."),
+        metadata=_metadata(kinds.STORES, "Copies of a PostgreSQL store that may be read instead of it."),
     )
     redis: str | None = field(
         default=None,
         repr=False,
-        metadata=_of(kinds.REDIS, "Where several servers keep limits, quotas, cache and archive together."),
+        metadata=_metadata(kinds.REDIS, "Where several servers keep limits, quotas, cache and archive together."),
     )
     archive: Path | str | None = field(
         default=None,
         repr=False,
-        metadata=_of(kinds.ARCHIVE, "Where left-out content is kept; else in --redis, else beside the index."),
+        metadata=_metadata(kinds.ARCHIVE, "Where left-out content is kept; else in --redis, else beside the index."),
     )
     cache: float = field(
-        default=0.0, metadata=_of(kinds.SECONDS, "How long the answer to a question may be given again; 0 is never.")
+        default=0.0,
+        metadata=_metadata(kinds.SECONDS, "How long the answer to a question may be given again; 0 is never."),
     )
     embedder: str | None = field(
-        default=None, metadata=_of(kinds.TEXT, "'default', 'none' (words alone), or a model's folder.")
+        default=None, metadata=_metadata(kinds.TEXT, "'default', 'none' (words alone), or a model's folder.")
     )
     withheld_licenses: tuple[str, ...] = field(
-        default=(), metadata=_of(kinds.NAMES, "Licences whose documents are not shown.")
+        default=(), metadata=_metadata(kinds.NAMES, "Licences whose documents are not shown.")
     )
-    watch: bool = field(default=False, metadata=_of(kinds.SWITCH, "Follow changes of the documents."))
+    watch: bool = field(default=False, metadata=_metadata(kinds.SWITCH, "Follow changes of the documents."))
     transport: str = field(
-        default="http", metadata=_of(kinds.choice("http", "stdio"), "How MCP clients reach the server.")
+        default="http", metadata=_metadata(kinds.choice("http", "stdio"), "How MCP clients reach the server.")
     )
-    host: str = field(default="127.0.0.1", metadata=_of(kinds.TEXT, "The address to listen on."))
-    port: int = field(default=8000, metadata=_of(kinds.whole(0, 65535), "The port to listen on; 0 takes a free one."))
+    host: str = field(default="127.0.0.1", metadata=_metadata(kinds.TEXT, "The address to listen on."))
+    port: int = field(
+        default=8000, metadata=_metadata(kinds.whole(0, 65535), "The port to listen on; 0 takes a free one.")
+    )
     dialect: str = field(
-        default="knowledge-1.0", metadata=_of(kinds.choice(*_SPOKEN), "The dialect of replies to MCP clients.")
+        default="knowledge-1.0", metadata=_metadata(kinds.choice(*_SPOKEN), "The dialect of replies to MCP clients.")
     )
-    budget: str = field(default="8000", metadata=_of(kinds.BUDGET, "The largest reply."))
+    budget: str = field(default="8000", metadata=_metadata(kinds.BUDGET, "The largest reply."))
     auth: str = field(
         default="auto",
-        metadata=_of(
+        metadata=_metadata(
             kinds.choice("auto", "keys", "none"),
             "Who needs an API key: everybody unless the address is local (auto), everybody (keys), nobody (none).",
         ),
     )
     keys: Path | None = field(
-        default=None, metadata=_of(kinds.PATH, "The file of API keys; else api-keys.json in the state directory.")
+        default=None, metadata=_metadata(kinds.PATH, "The file of API keys; else api-keys.json in the state directory.")
     )
-    limits: str = field(default="", metadata=_of(kinds.PLAN, "Limits of callers whose key has none of its own."))
+    limits: str = field(default="", metadata=_metadata(kinds.PLAN, "Limits of callers whose key has none of its own."))
     allowed_hosts: tuple[str, ...] = field(
-        default=(), metadata=_of(kinds.HOSTS, "Names the server is called by, besides localhost and addresses.")
+        default=(), metadata=_metadata(kinds.HOSTS, "Names the server is called by, besides localhost and addresses.")
     )
     allowed_origins: tuple[str, ...] = field(
-        default=(), metadata=_of(kinds.ORIGINS, "Web pages of other origins that may call the server.")
+        default=(), metadata=_metadata(kinds.ORIGINS, "Web pages of other origins that may call the server.")
     )
-    max_body: int = field(default=2**20, metadata=_of(kinds.SIZE, "The largest request body, in bytes."))
+    max_body: int = field(default=2**20, metadata=_metadata(kinds.SIZE, "The largest request body, in bytes."))
     timeout: float = field(
-        default=30.0, metadata=_of(kinds.SECONDS, "How long a request may wait for its answer; 0 is for ever.")
+        default=30.0, metadata=_metadata(kinds.SECONDS, "How long a request may wait for its answer; 0 is for ever.")
     )
     grace: float = field(
-        default=10.0, metadata=_of(kinds.SECONDS, "How long running requests may take when the server ends.")
+        default=10.0, metadata=_metadata(kinds.SECONDS, "How long running requests may take when the server ends.")
     )
     drain: float = field(
         default=0.0,
-        metadata=_of(kinds.SECONDS, "How long a server that is to end still answers, while its health says so."),
+        metadata=_metadata(kinds.SECONDS, "How long a server that is to end still answers, while its health says so."),
     )
     metrics: str | None = field(
-        default=None, metadata=_of(kinds.LISTENER, "Where Prometheus finds metrics, at /metrics, without a key.")
+        default=None, metadata=_metadata(kinds.LISTENER, "Where Prometheus finds metrics, at /metrics, without a key.")
     )
     max_connections: int = field(
-        default=1000, metadata=_of(kinds.whole(1, 100_000), "More connections than this are turned away.")
+        default=1000, metadata=_metadata(kinds.whole(1, 100_000), "More connections than this are turned away.")
     )
     log_level: str = field(
-        default="info", metadata=_of(kinds.choice("debug", "info", "warning", "error"), "What is worth a log line.")
+        default="info",
+        metadata=_metadata(kinds.choice("debug", "info", "warning", "error"), "What is worth a log line."),
     )
     log_format: str = field(
         default="auto",
-        metadata=_of(kinds.choice("auto", "json", "text"), "Log lines; auto is text on a terminal, else JSON."),
+        metadata=_metadata(kinds.choice("auto", "json", "text"), "Log lines; auto is text on a terminal, else JSON."),
     )
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -204,7 +208,7 @@ class Settings:
         origins: dict[str, str] = {}
         for source in (_in_file(file, environ), _in_environment(environ, known), _in_flags(flags or {})):
             for name, value, origin in source:
-                option = known.get(name) or _unknown(name, origin, list(known))
+                option = known.get(name) or _refuse_unknown(name, origin, list(known))
                 values[name] = option.read(value, origin)
                 origins[name] = origin
         return cls(**values, origins=origins)
@@ -213,16 +217,18 @@ class Settings:
         """Where the value of a setting comes from."""
         return self.origins.get(name, DEFAULT)
 
-    def shown(self) -> list[Shown]:
+    def values(self) -> list[SettingValue]:
         """Every setting with its value in plain JSON and its origin."""
-        return [Shown(one.name, _plain(getattr(self, one.name)), self.origin(one.name)) for one in self.options()]
+        return [
+            SettingValue(one.name, _plain(getattr(self, one.name)), self.origin(one.name)) for one in self.options()
+        ]
 
     def arguments(self, names: Collection[str]) -> list[str]:
         """The flags that say again, from any folder, what these settings say other than the default."""
         found: list[str] = []
         for option in self.options():
             if option.name in names and self.origin(option.name) != DEFAULT:
-                found += option.said(getattr(self, option.name))
+                found += option.arguments(getattr(self, option.name))
         return found
 
     @property
@@ -254,28 +260,31 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-class _Given(NamedTuple):
+class _RawSetting(NamedTuple):
     name: str
     value: Any
     origin: str
 
 
-def _in_flags(flags: Mapping[str, Any]) -> Iterator[_Given]:
+def _in_flags(flags: Mapping[str, Any]) -> Iterator[_RawSetting]:
     for name, value in flags.items():
         if value is not None and value not in ([], ()):
-            yield _Given(name, value, f"flag --{name.replace('_', '-')}")
+            yield _RawSetting(name, value, f"flag --{name.replace('_', '-')}")
 
 
-def _in_environment(environ: Mapping[str, str], known: Mapping[str, Option]) -> Iterator[_Given]:
+def _in_environment(environ: Mapping[str, str], known: Mapping[str, Option]) -> Iterator[_RawSetting]:
     variables = {one.variable: one.name for one in known.values()}
     for variable, value in sorted(environ.items()):
         if variable.startswith(PREFIX) and variable not in OTHER_VARIABLES and value != "":
             origin = f"environment {variable}"
-            name = variables.get(variable) or _unknown(variable, origin, sorted({*variables, *OTHER_VARIABLES})).name
-            yield _Given(name, value, origin)
+            name = (
+                variables.get(variable)
+                or _refuse_unknown(variable, origin, sorted({*variables, *OTHER_VARIABLES})).name
+            )
+            yield _RawSetting(name, value, origin)
 
 
-def _in_file(chosen: str | Path | None, environ: Mapping[str, str]) -> Iterator[_Given]:
+def _in_file(chosen: str | Path | None, environ: Mapping[str, str]) -> Iterator[_RawSetting]:
     """What a file says: the chosen one, which must exist, or the one in this folder, if there is one."""
     import tomllib
 
@@ -290,18 +299,18 @@ def _in_file(chosen: str | Path | None, environ: Mapping[str, str]) -> Iterator[
     known = {one.name: one.kind for one in Settings.options()}
     for name, value in said.items():
         is_path = name in known and known[name].is_path
-        yield _Given(name, _beside(path, value) if is_path else value, f"file {path}")
+        yield _RawSetting(name, _resolve_path(path, value) if is_path else value, f"file {path}")
 
 
-def _beside(file: Path, value: Any) -> Any:
+def _resolve_path(file: Path, value: Any) -> Any:
     """Paths in a file are meant from the file's own folder."""
     if isinstance(value, list):
-        return [_beside(file, one) for one in value]
+        return [_resolve_path(file, one) for one in value]
     is_folder = isinstance(value, str) and value and not is_url(value)
     return file.parent / Path(value).expanduser() if is_folder else value
 
 
-def _unknown(name: str, origin: str, known: list[str]) -> Option:
+def _refuse_unknown(name: str, origin: str, known: list[str]) -> Option:
     near = nearest(name, known)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     raise BadSetting(name[:80], origin, f"no such setting; {hint}")

@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.reader import ReaderFailed
 from aerogram.reply import Citation
 from aerogram_knowledge.contents import read_contents
 from aerogram_knowledge.documents.document import File
-from aerogram_knowledge.store import Found
+from aerogram_knowledge.store import StoredChunk
 
 __all__ = ["Status", "citations_of", "verify"]
 
@@ -26,7 +26,7 @@ Status: TypeAlias = Literal["missing", "changed", "unverified", "verified"]
 LARGEST: Final = 64 * 1024 * 1024
 
 
-def verify(chunk: Found, path: Path | None) -> Status:
+def verify(chunk: StoredChunk, path: Path | None) -> Status:
     """Whether the file at a path still has the words of a chunk."""
     try:
         found = path.stat() if path is not None else None
@@ -40,7 +40,7 @@ def verify(chunk: Found, path: Path | None) -> Status:
     return "verified" if chunk.text in _words(path, seen, chunk.file).get(chunk.path, "") else "changed"
 
 
-def citations_of(chunks: Sequence[Found], statuses: Sequence[Status]) -> tuple[Citation, ...]:
+def citations_of(chunks: Sequence[StoredChunk], statuses: Sequence[Status]) -> tuple[Citation, ...]:
     """One citation for each document among the results, which names the results that it is the source of."""
     paths: dict[str, list[int]] = {}
     for place, chunk in enumerate(chunks):
@@ -48,7 +48,7 @@ def citations_of(chunks: Sequence[Found], statuses: Sequence[Status]) -> tuple[C
     return tuple(_citation(chunks, statuses, places) for places in paths.values())
 
 
-def _citation(chunks: Sequence[Found], statuses: Sequence[Status], places: Sequence[int]) -> Citation:
+def _citation(chunks: Sequence[StoredChunk], statuses: Sequence[Status], places: Sequence[int]) -> Citation:
     chunk = chunks[places[0]]
     said = {statuses[place] for place in places}
     return Citation(
@@ -82,7 +82,7 @@ def _words(path: Path, seen: tuple[int, int, int], name: str) -> dict[str, str]:
     if seen[0] > LARGEST:
         return {}
     try:
-        documents = read_contents(File(name, seen[0], seen[1], path.read_bytes()), Limits()).documents
+        documents = read_contents(File(name, seen[0], seen[1], path.read_bytes()), ReadLimits()).documents
     except (OSError, ReaderFailed, UnreadableSource):
         return {}
     return {document.path: document.source.text for document in documents}

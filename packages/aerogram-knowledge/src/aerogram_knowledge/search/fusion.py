@@ -16,7 +16,7 @@ from aerogram_knowledge.store import Candidates
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
 
-__all__ = ["Method", "Ranked", "fuse"]
+__all__ = ["Method", "RankedResults", "fuse"]
 
 Method: TypeAlias = Literal["hybrid", "vector", "bm25"]
 
@@ -35,7 +35,7 @@ PLACE_BITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedResults:
     """All results of a query, the best first; the arrays go together."""
 
     ids: Ids
@@ -66,7 +66,7 @@ class Ranked:
         return int(found[0]) + 1 if len(found) else None
 
 
-def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
+def fuse(found: Candidates, known: float, method: Method = "hybrid") -> RankedResults:
     """The candidates in order; `known` is the share of the query that the embedder knows."""
     import numpy as np
 
@@ -83,7 +83,7 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> Ranked:
     # score and place in one number, because numbers are sorted faster than places by their scores
     keys: Any = np.sort((STEPS - steps) << PLACE_BITS | np.arange(len(order)))
     order = order[keys & (1 << PLACE_BITS) - 1]
-    return Ranked(
+    return RankedResults(
         found.ids[order],
         (STEPS - (keys >> PLACE_BITS)) / STEPS,
         found.words[order],

@@ -13,14 +13,14 @@ from typing import Any, Final
 from aerogram.contract import Call, Contract
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode, RecordType
-from aerogram.shape.pages import Paged
+from aerogram.shape.pages import ResumablePage
 from aerogram.shape.records import SEARCH_RESULT as SEARCH
 from aerogram.shape.records import VENDOR_INFO as VENDOR
 from aerogram.tokens import Budget
 from aerogram_knowledge.documents.front import UNKNOWN_LICENSE
 from aerogram_knowledge.search.citations import Status
-from aerogram_knowledge.search.fusion import Ranked
-from aerogram_knowledge.store import Found
+from aerogram_knowledge.search.fusion import RankedResults
+from aerogram_knowledge.store import StoredChunk
 
 __all__ = [
     "CHUNK",
@@ -32,7 +32,7 @@ __all__ = [
     "chunk_record",
     "confidence",
     "deduplication",
-    "finished",
+    "finish",
     "ranking",
     "search_records",
 ]
@@ -48,7 +48,9 @@ _WEIGHTS: Final = {"verified": 0.35, "publisher": 0.2, "license": 0.15, "dated":
 _METHODS: Final = {"hybrid": "semantic and keyword", "vector": "semantic", "bm25": "keyword"}
 
 
-def confidence(chunk: Found, ranked: Ranked, place: int, verified: bool, today: dt.date) -> dict[str, float]:
+def confidence(
+    chunk: StoredChunk, ranked: RankedResults, place: int, verified: bool, today: dt.date
+) -> dict[str, float]:
     """How far a result can be trusted: its score, its source, its age."""
     return {
         "score_reliability": round(_reliability(ranked, place), 3),
@@ -57,7 +59,7 @@ def confidence(chunk: Found, ranked: Ranked, place: int, verified: bool, today: 
     }
 
 
-def ranking(ranked: Ranked, place: int) -> dict[str, Any]:
+def ranking(ranked: RankedResults, place: int) -> dict[str, Any]:
     """Where a result stands among all of them, and why."""
     others = len(ranked) - 1
     percentile = 100 if others < 1 else round(100 * (others - place) / others)
@@ -68,7 +70,7 @@ def ranking(ranked: Ranked, place: int) -> dict[str, Any]:
     }
 
 
-def deduplication(ranked: Ranked, place: int, similar: Sequence[tuple[int, float]]) -> dict[str, Any]:
+def deduplication(ranked: RankedResults, place: int, similar: Sequence[tuple[int, float]]) -> dict[str, Any]:
     """Which chunks have nearly the same text, and whether one of them stands higher."""
     ranks = [ranked.rank_of(other) for other, _ in similar]
     return {
@@ -78,14 +80,14 @@ def deduplication(ranked: Ranked, place: int, similar: Sequence[tuple[int, float
     }
 
 
-def _reliability(ranked: Ranked, place: int) -> float:
+def _reliability(ranked: RankedResults, place: int) -> float:
     """The score itself, how much of the query is known, and whether words and meaning agree."""
     words, meaning = float(ranked.words[place]), float(ranked.meaning[place])
     agreement = min(words, meaning) / max(words, meaning) if max(words, meaning) > 0 else 0.0
     return 0.6 * float(ranked.hybrid[place]) + 0.25 * ranked.coverage + 0.15 * agreement
 
 
-def _quality(chunk: Found, verified: bool) -> float:
+def _quality(chunk: StoredChunk, verified: bool) -> float:
     """The share of what a trustworthy source states, and whether its text still is what was stored."""
     facts: Mapping[str, Any] = {
         "verified": verified,
@@ -113,7 +115,7 @@ def _tier(percentile: int) -> str:
     return "Moderate match" if percentile >= MIDDLE else "Weak match"
 
 
-def _reason(ranked: Ranked, place: int) -> str:
+def _reason(ranked: RankedResults, place: int) -> str:
     words, meaning = float(ranked.words[place]), float(ranked.meaning[place])
     if ranked.method != "hybrid":
         strength = words if ranked.method == "bm25" else meaning
@@ -168,8 +170,8 @@ def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> Re
 
 
 def search_records(
-    chunks: Sequence[Found],
-    ranked: Ranked,
+    chunks: Sequence[StoredChunk],
+    ranked: RankedResults,
     shown: range,
     statuses: Sequence[Status],
     similar: Mapping[int, Sequence[tuple[int, float]]] | None,
@@ -189,7 +191,7 @@ def search_records(
     return records
 
 
-def _search_record(chunk: Found, ranked: Ranked, place: int) -> dict[str, Any]:
+def _search_record(chunk: StoredChunk, ranked: RankedResults, place: int) -> dict[str, Any]:
     return {
         **chunk_record(chunk),
         "similarity_score": round(float(ranked.meaning[place]), 4),
@@ -200,7 +202,7 @@ def _search_record(chunk: Found, ranked: Ranked, place: int) -> dict[str, Any]:
     }
 
 
-def chunk_record(chunk: Found) -> dict[str, Any]:
+def chunk_record(chunk: StoredChunk) -> dict[str, Any]:
     """A chunk by itself."""
     return {
         "chunk_id": chunk.id,
@@ -214,7 +216,7 @@ def chunk_record(chunk: Found) -> dict[str, Any]:
     }
 
 
-def finished(paged: Paged, call: Call, dialect: str, budget: int | str | Budget | None = None) -> Reply[Any]:
+def finish(paged: ResumablePage, call: Call, dialect: str, budget: int | str | Budget | None = None) -> Reply[Any]:
     """The reply as it is sent, as one JSON body."""
     contract = Contract(dialect=dialect, channels="text", kinds=KINDS, budget=budget)
-    return contract.counted(contract.fitted(paged, call).reply, call)
+    return contract.count_tokens(contract.fit_page(paged, call).reply, call)

@@ -18,14 +18,14 @@ from aerogram.reply import EmptyReason
 from aerogram_knowledge.embedders import Embedder, quantise
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import query_terms
-from aerogram_knowledge.licences import Gate
-from aerogram_knowledge.search.fusion import Method, Ranked, fuse
+from aerogram_knowledge.licences import LicenseFilter
+from aerogram_knowledge.search.fusion import Method, RankedResults, fuse
 from aerogram_knowledge.store import Store
 
-__all__ = ["Search", "Turnstile", "checked_query"]
+__all__ = ["FairSemaphore", "IndexSearch", "check_query"]
 
 
-class Turnstile:
+class FairSemaphore:
     """A context manager that lets `places` threads in at a time."""
 
     def __init__(self, places: int) -> None:
@@ -71,21 +71,21 @@ LISTING: Final = Depth(5_000, 3_000)
 QUESTION: Final = Depth(1_000, 3_000)
 
 
-class Search:
+class IndexSearch:
     """Ranks the chunks of a store."""
 
-    def __init__(self, store: Store, embedder: Embedder, gate: Gate | None = None) -> None:
+    def __init__(self, store: Store, embedder: Embedder, gate: LicenseFilter | None = None) -> None:
         self.store = store
         self.embedder = embedder
-        self.gate = gate or Gate()
-        self._remembered: OrderedDict[Any, Ranked] = OrderedDict()
+        self.gate = gate or LicenseFilter()
+        self._remembered: OrderedDict[Any, RankedResults] = OrderedDict()
         self._counted = (-1, 0)
         self._guard = threading.Lock()
-        self.turn = Turnstile(CALLERS)
+        self.turn = FairSemaphore(CALLERS)
 
-    def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> Ranked:
+    def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> RankedResults:
         """All results of a query that may be shown, the best first."""
-        return self._known(query, self.gate.narrowed(filters), method)
+        return self._recall_or_rank(query, self.gate.narrow(filters), method)
 
     def withheld(self, query: str, filters: Filters, method: Method = "hybrid") -> int:
         """How many results a query would have besides those that may be shown."""
@@ -93,7 +93,7 @@ class Search:
             return 0
         import numpy as np
 
-        every, shown = self._known(query, filters, method), self.rank(query, filters, method)
+        every, shown = self._recall_or_rank(query, filters, method), self.rank(query, filters, method)
         return int(np.isin(every.ids, shown.ids, invert=True).sum())
 
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
@@ -105,7 +105,7 @@ class Search:
         shown = {one.id for one in others if not self.gate.holds_back(one)}
         return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
 
-    def _known(self, query: str, filters: Filters, method: Method) -> Ranked:
+    def _recall_or_rank(self, query: str, filters: Filters, method: Method) -> RankedResults:
         """A ranking, remembered if it can be."""
         generation = self.store.generation
         key = (generation, query, filters, method)
@@ -121,10 +121,10 @@ class Search:
                 self._remembered.popitem(last=False)
         return ranked
 
-    def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> Ranked:
+    def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> RankedResults:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
-        known = self.embedder.known(query) if vector is not None else 0.0
+        known = self.embedder.coverage(query) if vector is not None else 0.0
         found = self.store.candidates(terms, vector, filters, *_depth(len(terms), chunks))
         return fuse(found, known, method)
 
@@ -160,21 +160,21 @@ def _depth(terms: int, chunks: int) -> Depth:
     return LISTING if terms <= LISTING_TERMS else QUESTION
 
 
-def checked_query(query: object) -> str:
+def check_query(query: object) -> str:
     """A query as it is looked for: composed, without control characters, on one line."""
     if not isinstance(query, str):
-        raise _refused("query must be a text", query)
+        raise _refusal("query must be a text", query)
     if len(query) > LONGEST_QUERY:
-        raise _refused(f"query has {len(query)} characters; at most {LONGEST_QUERY} are allowed", query)
+        raise _refusal(f"query has {len(query)} characters; at most {LONGEST_QUERY} are allowed", query)
     composed = unicodedata.normalize("NFC", query.encode("utf-8", "replace").decode())
     plain = "".join(sign if sign.isprintable() or sign.isspace() else " " for sign in composed)
     clean = " ".join(plain.split())
     if not clean:
-        raise _refused("query must not be empty", query)
+        raise _refusal("query must not be empty", query)
     return clean
 
 
-def checked_method(method: str) -> Method:
+def check_method(method: str) -> Method:
     """A method of that name; anything else is refused."""
     for known in get_args(Method):
         if method == known:
@@ -184,7 +184,7 @@ def checked_method(method: str) -> Method:
     )
 
 
-def _refused(message: str, received: object) -> ValidationFailed:
+def _refusal(message: str, received: object) -> ValidationFailed:
     return ValidationFailed(
         message,
         remediation=f"Send a query of 1 to {LONGEST_QUERY} characters",

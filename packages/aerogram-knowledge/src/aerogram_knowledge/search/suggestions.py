@@ -14,7 +14,7 @@ from aerogram.digest.terms import fold
 from aerogram.errors import SLIP, nearest
 from aerogram_knowledge.filters import Filters
 
-__all__ = ["Finds", "instead", "names_in"]
+__all__ = ["Finds", "names_in", "suggest"]
 
 SHORTEST: Final = 4
 """Letters of a word that can be misspelt; shorter ones are all alike."""
@@ -29,12 +29,12 @@ def names_in(*texts: Collection[str]) -> frozenset[str]:
     return frozenset(fold(word) for several in texts for text in several for word in _WORD.findall(text))
 
 
-def instead(
+def suggest(
     query: str, filters: Filters, unknown: Sequence[str], finds: Finds, names: Callable[[], Collection[str]]
 ) -> dict[str, Any]:
     """The nearest search that has a result; nothing when there is none."""
     for words in _queries(query, unknown, names):
-        for fewer in _narrowings(filters):
+        for fewer in _wider_filters(filters):
             if (words, fewer) != (query, filters) and finds(words, fewer):
                 rest = fewer.as_json()
                 return {"query": words, "filters": rest} if rest else {"query": words}
@@ -48,17 +48,17 @@ def _queries(query: str, unknown: Sequence[str], names: Callable[[], Collection[
         return
     known = names()
     near = {word: nearest(word, known, least=SLIP) if len(word) >= SHORTEST else [] for word in unknown}
-    words = [one for word in query.split() for one in _spelt(word, near)]
+    words = [one for word in query.split() for one in _spellings(word, near)]
     if words and words != query.split():
         yield " ".join(words)
 
 
-def _spelt(word: str, near: dict[str, list[str]]) -> list[str]:
+def _spellings(word: str, near: dict[str, list[str]]) -> list[str]:
     """A word as it may have been meant: itself if it is known, else one that is nearly the same."""
     strange = [one for one in near if one in fold(word)]
     return near[strange[0]] if strange else [word]
 
 
-def _narrowings(filters: Filters) -> Iterator[Filters]:
+def _wider_filters(filters: Filters) -> Iterator[Filters]:
     """The filters, the same for any licence, and none."""
     yield from dict.fromkeys((filters, filters.without_license(), Filters()))

@@ -18,14 +18,14 @@ from aerogram.limits import Limits
 from aerogram.serving.gate import needs_keys
 from aerogram.serving.guard import mcp_principal, principal_of, protect
 from aerogram.telemetry import Observer
-from aerogram_knowledge.access.keys import Keys, KeysAtHand
-from aerogram_knowledge.operations.drain import Draining
-from aerogram_knowledge.operations.fleet import CACHED, Fleet
+from aerogram_knowledge.access.keys import KeyRefresher, Keys
+from aerogram_knowledge.operations.drain import ConnectionCloser
+from aerogram_knowledge.operations.fleet import CACHED, SharedParts
 from aerogram_knowledge.operations.settings import Settings
 from aerogram_knowledge.search.results import KINDS
-from aerogram_knowledge.server.health import Health
+from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.message import OnlyMessages
+from aerogram_knowledge.server.message import MessageFilter
 from aerogram_knowledge.server.page import server_host
 from aerogram_page.host import Host
 from aerogram_page.routes import EXEMPTIONS
@@ -35,9 +35,9 @@ __all__ = ["MCP_PATH", "build_app", "build_contract"]
 MCP_PATH: Final = "/mcp"
 
 
-def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Fleet | None = None) -> Contract:
+def build_contract(library: Library, settings: Settings, keys: Keys, fleet: SharedParts | None = None) -> Contract:
     """What the server promises about its replies, by its settings, and over what it shares with other servers."""
-    fleet = fleet or Fleet(settings)
+    fleet = fleet or SharedParts(settings)
     return Contract(
         dialect=settings.dialect,
         budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
@@ -51,12 +51,14 @@ def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Flee
     )
 
 
-def build_app(library: Library, contract: Contract, settings: Settings, keys: Keys, fleet: Fleet | None = None) -> App:
+def build_app(
+    library: Library, contract: Contract, settings: Settings, keys: Keys, fleet: SharedParts | None = None
+) -> App:
     """The whole application, guarded."""
     from aerogram_knowledge.server.routes import build_routes
     from aerogram_knowledge.server.tools import build_tools
 
-    fleet = fleet or Fleet(settings)
+    fleet = fleet or SharedParts(settings)
     page = server_host(
         library,
         contract,
@@ -64,26 +66,26 @@ def build_app(library: Library, contract: Contract, settings: Settings, keys: Ke
         needs_key=needs_keys(settings),
         has_ended=lambda: fleet.drain.has_begun,
     )
-    tools = build_tools(library, _watched(contract, page, "mcp"), principal=mcp_principal)
+    tools = build_tools(library, _with_feed(contract, page, "mcp"), principal=mcp_principal)
     # each request stands for itself, so that any of several servers can answer it
     mcp = tools.http_app(path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False)
-    health = Health(library, contract.archive, fleet, folder=settings.folder)
-    told = _watched(contract, page, "http")
+    health = HealthChecks(library, contract.archive, fleet, folder=settings.folder)
+    told = _with_feed(contract, page, "http")
     routes = build_routes(library, told, principal=principal_of, health=health, page=page, lifespan=mcp.lifespan)
-    mcp.add_middleware(OnlyMessages)
+    mcp.add_middleware(MessageFilter)
     for part in (mcp, routes):
         protect(part, settings, keys, EXEMPTIONS)
-    return fleet.metrics.count(Draining(KeysAtHand(_Fork(mcp, routes), keys), fleet.drain))
+    return fleet.metrics.count(ConnectionCloser(KeyRefresher(_PathDispatcher(mcp, routes), keys), fleet.drain))
 
 
-def _watched(contract: Contract, page: Host, via: str) -> Contract:
+def _with_feed(contract: Contract, page: Host, via: str) -> Contract:
     """The contract whose replies the page can watch."""
     if contract.observer is None or page.feed is None:
         return contract
-    return replace(contract, observer=contract.observer.told_to(page.feed.heard(via)))
+    return replace(contract, observer=contract.observer.with_listener(page.feed.listener(via)))
 
 
-class _Fork:
+class _PathDispatcher:
     """Sends the requests of MCP clients one way and all others the other."""
 
     def __init__(self, mcp: App, routes: Any) -> None:
@@ -95,7 +97,7 @@ class _Fork:
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
 
 
-def _limits(settings: Settings, keys: Keys, fleet: Fleet) -> Limits:
+def _limits(settings: Settings, keys: Keys, fleet: SharedParts) -> Limits:
     """The limits of each caller: those of its key, or else those of the settings."""
     usual = settings.plan
     return fleet.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual)

@@ -23,10 +23,10 @@ from aerogram.content import Content
 from aerogram.errors import AerogramError
 from aerogram.reply import utc_timestamp
 from aerogram.state import state_directory
-from aerogram_knowledge.operations.fleet import Fleet
+from aerogram_knowledge.operations.fleet import SharedParts
 from aerogram_knowledge.server.library import Library
 
-__all__ = ["Health"]
+__all__ = ["HealthChecks"]
 
 ROOM: Final = 64 * 1024 * 1024
 """Bytes of free disk below which ingesting and archiving will soon fail."""
@@ -35,11 +35,11 @@ PROBE: Final = "health"
 Check = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
-class Health:
+class HealthChecks:
     """The health of a library, of the archive, and of what the server shares with others."""
 
     def __init__(
-        self, library: Library, archive: Archive | None, fleet: Fleet | None = None, *, folder: Path | None = None
+        self, library: Library, archive: Archive | None, fleet: SharedParts | None = None, *, folder: Path | None = None
     ) -> None:
         self._library = library
         self._archive = archive
@@ -50,7 +50,7 @@ class Health:
         """Whether the server is up and its index in its place."""
         if self._fleet is not None:
             self._fleet.drain.refuse()
-        return await self._told({"store": self._store_is_there})
+        return await self._report({"store": self._store_is_there})
 
     async def deep(self) -> dict[str, Any]:
         """Whether every part works: each is used once."""
@@ -59,10 +59,10 @@ class Health:
             parts["archive"] = self._archive_works
         if self._fleet is not None and self._fleet.redis is not None:
             parts["redis"] = self._fleet.ping
-        return await self._told(parts)
+        return await self._report(parts)
 
-    async def _told(self, parts: Mapping[str, Check]) -> dict[str, Any]:
-        found = await asyncio.gather(*map(_tried, parts.values()))
+    async def _report(self, parts: Mapping[str, Check]) -> dict[str, Any]:
+        found = await asyncio.gather(*map(_run_check, parts.values()))
         checks = dict(zip(parts, found, strict=True))
         ill = [name for name, found in checks.items() if found["status"] != "ok"]
         status = "ok" if not ill else "unhealthy" if "store" in ill else "degraded"
@@ -103,7 +103,7 @@ class Health:
         return {"problems": [] if found == probe else ["it gave back something else"]}
 
 
-async def _tried(check: Check) -> dict[str, Any]:
+async def _run_check(check: Check) -> dict[str, Any]:
     """What a check says; one that fails has said enough."""
     started = time.perf_counter()
     try:

@@ -18,13 +18,13 @@ from anyio import to_thread
 from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.cursor import Cursors
-from aerogram.digest import Digester, Policy
+from aerogram.digest import Digester, DigestPolicy
 from aerogram.errors import IntegrityError, NotFound, Unavailable
-from aerogram.reply import Paged, Reply
+from aerogram.reply import Reply, ResumablePage
 from aerogram.state import can_write
 from aerogram_knowledge.embedders import Embedder
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.ingest.ingest import Ingested, Progress
+from aerogram_knowledge.ingest.ingest import IngestResult, Progress
 from aerogram_knowledge.knowledge import Knowledge
 from aerogram_knowledge.operations.addresses import is_url
 
@@ -82,7 +82,7 @@ class Library:
         """The index as it is now; a question that is already running keeps the one that it was asked of."""
         there = self._file_now()
         if there is None:
-            raise self._gone()
+            raise self._unavailable()
         with self._guard:
             if there != self._file:
                 self._known.append(self._open())
@@ -105,7 +105,7 @@ class Library:
             known.cursors = Cursors(known.cursors._keys, clock=self._clock)
         return known
 
-    def update(self, *paths: Path, progress: Progress | None = None) -> Ingested:
+    def update(self, *paths: Path, progress: Progress | None = None) -> IngestResult:
         """Bring the index up to date with folders, or with those that it knows."""
         return self.knowledge.ingest(*paths, progress=progress)
 
@@ -117,7 +117,7 @@ class Library:
 
     # the questions
 
-    async def search(self, query: str, **asked: Any) -> Paged:
+    async def search(self, query: str, **asked: Any) -> ResumablePage:
         """A page of passages, and the cursors that go on inside of it."""
         return await self.ask(lambda known: known.search_page(query, **asked))
 
@@ -133,7 +133,7 @@ class Library:
         self, source_file: str, query: str, archive: Archive | None = None, principal: str | None = None
     ) -> Reply[Any]:
         """A document condensed for a question; its text goes into the archive, so that the digest can be checked."""
-        digester = Digester(Policy(mode="always"), archive=None if archive is None else _Shelf(archive))
+        digester = Digester(DigestPolicy(mode="always"), archive=None if archive is None else _DigestArchive(archive))
         with self._present():
             return await self.knowledge.digest(source_file, query, digester=digester, principal=principal)
 
@@ -162,7 +162,7 @@ class Library:
             yield
         except Exception as error:
             if self._file_now() != before or before is None:
-                raise self._gone() from error
+                raise self._unavailable() from error
             raise
 
     def _file_now(self) -> tuple[int, int] | None:
@@ -175,7 +175,7 @@ class Library:
             return None
         return found.st_dev, found.st_ino
 
-    def _gone(self) -> Unavailable:
+    def _unavailable(self) -> Unavailable:
         return Unavailable(
             "The index cannot be reached at the moment",
             remediation="Try again in a few seconds; whoever runs the server can bring the index back",
@@ -183,7 +183,7 @@ class Library:
         )
 
 
-class _Shelf:
+class _DigestArchive:
     """An archive as digests use it: a text that was kept lately stays."""
 
     def __init__(self, archive: Archive) -> None:
@@ -206,7 +206,7 @@ class _Shelf:
 
 
 def _contents(known: Knowledge) -> dict[str, Any]:
-    shown = known.gate.narrowed(Filters())
+    shown = known.gate.narrow(Filters())
     return {
         "files": known.documents(),
         "categories": dict(known.store.values("category", shown)),

@@ -17,7 +17,7 @@ from aerogram._http.exchange import BODY, START, App, Message, Receive, Scope, S
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps, loads
 
-__all__ = ["OnlyMessages"]
+__all__ = ["MessageFilter"]
 
 INVALID_REQUEST: Final = -32600
 _ANSWERS: Final = ({"id", "result"}, {"id", "error"})
@@ -31,7 +31,7 @@ _REFUSAL: Final = dumps(
 )
 
 
-class OnlyMessages:
+class MessageFilter:
     """The middleware: lets JSON-RPC messages through to an application."""
 
     def __init__(self, app: App) -> None:
@@ -47,7 +47,7 @@ class OnlyMessages:
             taken.append(await receive())
         body = b"".join(message.get("body", b"") for message in taken)
         if _is_message(body):
-            await self.app(scope, _again(taken, receive), send)
+            await self.app(scope, _replay(taken, receive), send)
             return
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(_REFUSAL))]
         await send({"type": START, "status": 400, "headers": headers})
@@ -67,7 +67,7 @@ def _is_message(body: bytes) -> bool:
     )
 
 
-def _again(taken: list[Message], receive: Receive) -> Receive:
+def _replay(taken: list[Message], receive: Receive) -> Receive:
     """What was taken already, and then what still comes."""
     waiting = iter(taken)
 

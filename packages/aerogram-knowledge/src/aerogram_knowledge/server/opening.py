@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from aerogram.cursor import KeyRing
+from aerogram.cursor import CursorKeys
 from aerogram.errors import Unavailable
 from aerogram_knowledge.access.keys import Keys
-from aerogram_knowledge.access.shared_documents import SharedDocuments, StoreBook
+from aerogram_knowledge.access.shared_documents import SharedDocuments, StoreDocument
 from aerogram_knowledge.embedders import embedder_of
 from aerogram_knowledge.operations.addresses import is_url
 from aerogram_knowledge.operations.settings import Settings
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.store import Store
 from aerogram_knowledge.store.address import open_store
-from aerogram_knowledge.store.cursor_keys import StoreRing
+from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 
 __all__ = ["open_documents", "open_keys", "open_library", "open_ring"]
 
@@ -51,7 +51,7 @@ def open_keys(
     """The API keys: in their file, or among the documents of a store."""
     if documents is None or not settings.has_shared_keys:
         return Keys(settings.keys, clock=clock)
-    book = StoreBook(documents, API_KEYS)
+    book = StoreDocument(documents, API_KEYS)
     book.refresh()  # from now on they are at hand, whatever becomes of the store
     return Keys(book=book, clock=clock)
 
@@ -61,6 +61,10 @@ def open_documents(settings: Settings) -> Store:
     return open_store(settings.where, embedder_of(settings.embedder).dimensions)
 
 
-def open_ring(settings: Settings) -> KeyRing:
+def open_ring(settings: Settings) -> CursorKeys:
     """The keys that sign the cursors of an index."""
-    return StoreRing(open_documents(settings)) if is_url(settings.where) else KeyRing.at(settings.folder / CURSOR_KEYS)
+    return (
+        StoreCursorKeys(open_documents(settings))
+        if is_url(settings.where)
+        else CursorKeys.at(settings.folder / CURSOR_KEYS)
+    )

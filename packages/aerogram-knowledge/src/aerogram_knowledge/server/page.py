@@ -18,9 +18,9 @@ from aerogram.errors import NotFound, Unavailable
 from aerogram.reply import Reply
 from aerogram.serving.gate import is_loopback
 from aerogram.shape.modes import MODES, Mode
-from aerogram_knowledge.operations.client_files import CLIENTS, Entry
+from aerogram_knowledge.operations.client_files import CLIENTS, ServerEntry
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.tools import Desk
+from aerogram_knowledge.server.tools import LibraryTools
 from aerogram_page.host import Host
 from aerogram_page.live import Feed
 
@@ -73,7 +73,7 @@ class ServerHost(Host):
         if operation not in OPERATIONS:
             known = ", ".join(OPERATIONS)
             raise NotFound(f"There is no operation {operation[:80]!r}", remediation=f"Use one of {known}")
-        desk = Desk(self.library, self.contract, lambda: principal)
+        desk = LibraryTools(self.library, self.contract, lambda: principal)
         shaping = {} if operation in WITHOUT_MODES else {"response_mode": mode}
         given = {name: value for name, value in arguments.items() if name != "response_mode"}
         reply: Reply[Any] = await validate_call(getattr(desk, operation))(**given, **shaping)
@@ -97,13 +97,13 @@ class ServerHost(Host):
 
     def clients(self, mcp_url: str) -> list[dict[str, str]]:
         """The configuration of each client that takes an address."""
-        entry = Entry(url=mcp_url, with_key=self.needs_key)
+        entry = ServerEntry(url=mcp_url, with_key=self.needs_key)
         return [
             {
                 "client": client.name,
                 "title": client.title,
                 "file": next(iter(client.files.values())).removeprefix("./"),
-                "text": json.dumps(client.merged({}, "aerogram", entry), indent=2),
+                "text": json.dumps(client.merge({}, "aerogram", entry), indent=2),
             }
             for client in CLIENTS.values()
             if client.takes_url

@@ -14,11 +14,11 @@ from typing import Any, Final, get_args, get_origin
 from fastapi import Request, Response
 
 from aerogram._http.negotiation import PARAMETER
-from aerogram.call import renaming
+from aerogram.call import rename_echo
 from aerogram.errors import ValidationFailed, hint
 from aerogram.reply import Action, Notice, Reply
 
-__all__ = ["WARNING", "addressed", "heed", "in_parameters", "told", "unknown_in"]
+__all__ = ["WARNING", "check_parameters", "in_parameters", "unknown_in", "with_addresses", "with_notices"]
 
 WARNING: Final = "X-Warning"
 MOST_TOLD: Final = 5
@@ -26,7 +26,7 @@ LONGEST_NAME: Final = 60
 _UNKNOWN: Final = "unknown_parameters"
 
 
-async def heed(request: Request, response: Response) -> None:
+async def check_parameters(request: Request, response: Response) -> None:
     """Refuse parameters that contradict themselves, and note those that the address does not have."""
     given = request.query_params
     if not given:
@@ -36,7 +36,7 @@ async def heed(request: Request, response: Response) -> None:
         _insist_on_one(name, given.getlist(name), taken[name])
     known = {PARAMETER, *taken}
     strangers = (name[:LONGEST_NAME] for name in given if name not in known)
-    notices = tuple(_unknown(name, known) for name in islice(strangers, MOST_TOLD))
+    notices = tuple(_unknown_notice(name, known) for name in islice(strangers, MOST_TOLD))
     setattr(request.state, _UNKNOWN, notices)
     for one in notices:
         response.headers.append(WARNING, _plain(f"{one.message}; {one.suggestion}"))
@@ -47,7 +47,7 @@ def unknown_in(request: Request) -> tuple[Notice, ...]:
     return getattr(request.state, _UNKNOWN, ())
 
 
-def told(reply: Reply[Any], request: Request) -> Reply[Any]:
+def with_notices(reply: Reply[Any], request: Request) -> Reply[Any]:
     """The reply, which also says what of its request was not used."""
     notices = unknown_in(request)
     return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
@@ -67,7 +67,7 @@ def _takes_several(annotation: Any) -> bool:
     return list in {get_origin(one) for one in (annotation, *get_args(annotation))}
 
 
-def _unknown(name: str, known: Collection[str]) -> Notice:
+def _unknown_notice(name: str, known: Collection[str]) -> Notice:
     message = f"{name!r} is no parameter of this address, so it was not used"
     return Notice(message, "CONTROL_IGNORED", "warning", hint(name, known), {"field": name})
 
@@ -87,12 +87,12 @@ _ADDRESSES: Final = {
 _FILTERS: Final = "filters"
 
 
-def addressed(reply: Reply[Any], tool: str) -> Reply[Any]:
+def with_addresses(reply: Reply[Any], tool: str) -> Reply[Any]:
     """A tool's reply with further calls as addresses, and its own arguments as parameters."""
     renamed = _ADDRESSES[tool][1]
     retry = None if reply.retry_with is None else _parameters(reply.retry_with, renamed)
     actions = tuple(one for action in reply.actions for one in _calls(action))
-    return reply.replace(actions=actions, retry_with=retry, query_echo=renaming(reply.query_echo, renamed))
+    return reply.replace(actions=actions, retry_with=retry, query_echo=rename_echo(reply.query_echo, renamed))
 
 
 @contextlib.contextmanager

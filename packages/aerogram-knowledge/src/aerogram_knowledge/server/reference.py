@@ -193,16 +193,16 @@ def _operation(document: Part, path: str, method: str, operation: Part) -> Itera
     """What one operation takes and gives."""
     one = (path, method, operation)
     yield f'<section><h2 id="{_anchor(one)}">{_name(one)}</h2><p>{escape(operation.get("description", ""))}</p>'
-    parameters = [_resolved(document, part) for part in operation.get("parameters", ())]
+    parameters = [_resolve(document, part) for part in operation.get("parameters", ())]
     yield _table([_parameter(part) for part in parameters])
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
-        yield _table(list(_members(_resolved(document, body["schema"]))))
+        yield _table(list(_members(_resolve(document, body["schema"]))))
     if method == "get" and "{" not in path:
         yield _form(path, [part for part in parameters if part["in"] == "query"])
     for status, response in sorted(operation["responses"].items()):
         if status < FAILURES:
-            yield _response(status, _resolved(document, response))
+            yield _response(status, _resolve(document, response))
     yield "</section>"
 
 
@@ -214,14 +214,14 @@ def _failures(document: Part) -> Iterator[str]:
     yield "</section>"
 
 
-def _resolved(document: Part, part: Part) -> Part:
+def _resolve(document: Part, part: Part) -> Part:
     """The part itself, or what it refers to."""
     if "$ref" not in part:
         return part
     found: Any = document
     for step in part["$ref"].removeprefix("#/").split("/"):
         found = found[step]
-    return _resolved(document, found)
+    return _resolve(document, found)
 
 
 def _parameter(part: Part) -> tuple[str, ...]:

@@ -31,23 +31,29 @@ from aerogram.cursor import _decode
 from aerogram.errors import AerogramError
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.jsontext import dumps
-from aerogram.reply import Page, Paged, QueryEcho, Reply, Resume
+from aerogram.reply import Page, QueryEcho, Reply, ResumablePage, Resume
 from aerogram.retrieval import Retrieval
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.server.health import Health
+from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.parameters import addressed, heed, in_parameters, told, unknown_in
+from aerogram_knowledge.server.parameters import (
+    check_parameters,
+    in_parameters,
+    unknown_in,
+    with_addresses,
+    with_notices,
+)
 from aerogram_knowledge.server.reference import illustrate, reference_page
 from aerogram_page.host import Host
 from aerogram_page.routes import page_routes
 
-__all__ = ["CSV", "Heads", "build_routes", "search_table"]
+__all__ = ["CSV", "HeadAsGet", "build_routes", "search_table"]
 
 PREFIX: Final = "/v1/"
 
 
-class Heads:
+class HeadAsGet:
     """Asks the library for what a GET would get, so that its tag and its length are told; other addresses see to it."""
 
     def __init__(self, app: App) -> None:
@@ -121,7 +127,7 @@ def build_routes(
     contract: Contract,
     *,
     principal: Principal,
-    health: Health | None = None,
+    health: HealthChecks | None = None,
     page: Host | None = None,
     lifespan: Any = None,
 ) -> FastAPI:
@@ -136,19 +142,19 @@ def build_routes(
     )
     # over HTTP the rest of a reply is fetched from an address, not by a tool
     held = replace(contract, dialect="standard-v2", channels="text", retrieve=None)
-    app.include_router(_Desk(library, held, principal, health or Health(library, held.archive)).router())
+    app.include_router(_LibraryRoutes(library, held, principal, health or HealthChecks(library, held.archive)).router())
     # a router asks the first route of an address alone which methods there are
-    app.router.routes.append(Route("/v1/digests", _Refused("GET", "POST"), include_in_schema=False))
+    app.router.routes.append(Route("/v1/digests", _MethodNotAllowed("GET", "POST"), include_in_schema=False))
     if page is not None:
         app.router.routes.extend(page_routes(page))
     app.add_api_route("/docs", reference_page(app), include_in_schema=False, response_class=HTMLResponse)
     install(app, held, VERSIONS, principal=principal)
-    app.add_middleware(Heads)
+    app.add_middleware(HeadAsGet)
     illustrate(app)
     return app
 
 
-class _Refused:
+class _MethodNotAllowed:
     """Answers what is asked of an address by another method than those that it has."""
 
     def __init__(self, *methods: str) -> None:
@@ -158,10 +164,10 @@ class _Refused:
         raise HTTPException(405, headers=self._allowed)
 
 
-class _Desk:
+class _LibraryRoutes:
     """Where callers ask the library."""
 
-    def __init__(self, library: Library, contract: Contract, principal: Principal, health: Health) -> None:
+    def __init__(self, library: Library, contract: Contract, principal: Principal, health: HealthChecks) -> None:
         self._library = library
         self._contract = contract
         self._principal = principal
@@ -169,7 +175,7 @@ class _Desk:
 
     def router(self) -> APIRouter:
         """The routes; each is named as the tool that does the same."""
-        found = APIRouter(prefix="/v1", dependencies=[Depends(heed)])
+        found = APIRouter(prefix="/v1", dependencies=[Depends(check_parameters)])
         add = found.add_api_route
         add("/search", self.search(), name="semantic_search", tags=["search"], responses=_CSV_TOO)
         add("/vendors/{name}", self.vendor(), name="find_vendor_info", tags=["vendors"])
@@ -181,7 +187,7 @@ class _Desk:
         add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
         return found
 
-    async def _within(
+    async def _fit(
         self,
         max_tokens: int | None,
         reply: Reply[Any],
@@ -190,18 +196,18 @@ class _Desk:
         resume: Resume | None = None,
     ) -> Reply[Any]:
         """The reply within the size that its caller asks for; that of the server is seen to anyway."""
-        reply = told(reply, request)
+        reply = with_notices(reply, request)
         if max_tokens is None:
             return reply
         exchange: Exchange = request.scope[EXCHANGE]
-        fitted = await exchange.layer.clerk.within(Paged(reply, resume), exchange, max_tokens)
+        fitted = await exchange.layer.clerk.answer_within(ResumablePage(reply, resume), exchange, max_tokens)
         if fitted.problem is None and fitted.data != reply.data:
-            response.headers["X-Fidelity"] = _shortened(reply.data, fitted)
-            if (kept := await self._kept(reply.data, request)) is not None:
+            response.headers["X-Fidelity"] = _describe_loss(reply.data, fitted)
+            if (kept := await self._find_archived(reply.data, request)) is not None:
                 response.headers["Link"] = f'</v1/content/{kept}>; rel="alternate"'
         return fitted
 
-    async def _kept(self, data: Any, request: Request) -> str | None:
+    async def _find_archived(self, data: Any, request: Request) -> str | None:
         """The hash of what was shortened, if the archive has it; a small reply has had no room to name it."""
         if self._contract.archive is None:
             return None
@@ -245,10 +251,10 @@ class _Desk:
                     table = await search_table(self._library, q, asked)
                     return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
                 reply, resume = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
-            placed = _placed(addressed(reply, "semantic_search"), cursor, page_size)
+            placed = _with_offset(with_addresses(reply, "semantic_search"), cursor, page_size)
             if max_tokens is None:
-                return Paged(told(placed, request), resume)
-            return await self._within(max_tokens, placed, request, response, resume)
+                return ResumablePage(with_notices(placed, request), resume)
+            return await self._fit(max_tokens, placed, request, response, resume)
 
         return search
 
@@ -266,7 +272,7 @@ class _Desk:
             """Say who a vendor is, and whom it has to do with."""
             with in_parameters("find_vendor_info"):
                 reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
-            return await self._within(max_tokens, addressed(reply, "find_vendor_info"), request, response)
+            return await self._fit(max_tokens, with_addresses(reply, "find_vendor_info"), request, response)
 
         return vendor
 
@@ -283,7 +289,7 @@ class _Desk:
         ) -> Reply[Any]:
             """Read a passage by its id."""
             reply = await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
-            return await self._within(max_tokens, reply.replace(data=reply.data[0]), request, response)
+            return await self._fit(max_tokens, reply.replace(data=reply.data[0]), request, response)
 
         return chunk
 
@@ -299,7 +305,7 @@ class _Desk:
         ) -> Reply[Any]:
             """Condense a document for a question, with quotations that can be checked."""
             asked = DigestRequest(source_file=source_file, query=query)
-            return await self._digested(asked, request, response, max_tokens)
+            return await self._digest(asked, request, response, max_tokens)
 
         return digest
 
@@ -310,17 +316,17 @@ class _Desk:
             asked: DigestRequest, request: Request, response: Response, max_tokens: MaxTokens = None
         ) -> Reply[Any]:
             """Condense a document for a question, with quotations that can be checked."""
-            return await self._digested(asked, request, response, max_tokens)
+            return await self._digest(asked, request, response, max_tokens)
 
         return digest
 
-    async def _digested(
+    async def _digest(
         self, asked: DigestRequest, request: Request, response: Response, max_tokens: int | None
     ) -> Reply[Any]:
         who = self._principal(request.scope)
         reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
         echo = QueryEcho(normalized_input=asked.model_dump())
-        return await self._within(max_tokens, reply.replace(query_echo=echo), request, response)
+        return await self._fit(max_tokens, reply.replace(query_echo=echo), request, response)
 
     def content(self) -> Any:
         """Give back what was left out."""
@@ -388,7 +394,7 @@ def _wants_csv(request: Request) -> bool:
     return request.headers.get("accept", "").partition(";")[0].strip().lower() == CSV
 
 
-def _placed(reply: Reply[Any], cursor: str | None, page_size: int) -> Reply[Any]:
+def _with_offset(reply: Reply[Any], cursor: str | None, page_size: int) -> Reply[Any]:
     """The page with the place at which it begins, which the legacy shape tells."""
     offset = _decode(cursor)["offset"] if cursor else 0
     page = reply.page or Page(total=0, page_size=page_size)
@@ -401,7 +407,7 @@ def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
     return {"total": page.total, "limit": page.page_size, "offset": offset, "results": reply.data}
 
 
-def _shortened(whole: Any, fitted: Reply[Any]) -> str:
+def _describe_loss(whole: Any, fitted: Reply[Any]) -> str:
     """What a shortened reply lacks, for a header field, because its legacy shape has no place for it."""
     level = fitted.fidelity.level if fitted.fidelity else "summary"
     return f"{level}; shown={len(fitted.data)}; of={len(whole)}" if isinstance(whole, list) else level

@@ -23,17 +23,17 @@ from urllib.parse import urlencode
 from anyio import to_thread
 
 from aerogram.archive import Archive
-from aerogram.cursor import KeyRing
+from aerogram.cursor import CursorKeys
 from aerogram.errors import Conflict, MissingExtra, NotFound
 from aerogram.serving.gate import refuse_exposure
 from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
 from aerogram_knowledge.access.keys import Keys
-from aerogram_knowledge.ingest.ingest import Ingested, Progress
+from aerogram_knowledge.ingest.ingest import IngestResult, Progress
 from aerogram_knowledge.knowledge import Knowledge, others
 from aerogram_knowledge.operations.addresses import is_url, without_secrets
 from aerogram_knowledge.operations.client_files import KEY_VARIABLE
 from aerogram_knowledge.operations.drain import Drain
-from aerogram_knowledge.operations.fleet import Fleet
+from aerogram_knowledge.operations.fleet import SharedParts
 from aerogram_knowledge.operations.logs import configure_logs
 from aerogram_knowledge.operations.settings import Settings
 from aerogram_knowledge.server.app import MCP_PATH, build_app, build_contract
@@ -53,9 +53,9 @@ SWEEP_EVERY: Final = 3600.0
 
 
 @contextlib.asynccontextmanager
-async def upkeep(ring: KeyRing, archive: Archive) -> AsyncIterator[None]:
+async def upkeep(ring: CursorKeys, archive: Archive) -> AsyncIterator[None]:
     """Keep things up as long as this lasts."""
-    tasks = [asyncio.create_task(_notice(ring)), asyncio.create_task(_sweep(archive))]
+    tasks = [asyncio.create_task(_refresh_keys(ring)), asyncio.create_task(_sweep(archive))]
     try:
         yield
     finally:
@@ -64,22 +64,22 @@ async def upkeep(ring: KeyRing, archive: Archive) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _notice(ring: Any) -> None:
+async def _refresh_keys(ring: Any) -> None:
     while hasattr(ring, "_update"):  # a ring of its own process is known already
         await asyncio.sleep(NOTICE_EVERY)
-        with _logged("the signing keys cannot be read"):
+        with _logging_failures("the signing keys cannot be read"):
             await to_thread.run_sync(lambda: ring._update(rotate=False))
 
 
 async def _sweep(archive: Archive) -> None:
     while True:
         await asyncio.sleep(SWEEP_EVERY * random.uniform(0.5, 1.5))  # noqa: S311 - only to come at different times
-        with _logged("the archive cannot be swept"):
+        with _logging_failures("the archive cannot be swept"):
             await archive.sweep()
 
 
 @contextlib.contextmanager
-def _logged(words: str) -> Any:
+def _logging_failures(words: str) -> Any:
     """Whatever fails is tried again later, so it is a line in the log."""
     try:
         yield
@@ -91,7 +91,7 @@ PATIENCE: Final = 20.0
 """Seconds that a client on standard streams waits for the first reading, before it is answered from what there is."""
 PAUSE: Final = 5.0
 Begin = Callable[[], Progress]
-Told = Callable[[Ingested], None]
+Told = Callable[[IngestResult], None]
 Ready = Callable[[str, str], None]
 
 
@@ -106,7 +106,7 @@ def serve(
     require_documents(settings)
     if settings.transport == "stdio":
         _set_up_logs(settings)
-        fleet = Fleet(settings)
+        fleet = SharedParts(settings)
         with open_library(settings, fleet.clock) as library:
             refuse_others(library.knowledge, settings)
             _serve_stdio(library, settings, fleet, told)
@@ -115,7 +115,7 @@ def serve(
         refuse_exposure(settings, open_keys(settings))
     with listening(settings.host, settings.port) as listener:
         _set_up_logs(settings)
-        fleet = Fleet(settings)
+        fleet = SharedParts(settings)
         with open_library(settings, fleet.clock) as library:
             refuse_others(library.knowledge, settings)
             keys = open_keys(settings, library.knowledge.store, fleet.clock)
@@ -149,14 +149,14 @@ def _roots_here(library: Library) -> tuple[Path, ...]:
     return tuple(one for one in roots if one.exists())
 
 
-def _warn(done: Ingested) -> None:
+def _warn(done: IngestResult) -> None:
     """Say what is served less than somebody may think who has named documents."""
     _warn_of_files(done)
     if not (done.files or done.unchanged):
         log.warning("no document was found: Markdown, HTML, text, reStructuredText, PDF and JSONL files are read")
 
 
-def _warn_of_files(done: Ingested, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def _warn_of_files(done: IngestResult, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Say which files could not be read, or not wholly, apart from what was heard before."""
     told = done.notes | done.problems
     for path, reason in sorted(told.items()):
@@ -201,22 +201,22 @@ def refuse_others(knowledge: Knowledge, settings: Settings) -> None:
 
 
 def _serve_http(
-    library: Library, settings: Settings, keys: Keys, fleet: Fleet, listener: socket.socket, ready: Ready | None
+    library: Library, settings: Settings, keys: Keys, fleet: SharedParts, listener: socket.socket, ready: Ready | None
 ) -> None:
     app = build_app(library, build_contract(library, settings, keys, fleet), settings, keys, fleet)
     server = make_server(app, settings)
-    address = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
+    address = f"http://{_url_host(settings.host)}:{listener.getsockname()[1]}"
 
-    def begun() -> None:
+    def announce() -> None:
         if ready is not None:
             ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
 
-    with fleet.metrics.told(), _following(library, settings):
-        run_to_the_end(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys, begun))
+    with fleet.metrics.reporting(), _following(library, settings):
+        run_to_the_end(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys, announce))
     log.info("the server has ended")
 
 
-def _shown(host: str) -> str:
+def _url_host(host: str) -> str:
     """The host as it stands in an address; whoever listens everywhere is also on this machine."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host.strip("[]"), host.strip("[]"))  # noqa: S104 - not bound here
     return f"[{name}]" if ":" in name else name
@@ -225,9 +225,9 @@ def _shown(host: str) -> str:
 async def _answer_and_keep_up(
     server: uvicorn.Server,
     listener: socket.socket,
-    fleet: Fleet,
+    fleet: SharedParts,
     seconds: float,
-    ring: KeyRing,
+    ring: CursorKeys,
     begun: Callable[[], object],
 ) -> None:
     async with upkeep(ring, fleet.archive):
@@ -259,7 +259,7 @@ async def _answer(
 # standard streams
 
 
-def _serve_stdio(library: Library, settings: Settings, fleet: Fleet, told: Told | None) -> None:
+def _serve_stdio(library: Library, settings: Settings, fleet: SharedParts, told: Told | None) -> None:
     from aerogram_knowledge.server.tools import build_tools
 
     keys = open_keys(settings, library.knowledge.store, fleet.clock)
@@ -322,12 +322,12 @@ def _listener() -> Told:
     """Who writes down what changes come to, each file that cannot be read once."""
     heard: dict[str, str] = {}
 
-    def told(done: Ingested) -> None:
+    def log_changes(done: IngestResult) -> None:
         nonlocal heard
         log.info("the documents have changed: %d new, %d changed, %d gone", done.added, done.changed, done.removed)
         heard = _warn_of_files(done, heard)
 
-    return told
+    return log_changes
 
 
 def welcome(address: str, question: str, owner: str | None = None) -> str:

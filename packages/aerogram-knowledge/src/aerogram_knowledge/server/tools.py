@@ -20,7 +20,7 @@ from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.server.library import Library
 
-__all__ = ["Desk", "build_tools"]
+__all__ = ["LibraryTools", "build_tools"]
 
 INSTRUCTIONS: Final = (
     "Search first, in metadata or preview mode. Read the passages you need with get_chunks, follow the cursor for "
@@ -57,18 +57,18 @@ def build_tools(
 ) -> FastMCP[Any]:
     """An MCP server over the library whose replies keep the contract; `offers` are dialects a client may ask for."""
     server: FastMCP[Any] = FastMCP("aerogram", instructions=INSTRUCTIONS, version=version("aerogram"))
-    desk = Desk(library, contract, principal)
+    desk = LibraryTools(library, contract, principal)
     for handler in (desk.semantic_search, desk.find_vendor_info, desk.get_chunks, desk.digest_document):
         server.add_tool(_tool(handler))
     controls = dict.fromkeys(CONTROLLED, ("max_tokens",))
     install(server, contract=contract, controls=controls, offers=offers, principal=principal)
-    server.add_transform(_Brief())
+    server.add_transform(_ShortToolList())
     _add_resources(server, library)
     _add_prompts(server)
     return server
 
 
-class Desk:
+class LibraryTools:
     """Where callers ask the library."""
 
     def __init__(self, library: Library, contract: Contract, principal: Callable[[], str | None]) -> None:
@@ -128,16 +128,16 @@ def _tool(handler: Callable[..., Any]) -> Tool:
     return Tool.from_function(handler, output_schema=None, annotations=hints)
 
 
-class _Brief(Transform):
+class _ShortToolList(Transform):
     """Lists the inputs of all tools in few words, because every conversation pays for the list."""
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        return [_brief_copy(tool) for tool in tools]
+        return [_shorten_tool(tool) for tool in tools]
 
 
-def _brief_copy(tool: Tool) -> Tool:
+def _shorten_tool(tool: Tool) -> Tool:
     outline = _outline(tool.output_schema)
-    copy = tool.model_copy(update={"parameters": _brief(tool.parameters), "output_schema": outline})
+    copy = tool.model_copy(update={"parameters": _shorten_schema(tool.parameters), "output_schema": outline})
     vars(copy)["get_meta"] = lambda: tool.meta  # without the framework's empty list of tags
     return copy
 
@@ -150,10 +150,10 @@ def _outline(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     return {"type": "object", "anyOf": known} if len(known) > 1 else {"type": "object", **dict(*known)}
 
 
-def _brief(schema: Any) -> Any:
+def _shorten_schema(schema: Any) -> Any:
     """A schema in which an optional input has its one type, and no default that says nothing."""
     if isinstance(schema, list):
-        return [_brief(one) for one in schema]
+        return [_shorten_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {name: value for name, value in schema.items() if (name, value) not in _IDLE}
@@ -163,7 +163,7 @@ def _brief(schema: Any) -> Any:
         kept |= options[0]
     if "max_tokens" in kept:
         kept["max_tokens"] = {**kept["max_tokens"], "description": "Largest reply"}
-    return {name: _brief(value) for name, value in kept.items()}
+    return {name: _shorten_schema(value) for name, value in kept.items()}
 
 
 def _add_resources(server: FastMCP[Any], library: Library) -> None:

@@ -15,7 +15,7 @@ from aerogram.digest.text import CanonicalText
 from aerogram_knowledge.documents.chunks import Chunk
 from aerogram_knowledge.documents.document import Document
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import Term
+from aerogram_knowledge.lexicon import QueryTerm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float32]
     Ids: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Candidates", "Entry", "FileState", "Found", "Graph", "Health", "Identity", "Store", "said_in"]
+__all__ = [
+    "Candidates",
+    "DocumentEntry",
+    "FileState",
+    "Graph",
+    "Identity",
+    "Store",
+    "StoreHealth",
+    "StoredChunk",
+    "with_source",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A document ready to be stored: its chunks, their terms, and their vectors; `fetched_at` if not just now."""
 
     document: Document
@@ -73,7 +83,7 @@ class Graph:
     relationships: Sequence[Mapping[str, Any]] = ()
 
 
-def said_in(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def with_source(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
     """A record of a graph with the document that says so: that of a line, if the record names one of this file."""
     named = str(record.get("source_file", ""))
     return {**record, "source_file": named if named.startswith(f"{file}#") else file}
@@ -96,7 +106,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredChunk:
     """A stored chunk with what its document says about itself."""
 
     id: int
@@ -124,7 +134,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class StoreHealth:
     """Whether a store is sound, and how large it is; `problems` are sentences for a person."""
 
     problems: tuple[str, ...]
@@ -149,7 +159,7 @@ class Store(Protocol):
     def meta(self) -> Mapping[str, str]: ...
     def set_meta(self, **values: str) -> None: ...
 
-    def shared(self, name: str) -> tuple[bytes, int] | None:
+    def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A small document that all who use this store share, and its version."""
         ...
 
@@ -162,7 +172,7 @@ class Store(Protocol):
         ...
 
     def files(self) -> Mapping[str, FileState]: ...
-    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+    def put(self, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]) -> None:
         """Replace everything that these files held, in one step that happens wholly or not at all."""
         ...
 
@@ -174,7 +184,7 @@ class Store(Protocol):
         """Forget files and everything they held; ids are never given to others."""
         ...
 
-    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+    def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:
         """What some files hold, as it can be put into another store."""
         ...
 
@@ -187,13 +197,13 @@ class Store(Protocol):
         ...
 
     def candidates(
-        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
     ) -> Candidates: ...
-    def chunks(self, ids: Iterable[int]) -> list[Found]:
+    def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist, in the order of the ids."""
         ...
 
-    def chunks_of(self, path: str) -> list[Found]:
+    def chunks_of(self, path: str) -> list[StoredChunk]:
         """The chunks of one document in order."""
         ...
 
@@ -243,7 +253,7 @@ class Store(Protocol):
         """What the engine says of itself, in a moment; Unavailable when it does not answer."""
         ...
 
-    def check(self) -> Health: ...
+    def check(self) -> StoreHealth: ...
     def rebuild(self) -> None:
         """Make everything again that follows from the rows."""
         ...

@@ -15,10 +15,10 @@ import time
 from concurrent.futures import Future
 from typing import Final
 
-from aerogram.cursor import DAY, KeyRing, SigningKey
+from aerogram.cursor import DAY, CursorKeys, SigningKey
 from aerogram_knowledge.store import Store
 
-__all__ = ["StoreRing"]
+__all__ = ["StoreCursorKeys"]
 
 log = logging.getLogger("aerogram")
 
@@ -27,7 +27,7 @@ TRY_AGAIN: Final = 5.0
 """Seconds after which a rotation that is due is tried again."""
 
 
-class StoreRing(KeyRing):
+class StoreCursorKeys(CursorKeys):
     """The keys in a shared document of a store."""
 
     def __init__(self, store: Store, *, rotate_every: float = 30 * DAY, keep: float = 60 * DAY) -> None:
@@ -47,10 +47,10 @@ class StoreRing(KeyRing):
         now = time.time()
         if now - self._keys[0].created > self._rotate_every and now - self._tried_at > TRY_AGAIN:
             self._tried_at = now
-            self.reading().add_done_callback(_told)
+            self.refresh().add_done_callback(_log_failure)
         return self._keys[0]
 
-    def reading(self) -> Future[None]:
+    def refresh(self) -> Future[None]:
         """A look into the store that begins now, or after the one under way, which may be older than a new key."""
         with self._guard:
             if self._next is None:
@@ -101,27 +101,27 @@ class StoreRing(KeyRing):
             if keys and not rotate and now - keys[0].created <= self._rotate_every:
                 break
             keys = (SigningKey.new(now), *(key for key in keys if now - key.created <= self._keep))
-            if self._store.set_shared(NAME, _packed(keys), version):
+            if self._store.set_shared(NAME, _pack(keys), version):
                 break
             rotate = False
         self._keys = keys
 
     def _read(self) -> tuple[tuple[SigningKey, ...], int]:
-        found = self._store.shared(NAME)
-        return (_unpacked(found[0]), found[1]) if found else ((), 0)
+        found = self._store.get_shared(NAME)
+        return (_unpack(found[0]), found[1]) if found else ((), 0)
 
 
-def _told(reading: Future[None]) -> None:
+def _log_failure(reading: Future[None]) -> None:
     error = reading.exception()
     if error is not None:
         log.warning("the cursor keys cannot be rotated: %s", error)
 
 
-def _packed(keys: tuple[SigningKey, ...]) -> bytes:
+def _pack(keys: tuple[SigningKey, ...]) -> bytes:
     rows = [{"kid": key.kid, "secret": key.secret.hex(), "created": key.created} for key in keys]
     return json.dumps({"keys": rows}).encode()
 
 
-def _unpacked(stored: bytes) -> tuple[SigningKey, ...]:
+def _unpack(stored: bytes) -> tuple[SigningKey, ...]:
     rows = json.loads(stored)["keys"]
     return tuple(SigningKey(str(row["kid"]), bytes.fromhex(row["secret"]), float(row["created"])) for row in rows)

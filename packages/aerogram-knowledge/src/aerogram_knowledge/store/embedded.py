@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import AerogramError
 from aerogram.jsontext import dumps
-from aerogram.state import locked, private_directory
+from aerogram.state import file_lock, private_directory
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import Term, index_terms
-from aerogram_knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity
+from aerogram_knowledge.lexicon import QueryTerm, index_terms
+from aerogram_knowledge.store import Candidates, DocumentEntry, FileState, Graph, Identity, StoredChunk, StoreHealth
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.keywords import Keywords, Posting
-from aerogram_knowledge.store.rows import Rows
+from aerogram_knowledge.store.rows import SqliteRows
 from aerogram_knowledge.store.vectors import Matrix
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class EmbeddedStore:
     def __init__(self, folder: Path, dimensions: int) -> None:
         self.folder = private_directory(folder)
         self.dimensions = dimensions
-        self._rows = Rows(folder / "rows.sqlite")
+        self._rows = SqliteRows(folder / "rows.sqlite")
         self._keywords = Keywords(folder / "keywords")
         self._refreshing = threading.Lock()
         self._snapshot: _Snapshot | None = None
@@ -87,9 +87,9 @@ class EmbeddedStore:
         draft.write_bytes(dumps(dict(self._rows.meta()), indent=True))
         draft.replace(self.folder / "meta.json")
 
-    def shared(self, name: str) -> tuple[bytes, int] | None:
+    def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document that all processes share, and its version."""
-        return self._rows.shared(name)
+        return self._rows.get_shared(name)
 
     def set_shared(self, name: str, value: bytes, version: int) -> bool:
         """Write a shared document if it still has this version."""
@@ -103,7 +103,7 @@ class EmbeddedStore:
         """Every file that was read."""
         return self._rows.files()
 
-    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+    def put(self, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]) -> None:
         """Replace everything that these files held."""
         with self._writing():
             stored = self._rows.put(states, entries, graphs)
@@ -122,9 +122,9 @@ class EmbeddedStore:
             self._rows.remove(paths)
             self._catch_up()
 
-    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+    def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:
         """What some files hold."""
-        found, vectors = self._rows.held(files)
+        found, vectors = self._rows.document_rows(files)
         return [entry_of(rows, vectors, None) for rows in found], self._rows.graphs(files)
 
     def identities(self, after: int, limit: int) -> list[Identity]:
@@ -136,7 +136,7 @@ class EmbeddedStore:
         self._rows.reserve(identities)
 
     def candidates(
-        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
     ) -> Candidates:
         """The best chunks by words and the best by meaning, each with both numbers."""
         import numpy as np
@@ -146,7 +146,7 @@ class EmbeddedStore:
         matrix = now.matrix
         places, there = matrix.places(scores.ids)
         close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
-        wanted = close if filters.is_open else np.where(self._allowed(matrix, filters), close, 0)
+        wanted = close if filters.is_open else np.where(self._filter_mask(matrix, filters), close, 0)
         words = np.zeros(len(matrix.ids), np.float32)
         words[places[there]] = scores.words[there]
         found = words > 0
@@ -156,11 +156,11 @@ class EmbeddedStore:
             matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), scores.unknown, scores.coverage
         )
 
-    def chunks(self, ids: Iterable[int]) -> list[Found]:
+    def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
         return self._rows.chunks(list(ids))
 
-    def chunks_of(self, path: str) -> list[Found]:
+    def chunks_of(self, path: str) -> list[StoredChunk]:
         """The chunks of one document in order."""
         return self._rows.chunks_of(path)
 
@@ -221,24 +221,24 @@ class EmbeddedStore:
     def settle(self) -> None:
         """Nothing is left to do after many changes."""
 
-    def check(self) -> Health:
+    def check(self) -> StoreHealth:
         """Whether rows and keywords are sound and tell the same story."""
         try:
             problems = [f"the rows are damaged: {one}" for one in self._rows.damage()]
             facts: dict[str, Any] = dict(self._rows.facts())
             searcher = self._current().searcher
         except AerogramError as error:
-            return Health((str(error),), {"bytes": self._bytes()})
+            return StoreHealth((str(error),), {"bytes": self._bytes()})
         if searcher.num_docs != facts["chunks"]:
             problems.append(f"the keyword index has {searcher.num_docs} chunks and the rows {facts['chunks']}")
         if facts["vectors"] != facts["chunks"]:
             problems.append(f"{facts['chunks'] - facts['vectors']} chunks have no vector")
         facts |= {"generation": self.generation, "bytes": self._bytes(), "segments": searcher.num_segments}
-        return Health(tuple(problems), facts)
+        return StoreHealth(tuple(problems), facts)
 
     def rebuild(self) -> None:
         """Make the keyword index and the matrix again, from the rows."""
-        with locked(self.folder / "write.lock"):
+        with file_lock(self.folder / "write.lock"):
             self._keywords.clear()
             self._catch_up()
             self._keywords.release()
@@ -252,7 +252,7 @@ class EmbeddedStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        with locked(self.folder / "write.lock"):
+        with file_lock(self.folder / "write.lock"):
             if self._keywords.generation < 0:
                 self._keywords.clear()
             elif not self._keywords.is_open:
@@ -274,9 +274,9 @@ class EmbeddedStore:
         if now is not None and now.generation == now.stamp == generation:
             return now
         with self._refreshing:
-            return self._refreshed(generation, self._keywords.generation)
+            return self._refresh(generation, self._keywords.generation)
 
-    def _refreshed(self, generation: int, stamp: int) -> _Snapshot:
+    def _refresh(self, generation: int, stamp: int) -> _Snapshot:
         now = self._snapshot
         if now is not None and now.generation >= generation and now.stamp >= stamp == generation:
             return now
@@ -284,7 +284,7 @@ class EmbeddedStore:
             with _unless_locked(self.folder / "write.lock") as free:
                 # whoever holds the lock is about to do this; until then the older keywords are good enough
                 if free or stamp < 0:
-                    with contextlib.nullcontext() if free else locked(self.folder / "write.lock"):
+                    with contextlib.nullcontext() if free else file_lock(self.folder / "write.lock"):
                         self._mend()
         if not self._keywords.is_open:
             self._keywords.open()
@@ -312,9 +312,9 @@ class EmbeddedStore:
         newer = Matrix.of(ids, documents, vectors, self.dimensions)
         if now is None:
             return newer, generation
-        return (now.matrix.mended(removed, newer) if removed or rows else now.matrix), generation
+        return (now.matrix.with_changes(removed, newer) if removed or rows else now.matrix), generation
 
-    def _allowed(self, matrix: Matrix, filters: Filters) -> NDArray[np.bool_]:
+    def _filter_mask(self, matrix: Matrix, filters: Filters) -> NDArray[np.bool_]:
         import numpy as np
 
         return np.isin(matrix.documents, np.array(self._rows.documents(filters), np.int64))
@@ -348,7 +348,7 @@ def _guess(values: Numbers, count: int) -> float:
     return max(0.0, float(np.partition(sample, -above)[-above])) if 0 < above < len(sample) else 0.0
 
 
-def _postings(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> Iterator[Posting]:
+def _postings(ids: Sequence[Sequence[int]], entries: Sequence[DocumentEntry]) -> Iterator[Posting]:
     for numbers, entry in zip(ids, entries, strict=True):
         about = entry.document
         for one, terms, head in zip(numbers, entry.terms, entry.head_terms, strict=True):

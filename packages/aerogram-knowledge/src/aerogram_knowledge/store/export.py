@@ -8,12 +8,14 @@ from aerogram.digest.text import CanonicalText
 from aerogram_knowledge.documents.chunks import Chunk
 from aerogram_knowledge.documents.document import Document
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import Entry, Found
+from aerogram_knowledge.store import DocumentEntry, StoredChunk
 
 __all__ = ["entry_of"]
 
 
-def entry_of(rows: Sequence[Found], vectors: Mapping[int, bytes] | None, text: tuple[str, bool] | None) -> Entry:
+def entry_of(
+    rows: Sequence[StoredChunk], vectors: Mapping[int, bytes] | None, text: tuple[str, bool] | None
+) -> DocumentEntry:
     """The entry of a document from its chunks; `text` is its whole text and whether that has pages, if it is kept.
 
     A document without chunks has one row, which says nothing but what the document says. An index of words alone has no
@@ -22,7 +24,7 @@ def entry_of(rows: Sequence[Found], vectors: Mapping[int, bytes] | None, text: t
     first = rows[0]
     chunks = rows if first.total else ()
     pieces = [Chunk(one.index, one.header, one.text, one.start, one.end, one.tokens) for one in chunks]
-    return Entry(
+    return DocumentEntry(
         Document(
             first.path,
             first.file,
@@ -45,7 +47,7 @@ def entry_of(rows: Sequence[Found], vectors: Mapping[int, bytes] | None, text: t
     )
 
 
-def _source(first: Found, text: tuple[str, bool] | None) -> CanonicalText:
+def _source(first: StoredChunk, text: tuple[str, bool] | None) -> CanonicalText:
     """The document's text with the hash that it was stored with, also when its words stayed behind in a file."""
     extractor, _, version = first.extractor.rpartition("/")
     words, paged = text or ("", False)

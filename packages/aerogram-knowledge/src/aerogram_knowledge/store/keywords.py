@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aerogram.errors import IntegrityError, MissingExtra, Unavailable
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.lexicon import Term
+from aerogram_knowledge.lexicon import QueryTerm
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -99,7 +99,7 @@ class Keywords:
     def apply(self, removed: Iterable[int], added: Iterable[Posting], generation: int) -> None:
         """Take what changed in the rows, and remember up to where."""
         try:
-            writer = self._held_writer()
+            writer = self._open_writer()
             for one in removed:
                 writer.delete_documents_by_term("id", one)
             for posting in added:
@@ -120,7 +120,7 @@ class Keywords:
             self._writer.wait_merging_threads()
             self._writer = None
 
-    def search(self, searcher: Any, terms: Sequence[Term], filters: Filters, limit: int) -> Scores:
+    def search(self, searcher: Any, terms: Sequence[QueryTerm], filters: Filters, limit: int) -> Scores:
         """The best chunks by words: each one's BM25 as a share of what the query could earn."""
         import numpy as np
 
@@ -136,10 +136,10 @@ class Keywords:
         earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
         return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
 
-    def _frequency(self, searcher: Any, term: Term) -> int:
+    def _frequency(self, searcher: Any, term: QueryTerm) -> int:
         return int(sum(searcher.doc_freq("body", form) for form in term.forms))
 
-    def _query(self, terms: Sequence[Term], filters: Filters) -> Any:
+    def _query(self, terms: Sequence[QueryTerm], filters: Filters) -> Any:
         query, occur = self._tantivy.Query, self._tantivy.Occur
         schema = self._index.schema
         asked = []
@@ -148,11 +148,11 @@ class Keywords:
                 one = query.term_query(schema, "body", form, "freq")
                 asked.append((occur.Should, one if term.weight == 1 else query.boost_query(one, term.weight)))
         words = query.boolean_query(asked)
-        held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._held(filters)]
+        held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._filter_queries(filters)]
         barred = [(occur.MustNot, query.term_query(schema, "license", one, "basic")) for one in filters.withheld]
         return query.boolean_query([(occur.Must, words), *held, *barred]) if held or barred else words
 
-    def _held(self, filters: Filters) -> Iterable[Any]:
+    def _filter_queries(self, filters: Filters) -> Iterable[Any]:
         """The queries that say what a document must be."""
         query, schema = self._tantivy.Query, self._index.schema
         for name, values in (("category", filters.category), ("license", filters.license), ("path", filters.path)):
@@ -187,7 +187,7 @@ class Keywords:
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         return builder.build()
 
-    def _held_writer(self) -> Any:
+    def _open_writer(self) -> Any:
         if self._writer is None:
             self._writer = self._index.writer(HEAP, 1)
         return self._writer

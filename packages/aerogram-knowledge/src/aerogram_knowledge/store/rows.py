@@ -18,11 +18,11 @@ from aerogram.errors import AerogramError, IntegrityError, Unavailable
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.store import Entry, FileState, Found, Graph, Identity, said_in
+from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity, StoredChunk, with_source
 from aerogram_knowledge.store.similarity import compare
 from aerogram_knowledge.store.sqlite import Connections
 
-__all__ = ["Changes", "Rows", "Stored"]
+__all__ = ["Changes", "PutResult", "SqliteRows"]
 
 MOST_NAMES: Final = 900
 """SQLite takes about a thousand parameters in one statement."""
@@ -51,7 +51,7 @@ class Changes(NamedTuple):
     generation: int
 
 
-class Stored(NamedTuple):
+class PutResult(NamedTuple):
     """What a change did: the ids of each entry's chunks, the ids that are gone, and its generation."""
 
     ids: list[list[int]]
@@ -59,7 +59,7 @@ class Stored(NamedTuple):
     generation: int
 
 
-class Rows:
+class SqliteRows:
     """The rows in a file."""
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +72,7 @@ class Rows:
             with self._connections.lend() as connection:
                 yield connection
         except sqlite3.DatabaseError as error:
-            raise _plainly(error) from error
+            raise _translate_error(error) from error
 
     @contextlib.contextmanager
     def change(self) -> Iterator[tuple[sqlite3.Connection, int]]:
@@ -105,7 +105,7 @@ class Rows:
         with self.change() as (connection, _):
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
-    def shared(self, name: str) -> tuple[bytes, int] | None:
+    def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document that all processes share, and its version."""
         with self.connection() as connection:
             found: tuple[bytes, int] | None = connection.execute(
@@ -136,7 +136,9 @@ class Rows:
             rows = connection.execute(f"SELECT {_FILE} FROM files")
             return {row[0]: FileState(*row) for row in rows}
 
-    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> Stored:
+    def put(
+        self, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]
+    ) -> PutResult:
         """Replace what these files held."""
         checksums = {state.path: state.checksum for state in states}
         with self.change() as (connection, generation):
@@ -149,7 +151,7 @@ class Rows:
             now = {one for ids in found for one in ids}
             gone = [one for one in before if one not in now]
             connection.executemany("INSERT INTO removals VALUES (?, ?)", [(one, generation) for one in gone])
-        return Stored(found, gone, generation)
+        return PutResult(found, gone, generation)
 
     def touch(self, states: Sequence[FileState]) -> None:
         """Remember when files were seen again; no chunk changes, so neither does the generation."""
@@ -165,14 +167,14 @@ class Rows:
             gone = [(one, generation) for one in self._forget(connection, paths)]
             connection.executemany("INSERT INTO removals VALUES (?, ?)", gone)
 
-    def held(self, files: Sequence[str]) -> tuple[list[list[Found]], dict[int, bytes]]:
+    def document_rows(self, files: Sequence[str]) -> tuple[list[list[StoredChunk]], dict[int, bytes]]:
         """The chunks of each document of some files, and their vectors; one without chunks is a row of its own."""
-        found: dict[str, list[Found]] = {}
+        found: dict[str, list[StoredChunk]] = {}
         vectors: dict[int, bytes] = {}
         with self.connection() as connection:
             for file in files:
                 for row in connection.execute(f"{_HELD} WHERE d.file = ? ORDER BY d.id, c.idx", (file,)):
-                    found.setdefault(row[8], []).append(Found(*row))
+                    found.setdefault(row[8], []).append(StoredChunk(*row))
                 vectors |= connection.execute(
                     "SELECT v.id, v.vector FROM vectors v JOIN documents d ON d.id = v.document WHERE d.file = ?",
                     (file,),
@@ -237,20 +239,22 @@ class Rows:
             finally:
                 connection.execute("COMMIT")
 
-    def chunks(self, ids: Sequence[int]) -> list[Found]:
+    def chunks(self, ids: Sequence[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist, in the order of the ids."""
-        found: dict[int, Found] = {}
+        found: dict[int, StoredChunk] = {}
         with self.connection() as connection:
             for start in range(0, len(ids), MOST_NAMES):
                 part = ids[start : start + MOST_NAMES]
                 rows = connection.execute(f"{_FOUND} WHERE c.id IN ({_marks(part)})", part)
-                found.update({row[0]: Found(*row) for row in rows})
+                found.update({row[0]: StoredChunk(*row) for row in rows})
         return [found[one] for one in ids if one in found]
 
-    def chunks_of(self, path: str) -> list[Found]:
+    def chunks_of(self, path: str) -> list[StoredChunk]:
         """The chunks of one document in order."""
         with self.connection() as connection:
-            return [Found(*row) for row in connection.execute(f"{_FOUND} WHERE d.path = ? ORDER BY c.idx", (path,))]
+            return [
+                StoredChunk(*row) for row in connection.execute(f"{_FOUND} WHERE d.path = ? ORDER BY c.idx", (path,))
+            ]
 
     def similar(self, ids: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Near-duplicates of each of these chunks, the most alike first."""
@@ -309,7 +313,7 @@ class Rows:
         found: dict[str, list[Mapping[str, Any]]] = {"entity": [], "relationship": []}
         with self.connection() as connection:
             for kind, record, file in connection.execute("SELECT kind, record, file FROM graph ORDER BY file, place"):
-                found[kind].append(said_in(file, loads(record)))
+                found[kind].append(with_source(file, loads(record)))
         return Graph(found["entity"], found["relationship"])
 
     def texts(self) -> Iterator[tuple[int, str]]:
@@ -383,7 +387,9 @@ def _generation(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()[0])
 
 
-def _insert(connection: sqlite3.Connection, entry: Entry, checksums: Mapping[str, str], generation: int) -> list[int]:
+def _insert(
+    connection: sqlite3.Connection, entry: DocumentEntry, checksums: Mapping[str, str], generation: int
+) -> list[int]:
     """Store a document and its chunks; their ids."""
     document = entry.document
     ids = _identities(connection, document.path, [chunk.digest for chunk in entry.chunks])
@@ -409,7 +415,7 @@ def _insert(connection: sqlite3.Connection, entry: Entry, checksums: Mapping[str
     return ids
 
 
-def _bodies(ids: Sequence[Sequence[int]], entries: Sequence[Entry]) -> dict[int, Sequence[str]]:
+def _bodies(ids: Sequence[Sequence[int]], entries: Sequence[DocumentEntry]) -> dict[int, Sequence[str]]:
     """The terms of each chunk by its id."""
     return {
         one: terms
@@ -474,7 +480,7 @@ def _marks(values: Iterable[Any]) -> str:
     return ", ".join("?" for _ in values)
 
 
-def _plainly(error: sqlite3.DatabaseError) -> AerogramError:
+def _translate_error(error: sqlite3.DatabaseError) -> AerogramError:
     """What a failure of the database means."""
     said = str(error).lower()
     if "full" in said:

@@ -103,7 +103,7 @@ def compare(connection: sqlite3.Connection, bodies: Mapping[int, Sequence[str]])
     known = dict(new)
     for one, other in near:
         if other not in known:
-            known[other] = _stored(connection, other)
+            known[other] = _stored_shingles(connection, other)
         alike = likeness(known[one], known[other])
         if alike > THRESHOLD:
             both = [(one, other, round(alike, 4)), (other, one, round(alike, 4))]
@@ -124,7 +124,7 @@ def _near(connection: sqlite3.Connection, placed: Sequence[tuple[int, int]]) -> 
     return ((one, other) for one, others in found.items() for other in itertools.islice(others, MOST_ALIKE))
 
 
-def _stored(connection: sqlite3.Connection, one: int) -> Shingles:
+def _stored_shingles(connection: sqlite3.Connection, one: int) -> Shingles:
     text, language = connection.execute(
         "SELECT c.text, d.language FROM chunks c JOIN documents d ON d.id = c.document WHERE c.id = ?", (one,)
     ).fetchone()

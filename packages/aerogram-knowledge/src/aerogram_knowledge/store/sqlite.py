@@ -89,7 +89,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     if found == 0 and connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
         found = _version(connection)  # another process may just have made them, and their version with them
         if found == 0:
-            raise _strange()
+            raise _not_an_index()
     if found > VERSION:
         raise Conflict(
             f"This index was made by a later version of Aerogram (format {found}; this one reads {VERSION})",
@@ -112,7 +112,7 @@ def _version(connection: sqlite3.Connection) -> int:
     return found
 
 
-def _strange() -> Conflict:
+def _not_an_index() -> Conflict:
     return Conflict(
         "There is a database that is no index of Aerogram, or one from before its first version",
         remediation="Ingest into another folder with --index",
@@ -132,7 +132,7 @@ NO_FILE: Final = -1
 """The file of a connection that is good for once."""
 
 
-class _Held(NamedTuple):
+class _OpenConnection(NamedTuple):
     connection: sqlite3.Connection
     file: int
 
@@ -142,7 +142,7 @@ class Connections:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._idle: list[_Held] = []
+        self._idle: list[_OpenConnection] = []
         self._round = 0
         self._was_there = False
 
@@ -163,7 +163,7 @@ class Connections:
             with contextlib.suppress(IndexError):
                 self._idle.pop().connection.close()
 
-    def _take(self) -> _Held:
+    def _take(self) -> _OpenConnection:
         file = self._file()
         while self._idle:
             with contextlib.suppress(IndexError):  # another thread was faster
@@ -181,20 +181,20 @@ class Connections:
                 raise Unavailable("The index has gone away", remediation="Ingest the documents again") from None
             return None
 
-    def _give_back(self, held: _Held, lent_in: int) -> None:
+    def _give_back(self, held: _OpenConnection, lent_in: int) -> None:
         if lent_in != self._round or len(self._idle) >= KEPT or held.connection.in_transaction:
             held.connection.close()
         else:
             self._idle.append(held)
 
-    def _open(self) -> _Held:
+    def _open(self) -> _OpenConnection:
         try:
-            connection = _prepared(self.path.absolute().as_uri())
-            held = _Held(connection, self.path.stat().st_ino)
+            connection = _connect(self.path.absolute().as_uri())
+            held = _OpenConnection(connection, self.path.stat().st_ino)
         except sqlite3.OperationalError:
             if not self._is_at_rest():
                 raise
-            held = _Held(_prepared(f"{self.path.absolute().as_uri()}?immutable=1", journal=False), NO_FILE)
+            held = _OpenConnection(_connect(f"{self.path.absolute().as_uri()}?immutable=1", journal=False), NO_FILE)
         self._was_there = True
         return held
 
@@ -218,7 +218,7 @@ def _keep_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _prepared(uri: str, *, journal: bool = True) -> sqlite3.Connection:
+def _connect(uri: str, *, journal: bool = True) -> sqlite3.Connection:
     """A connection to a database of the present version."""
     connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:

@@ -43,7 +43,7 @@ class Matrix:
         inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         return cls(np.array(ids, np.int64), np.array(documents, np.int64), rows, inverse)
 
-    def mended(self, removed: Sequence[int], newer: Matrix) -> Matrix:
+    def with_changes(self, removed: Sequence[int], newer: Matrix) -> Matrix:
         """The matrix after a change: without what was removed or made anew, and with what is new."""
         import numpy as np
 

@@ -18,11 +18,11 @@ from aerogram.errors import SLIP, Conflict, NotFound, ValidationFailed, nearest
 from aerogram.reply import Notice
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.licences import Gate
+from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.store import Graph, Store
 from aerogram_knowledge.vendors.graph import name_id
 
-__all__ = ["Directory", "Mentions", "Register", "cut_short", "find_mentions", "renamed"]
+__all__ = ["LicensedDirectory", "Mentions", "VendorDirectory", "cut_notice", "find_mentions", "find_renamed"]
 
 LONGEST_NAME: Final = 200
 MOST_CANDIDATES: Final = 10
@@ -41,19 +41,19 @@ Mentions = Mapping[str, Sequence[tuple[int, int]]]
 
 
 @dataclass
-class Directory:
+class VendorDirectory:
     """All entities and relationships, and where the documents mention them."""
 
     graph: Graph
     mentions: Mentions = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._entities = _merged(self.graph.entities)
+        self._entities = _merge(self.graph.entities)
         self._by_name: dict[str, list[str]] = {}
         for identity, entity in self._entities.items():
             for name in _names(entity):
                 self._by_name.setdefault(_key(name), []).append(identity)
-        self._relationships = [_resolved(one, self._by_name, self._entities) for one in self.graph.relationships]
+        self._relationships = [_resolve_ends(one, self._by_name, self._entities) for one in self.graph.relationships]
 
     def vendors(self) -> list[str]:
         """The names of all vendors."""
@@ -74,13 +74,13 @@ class Directory:
 
     def about(self, identity: str) -> dict[str, Any]:
         """Everything about the vendor of an id."""
-        entities = self._around(identity)
+        entities = self._related_entities(identity)
         members = {str(one["id"]) for one in entities}
         ties = [one for one in self._relationships if one["source"] in members and one["target"] in members]
         dates = [str(one[key]) for one in (*entities, *ties) for key in ("last_updated", "updated") if one.get(key)]
         return {
             "vendor_name": self._entities[identity]["name"],
-            "entities": [self._shown(one) for one in entities],
+            "entities": [self._with_mentions(one) for one in entities],
             "relationships": [dict(one) for one in ties],
             "statistics": _statistics(entities, ties),
             "last_updated": max(dates, default=None),
@@ -88,7 +88,7 @@ class Directory:
 
     def resolve(self, name: str) -> str:
         """The id of the vendor that a name means."""
-        asked = _checked(name)
+        asked = _check_name(name)
         for found in (self._by_name.get(asked, []), self._partial(asked)):
             vendors = [one for one in dict.fromkeys(found) if _is_vendor(self._entities[one])] or list(
                 dict.fromkeys(found)
@@ -99,7 +99,7 @@ class Directory:
                 raise self._conflict(name, vendors)
         if name in self._entities:
             return name
-        raise self._unknown(name, asked)
+        raise self._not_found(name, asked)
 
     def _partial(self, asked: str) -> list[str]:
         """The vendors with a name that has all the words that were asked for, the last one perhaps unfinished."""
@@ -111,10 +111,12 @@ class Directory:
                 found += [one for one in identities if _is_vendor(self._entities[one])]
         return found
 
-    def _around(self, identity: str) -> list[Record]:
+    def _related_entities(self, identity: str) -> list[Record]:
         """The vendor, then what belongs to it, the most often mentioned first."""
         name = _key(str(self._entities[identity]["name"]))
-        near = {one["target"] if one["source"] == identity else one["source"] for one in self._touching(identity)}
+        near = {
+            one["target"] if one["source"] == identity else one["source"] for one in self._relationships_of(identity)
+        }
         near |= {
             key
             for key, one in self._entities.items()
@@ -127,13 +129,13 @@ class Directory:
         )
         return [self._entities[key] for key in (identity, *others)]
 
-    def _touching(self, identity: str) -> Iterator[Record]:
+    def _relationships_of(self, identity: str) -> Iterator[Record]:
         return (one for one in self._relationships if identity in (one["source"], one["target"]))
 
     def _count(self, identity: str) -> int:
         return sum(count for _, count in self.mentions.get(identity, ()))
 
-    def _shown(self, entity: Record) -> dict[str, Any]:
+    def _with_mentions(self, entity: Record) -> dict[str, Any]:
         places = self.mentions.get(str(entity["id"]), ())
         if not places:
             return {**entity, "mentions": 0}
@@ -156,16 +158,16 @@ class Directory:
             },
         )
 
-    def _unknown(self, name: str, asked: str) -> NotFound:
-        meant, every = self._near(asked), self.vendors()
+    def _not_found(self, name: str, asked: str) -> NotFound:
+        meant, every = self._similar_names(asked), self.vendors()
         hint = f"; did you mean {' or '.join(meant[:3])}?" if meant else ""
         return NotFound(
             f"No vendor is called {name!r}{hint}",
-            remediation=f"Use one of these names: {', '.join(meant)}" if meant else _listed(every),
+            remediation=f"Use one of these names: {', '.join(meant)}" if meant else _name_hint(every),
             details={"did_you_mean": meant, "vendor_count": len(every)},
         )
 
-    def _near(self, asked: str) -> list[str]:
+    def _similar_names(self, asked: str) -> list[str]:
         """The vendors with a name, or a word in it, that somebody may have mistyped."""
         spelt: dict[str, list[str]] = {}
         for key, identities in self._by_name.items():
@@ -176,7 +178,7 @@ class Directory:
         return list(dict.fromkeys(name for part in near for name in spelt[part]))[:MOST_NEAR]
 
 
-def cut_short(counts: Mapping[str, int], mode: Mode) -> Notice:
+def cut_notice(counts: Mapping[str, int], mode: Mode) -> Notice:
     """What is said of lists that a mode does not show to their end."""
     message = f"Only the first {' and '.join(counts)} are shown in {mode} mode"
     more = BY_NAME if mode == "full" else "Use full mode for more of them"
@@ -186,7 +188,7 @@ def cut_short(counts: Mapping[str, int], mode: Mode) -> Notice:
 def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
     """For each entity, the chunks that name it and how often each does."""
     names: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for identity, entity in _merged(graph.entities).items():
+    for identity, entity in _merge(graph.entities).items():
         for name in _names(entity):
             words = tuple(_WORD.findall(fold(name)))
             if words and (len(words) > 1 or len(words[0]) > 2):  # noqa: PLR2004  # two letters are in every text
@@ -195,18 +197,18 @@ def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, l
         several.sort(key=lambda one: -len(one[0]))
     found: dict[str, list[tuple[int, int]]] = {}
     for chunk, text in texts if names else ():
-        for identity, count in _named(names, _WORD.findall(fold(text))).items():
+        for identity, count in _count_names(names, _WORD.findall(fold(text))).items():
             found.setdefault(identity, []).append((chunk, count))
     return found
 
 
-def renamed(whole: Graph, part: Graph) -> set[str]:
+def find_renamed(whole: Graph, part: Graph) -> set[str]:
     """The entities of a graph that a part of it lacks, or knows by other names."""
-    known = {identity: set(_names(one)) for identity, one in _merged(part.entities).items()}
-    return {identity for identity, one in _merged(whole.entities).items() if known.get(identity) != set(_names(one))}
+    known = {identity: set(_names(one)) for identity, one in _merge(part.entities).items()}
+    return {identity for identity, one in _merge(whole.entities).items() if known.get(identity) != set(_names(one))}
 
 
-def _named(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Sequence[str]) -> Counter[str]:
+def _count_names(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Sequence[str]) -> Counter[str]:
     """Who is named in a text, the longest name first, so that a part of it is not counted again."""
     found: Counter[str] = Counter()
     place = 0
@@ -221,7 +223,7 @@ def _named(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Se
     return found
 
 
-def _merged(entities: Iterable[Record]) -> dict[str, dict[str, Any]]:
+def _merge(entities: Iterable[Record]) -> dict[str, dict[str, Any]]:
     """Entities by id; what several files say about one is put together, the later ones winning.
 
     One that was only named somewhere is the one of that name that has an id.
@@ -245,7 +247,7 @@ def _names(entity: Record) -> list[str]:
     return [str(entity["name"]), *(str(one) for one in ([others] if isinstance(others, str) else others) if one)]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_hint(names: Sequence[str]) -> str:
     """How to come by the name of a vendor when none is near."""
     if not names:
         return "Search the documents: the index knows of no vendor, because no file or front matter names one"
@@ -261,7 +263,7 @@ def _is_vendor(entity: Record) -> bool:
     return entity["type"] in VENDOR_TYPES
 
 
-def _resolved(tie: Record, by_name: Mapping[str, Sequence[str]], entities: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve_ends(tie: Record, by_name: Mapping[str, Sequence[str]], entities: Mapping[str, Any]) -> dict[str, Any]:
     """A relationship whose ends are ids, although a file may have given names."""
     ends = {}
     for end in ("source", "target"):
@@ -280,7 +282,7 @@ def _statistics(entities: Sequence[Record], ties: Sequence[Record]) -> dict[str,
     }
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     asked = _key(name) if isinstance(name, str) and len(name) <= LONGEST_NAME else ""
     if not asked:
         raise ValidationFailed(
@@ -296,22 +298,22 @@ READ_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
+class LicensedDirectory:
     """The directory that may be told, and the whole one, which are the same where nothing is withheld."""
 
-    gate: Gate
-    told: Directory
-    whole: Directory
+    gate: LicenseFilter
+    told: VendorDirectory
+    whole: VendorDirectory
 
     @classmethod
-    def of(cls, store: Store, gate: Gate) -> Self:
+    def of(cls, store: Store, gate: LicenseFilter) -> Self:
         """The register of an index behind a gate."""
         graph = store.graph()
         if not gate.withheld:
-            directory = Directory(graph, store.mentions())
+            directory = VendorDirectory(graph, store.mentions())
             return cls(gate, directory, directory)
-        told = _passed(graph, gate, store.names_under(gate.withheld))
-        return cls(gate, Directory(told, _mentions(store, gate, graph, told)), Directory(graph))
+        told = _filter_graph(graph, gate, store.names_under(gate.withheld))
+        return cls(gate, VendorDirectory(told, _mentions(store, gate, graph, told)), VendorDirectory(graph))
 
     def vendor(self, name: str) -> tuple[dict[str, Any], int]:
         """What may be told about a vendor, and how many entities and relationships may not."""
@@ -334,23 +336,23 @@ def _size(found: Mapping[str, Any]) -> int:
     return len(found["entities"]) + len(found["relationships"])
 
 
-def _passed(graph: Graph, gate: Gate, documents: frozenset[str]) -> Graph:
+def _filter_graph(graph: Graph, gate: LicenseFilter, documents: frozenset[str]) -> Graph:
     """What is said by documents that may be shown, in records that may be as well."""
 
-    def shown(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def filter_records(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         return [one for one in records if one["source_file"] not in documents and not gate.bars(one)]
 
-    return Graph(shown(graph.entities), shown(graph.relationships))
+    return Graph(filter_records(graph.entities), filter_records(graph.relationships))
 
 
-def _mentions(store: Store, gate: Gate, whole: Graph, told: Graph) -> Mentions:
+def _mentions(store: Store, gate: LicenseFilter, whole: Graph, told: Graph) -> Mentions:
     """Where documents that may be shown name those who may be told.
 
     What is stored was found under all names. Where one counted that may not be told, or that hid a shorter one, the
     chunk is looked through again.
     """
-    stored = store.mentions(gate.narrowed(Filters()))
-    again = {chunk for entity in renamed(whole, told) for chunk, _ in stored.get(entity, ())}
+    stored = store.mentions(gate.narrow(Filters()))
+    again = {chunk for entity in find_renamed(whole, told) for chunk, _ in stored.get(entity, ())}
     found = {entity: [one for one in places if one[0] not in again] for entity, places in stored.items()}
     for entity, places in find_mentions(told, _texts(store, sorted(again))).items():
         found.setdefault(entity, []).extend(places)

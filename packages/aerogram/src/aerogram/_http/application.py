@@ -12,15 +12,15 @@ from typing import Any, Final, NamedTuple
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
 from aerogram._http.negotiation import Versions
 from aerogram._http.openapi import document
-from aerogram._http.routes import Entry, Usage
+from aerogram._http.routes import RouteEntry, Usage
 from aerogram.contract import Contract
 from aerogram.errors import strays
 from aerogram.shape.controls import CONTROLS
 
-__all__ = ["Installation", "Place", "places_inside", "put_gate"]
+__all__ = ["ApplicationSlot", "Installation", "add_limit_middleware", "find_slots"]
 
 
-class _Gate:
+class _LimitMiddleware:
     """Asks the layer of a request for leave; applications with and without one may share it."""
 
     def __init__(self, app: App) -> None:
@@ -30,52 +30,52 @@ class _Gate:
         """Let the application answer, unless a limit is reached."""
         exchange: Exchange | None = scope.get(EXCHANGE)
         if exchange is not None:
-            exchange.reach(scope)
+            exchange.set_handler_scope(scope)
             await exchange.layer.clerk.admit(exchange)
         await self.app(scope, receive, send)
 
 
-def put_gate(holder: object, name: str, has_limits: bool) -> None:
+def add_limit_middleware(holder: object, name: str, has_limits: bool) -> None:
     """Put one before what an attribute holds; where there are no limits, there is nothing to ask for."""
     there = getattr(holder, name)
-    if has_limits and not isinstance(there, _Gate):
-        setattr(holder, name, _Gate(there))
+    if has_limits and not isinstance(there, _LimitMiddleware):
+        setattr(holder, name, _LimitMiddleware(there))
 
 
-class Place(NamedTuple):
+class ApplicationSlot(NamedTuple):
     """What stands somewhere; `put(other)` puts another one there."""
 
     there: Any
     put: Callable[[Any], None]
 
 
-def places_inside(holder: object, name: str, closed: tuple[type, ...] = ()) -> Iterator[Place]:
+def find_slots(holder: object, name: str, closed: tuple[type, ...] = ()) -> Iterator[ApplicationSlot]:
     """What an attribute holds, and whatever is called from within it, from the outside to the inside.
 
     Middleware holds what is inside in an attribute of any name, also where it is a method, or in a variable of the
     function that it is. Classes are not looked into, and neither are objects of the `closed` ones.
     """
-    waiting = [Place(getattr(holder, name), functools.partial(setattr, holder, name))]
+    waiting = [ApplicationSlot(getattr(holder, name), functools.partial(setattr, holder, name))]
     seen: set[int] = set()
     for place in waiting:
         if callable(place.there) and id(place.there) not in seen:
             seen.add(id(place.there))
             yield place
             if not isinstance(place.there, (type, *closed)):
-                waiting += _places_in(place.there)
+                waiting += _slots_in(place.there)
                 if isinstance(place.there, MethodType) and not isinstance(place.there.__self__, (type, *closed)):
-                    waiting += _places_in(place.there.__self__)
+                    waiting += _slots_in(place.there.__self__)
 
 
-def _places_in(holder: Any) -> Iterator[Place]:
+def _slots_in(holder: Any) -> Iterator[ApplicationSlot]:
     """The attributes of an object, and the variables that a function has from where it was made."""
     slots = (name for kind in type(holder).__mro__ for name in getattr(kind, "__slots__", ()))
     for name in (*getattr(holder, "__dict__", ()), *slots):
         # a class may forbid its objects to change what they hold
-        yield Place(getattr(holder, name, None), functools.partial(object.__setattr__, holder, name))
+        yield ApplicationSlot(getattr(holder, name, None), functools.partial(object.__setattr__, holder, name))
     for cell in getattr(holder, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # one may be empty
-            yield Place(cell.cell_contents, functools.partial(setattr, cell, "cell_contents"))
+            yield ApplicationSlot(cell.cell_contents, functools.partial(setattr, cell, "cell_contents"))
 
 
 log = logging.getLogger("aerogram")
@@ -92,7 +92,7 @@ _MAY_BE_UNKEPT: Final = (
 class Installation:
     """What `install` has put around an application: the counts of each envelope's use, and its documentation."""
 
-    def __init__(self, contract: Contract, versions: Versions, entries: Callable[[], Iterator[Entry]]) -> None:
+    def __init__(self, contract: Contract, versions: Versions, entries: Callable[[], Iterator[RouteEntry]]) -> None:
         self.versions = versions
         self.usage = Usage()
         self._contract = contract
@@ -111,7 +111,7 @@ class Installation:
     def check_names(self) -> None:
         """Say of which routes the settings speak that are not there, now that all routes are known."""
         entries = list(self._entries())
-        found = [*strays(self._contract.named, {one.terms.operation for one in entries}, "operation")]
+        found = [*strays(self._contract.names_by_setting, {one.terms.operation for one in entries}, "operation")]
         if self.versions.migrated != "all":
             paths = {one.terms.path for one in entries}
             known = paths | {f"{method} {one.terms.path}" for one in entries for method in one.methods or ()}

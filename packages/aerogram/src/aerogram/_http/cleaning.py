@@ -18,12 +18,12 @@ from typing import Any, Final, TypeAlias
 
 from aerogram._http import headers as fields
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
-from aerogram._http.responses import uncompressed
+from aerogram._http.responses import decompress
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps_loosely, loads_loosely
 from aerogram.reply import Reply
 
-__all__ = ["Cleaning"]
+__all__ = ["SanitizingMiddleware"]
 
 Clean: TypeAlias = Callable[[Reply[Any]], Reply[Any]]
 _FAILURES: Final = 400
@@ -31,7 +31,7 @@ _NO_LIMIT: Final = 0
 _OF_BYTES: Final = frozenset({b"content-length", b"content-encoding", b"etag", b"content-md5", b"digest"})
 
 
-class Cleaning:
+class SanitizingMiddleware:
     """An application whose JSON is made clean; it stands right inside of the layer."""
 
     def __init__(self, app: App, clean: Clean) -> None:
@@ -41,10 +41,10 @@ class Cleaning:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer, and read what it says."""
         reads = scope["type"] == "http"
-        await self._app(scope, receive, _Reader(scope, send, self._clean) if reads else send)
+        await self._app(scope, receive, _SanitizingSend(scope, send, self._clean) if reads else send)
 
 
-class _Reader:
+class _SanitizingSend:
     """Holds an answer that is JSON until it is whole, and sends it without what may not be said."""
 
     def __init__(self, scope: Scope, send: Send, clean: Clean) -> None:
@@ -60,7 +60,7 @@ class _Reader:
         elif self._start is None:
             await self._send(message)
         elif message["type"] != BODY:
-            await self._let_go(message)
+            await self._send_unchanged(message)
         else:
             self._content += message.get("body", b"")
             if not message.get("more_body", False):
@@ -74,7 +74,7 @@ class _Reader:
         has_end = fields.find(given, b"content-length") or fields.find(given, b"content-encoding")
         return bool(has_end) and fields.announce_json(given)
 
-    async def _let_go(self, message: Message) -> None:
+    async def _send_unchanged(self, message: Message) -> None:
         """Something comes that is no body: a file that the server sends by itself."""
         assert self._start is not None
         await self._send(self._start)
@@ -84,7 +84,7 @@ class _Reader:
     async def _finish(self, start: Message) -> None:
         self._start = None
         content = bytes(self._content)
-        cleaned = self._cleaned(start["status"], content, fields.find(start["headers"], b"content-encoding"))
+        cleaned = self._clean_json(start["status"], content, fields.find(start["headers"], b"content-encoding"))
         if cleaned is not None:
             content = cleaned
             kept = [pair for pair in start["headers"] if pair[0] not in _OF_BYTES]
@@ -92,19 +92,19 @@ class _Reader:
         await self._send(start)
         await self._send({"type": BODY, "body": content})
 
-    def _cleaned(self, status: int, content: bytes, encoding: bytes) -> bytes | None:
+    def _clean_json(self, status: int, content: bytes, encoding: bytes) -> bytes | None:
         """The JSON without what may not be said; None where nothing has to be taken out, or it cannot be unpacked."""
-        unpacked = uncompressed(content, encoding.strip().lower(), _NO_LIMIT)
+        unpacked = decompress(content, encoding.strip().lower(), _NO_LIMIT)
         if not unpacked.strip():  # nothing can be unpacked, or there is nothing, as in the answer to a HEAD
             return None
         try:
             said, is_whole = loads_loosely(unpacked)
-            clean = self._taken_out(status, said)
+            clean = self._clean_value(status, said)
             return None if clean is said and is_whole else dumps_loosely(clean)
         except (ContractError, RecursionError) as error:
             raise ContractError(f"an answer in JSON is not sent, because it cannot be made clean: {error}") from None
 
-    def _taken_out(self, status: int, said: Any) -> Any:
+    def _clean_value(self, status: int, said: Any) -> Any:
         if status >= _FAILURES:  # what failed has no data, so that nothing in it is a stranger's
             return (self._clean(Reply(extra={"said": said})).extra or {})["said"]
         return self._clean(Reply(said)).data

@@ -30,41 +30,41 @@ from aerogram._http.negotiation import (
     LEGACY,
     PARAMETER,
     VERSIONS,
-    Choice,
-    Refused,
+    EnvelopeChoice,
+    HttpRefusal,
     Version,
     Versions,
-    parse,
+    parse_accept,
 )
-from aerogram._http.responses import LONGEST_ERROR, Body, read_problem, render, uncompressed
-from aerogram._http.routes import Directory, Terms, Usage, below
+from aerogram._http.responses import LONGEST_ERROR, Body, decompress, read_problem, render
+from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
-from aerogram.dialects import spoken
+from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError, ValidationFailed
 from aerogram.jsontext import loads
-from aerogram.normalize.signals import contained
+from aerogram.normalize.signals import contain
 from aerogram.problems import problem_of
-from aerogram.reply import Notice, Paged, Problem, Reply, accept_request_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.telemetry import Observation
 
 __all__ = [
     "EXCHANGE",
     "MARKS",
     "SAFE_METHODS",
-    "Clerk",
+    "AnsweredRequest",
     "Exchange",
+    "HttpRequest",
     "Layer",
-    "Request",
+    "ReplyMaker",
     "Scope",
-    "Stamped",
-    "Witness",
+    "SendRecorder",
     "lazy",
 ]
 
 
-class Clerk(Protocol):
+class ReplyMaker(Protocol):
     """What is done for an exchange: limits, cache, the finished reply, observation."""
 
     is_idle: bool
@@ -82,7 +82,7 @@ class Clerk(Protocol):
     async def answer(self, outcome: Any, exchange: Any) -> tuple[Reply[Any], bytes | None]:
         """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
 
-    async def within(self, found: Paged, exchange: Any, max_tokens: int) -> Reply[Any]:
+    async def answer_within(self, found: ResumablePage, exchange: Any, max_tokens: int) -> Reply[Any]:
         """The finished reply within a size, in the shape in which it is sent."""
 
     async def retrieve(self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool) -> Reply[Any]:
@@ -96,7 +96,7 @@ class Clerk(Protocol):
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
 
-    def observed(self, exchange: Any) -> AbstractContextManager[Any]:
+    def observe(self, exchange: Any) -> AbstractContextManager[Any]:
         """The exchange under observation."""
 
 
@@ -104,7 +104,7 @@ _START: Final = "http.response.start"
 _FAILURES: Final = 400
 
 
-class Witness:
+class SendRecorder:
     """Stands before the server that sends the messages of an answer."""
 
     def __init__(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
@@ -119,15 +119,15 @@ class Witness:
         self._size += len(message.get("body", b""))
         return self._send(message)
 
-    def tell(self, observation: Observation, status: int | None = None) -> None:
+    def report(self, observation: Observation, status: int | None = None) -> None:
         """Tell of an answer in the framework's own words: a failure is one in any shape, and the rest went well."""
         found = status or self._status
         if found is None:
             return  # nothing was sent
         if found >= _FAILURES:
-            observation.sent(Reply.failed(Problem.of(TABLE.of_status(found))), size=self._size)
+            observation.report_reply(Reply.failed(Problem.of(TABLE.of_status(found))), size=self._size)
         else:
-            observation.passed(size=self._size)
+            observation.report_success(size=self._size)
 
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -162,7 +162,7 @@ class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
         return found
 
 
-class Request:
+class HttpRequest:
     """The facts of one request; whoever makes one sets the first four."""
 
     scope: Scope
@@ -179,13 +179,13 @@ class Request:
     is_shaped = False
     """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
 
-    def reach(self, scope: Scope) -> None:
+    def set_handler_scope(self, scope: Scope) -> None:
         """Know the scope that whoever answers has got: who asks, and the parameters of the path, may be there alone."""
         if scope is not self.scope:
             self.inner = scope
 
     @property
-    def reached(self) -> Scope:
+    def handler_scope(self) -> Scope:
         """The scope in which everything is known that was found out on the way to the handler."""
         return self.scope if self.inner is None else self.inner
 
@@ -206,7 +206,7 @@ class Request:
         raw: bytes = self.scope["query_string"]
         if not raw or self._has_too_many_parameters:
             return ()
-        return _parsed(raw) if len(raw) <= _LONGEST_REMEMBERED else _parsed.__wrapped__(raw)
+        return _parse_query(raw) if len(raw) <= _LONGEST_REMEMBERED else _parse_query.__wrapped__(raw)
 
     @property
     def _has_too_many_parameters(self) -> bool:
@@ -239,7 +239,7 @@ class Request:
         return fields.client_tag(given) if given else None
 
     @lazy
-    def choice(self) -> Choice:
+    def choice(self) -> EnvelopeChoice:
         """What was negotiated."""
         return self.versions.choose(self.scope["query_string"], self._accept, self._envelopes)
 
@@ -249,18 +249,18 @@ class Request:
     @property
     def target(self) -> str:
         """Path and query as the caller knows them, and as they may stand in a link."""
-        path = self.prefix + fields.quoted(below(self.root, self.scope["path"]))
+        path = self.prefix + fields.quote_path(path_below(self.root, self.scope["path"]))
         query = self.scope["query_string"].decode("latin-1")
         return f"{path}?{query}" if query else path
 
     @property
     def prefix(self) -> str:
         """What stands before every path of the application in the addresses that its callers know."""
-        return fields.quoted(self.root.rstrip("/"))
+        return fields.quote_path(self.root.rstrip("/"))
 
-    def arguments(self, terms: Terms | None) -> dict[str, Any]:
+    def arguments(self, terms: RouteTerms | None) -> dict[str, Any]:
         """What identifies the query: the parameters of path and query, without those that only shape the reply."""
-        found: dict[str, Any] = dict(self.reached.get("path_params") or {})
+        found: dict[str, Any] = dict(self.handler_scope.get("path_params") or {})
         shaping = terms.controls if terms else ()
         for name, value in self.query:
             if name != PARAMETER and name not in shaping:
@@ -278,7 +278,7 @@ class Request:
             if name == "fields" and name in wanted:
                 found[name] = (*found.get(name, ()), *(one for one in value.split(",") if one))
             elif name in wanted:
-                said = _number(name, value) if name in _NUMBERS else value
+                said = _parse_number(name, value) if name in _NUMBERS else value
                 if found.setdefault(name, said) != said:
                     raise ValidationFailed(
                         f"{name} is given twice and differently",
@@ -287,7 +287,7 @@ class Request:
                     )
         return found
 
-    def admit(self, terms: Terms | None) -> None:
+    def admit(self, terms: RouteTerms | None) -> None:
         """Raise what must be said before a handler runs; where there is only one envelope, nothing must."""
         if terms is not None and not terms.migrated:
             return
@@ -303,20 +303,20 @@ class Request:
 
     def takes(self, *media_types: str) -> bool:
         """Whether the client takes one of these types."""
-        ranges = parse(self.accept)
+        ranges = parse_accept(self.accept)
         return any(ranges.match(one).quality > 0 for one in media_types)
 
-    def _formats(self, terms: Terms | None) -> tuple[str, ...]:
+    def _formats(self, terms: RouteTerms | None) -> tuple[str, ...]:
         """What the handler gives besides the envelopes; its JSON of another type becomes an envelope for most."""
         formats = terms.shapes.formats if terms else ()
         if self.choice.version == LEGACY and self.versions.legacy_is_bare:
             return formats
         return tuple(one for one in formats if not fields.is_json(one.encode()))
 
-    def not_acceptable(self, terms: Terms | None) -> Refused:
+    def not_acceptable(self, terms: RouteTerms | None) -> HttpRefusal:
         """The refusal of those who take nothing that there is, with the list of what there is."""
         available = [*self.versions.media_types(), *self._formats(terms)]
-        return Refused(
+        return HttpRefusal(
             406,
             "NOT_ACCEPTABLE",
             f"Nothing in Accept is available here; there are {', '.join(available)}",
@@ -326,11 +326,11 @@ class Request:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(raw: bytes) -> Sequence[tuple[str, str]]:
+def _parse_query(raw: bytes) -> Sequence[tuple[str, str]]:
     return tuple(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
 
 
-def _number(name: str, value: str) -> int:
+def _parse_number(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
         raise ValidationFailed(
             f"{name} is a whole number that is not negative",
@@ -349,7 +349,7 @@ _SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "op
 """Parts of a reply that no field but the body speaks of; most replies have no others."""
 
 
-class Stamped(Request):
+class AnsweredRequest(HttpRequest):
     """A request, and what its answer says in fields."""
 
     terms: Any
@@ -363,7 +363,7 @@ class Stamped(Request):
     @property
     def _takes_offset(self) -> bool:
         """Whether this request could have an offset in its query, as far as the parameters of its route are known."""
-        terms: Terms | None = self.terms
+        terms: RouteTerms | None = self.terms
         if terms is None or self.scope["method"] not in SAFE_METHODS:
             return False
         return "offset" in terms.parameters or terms.controls.issuperset(terms.parameters)
@@ -375,14 +375,14 @@ class Stamped(Request):
         told: Reply[Any] = Reply(rate_limit=self.allowance.rate_limit)
         return fields.of_reply(told, "", self.versions.clock, older=self.versions.rate_limit_headers)
 
-    def stamped(self, given: Fields, version: Version | None) -> Fields:
+    def with_standard_fields(self, given: Fields, version: Version | None) -> Fields:
         """The fields of an answer, with what every answer on a migrated route says."""
         names = dict(given)
-        found = fields.varying(
+        found = fields.add_vary(
             given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
         )
         if version == LEGACY and self.choice.media_type != JSON:
-            found = fields.retyped(found, self.choice.media_type)
+            found = fields.replace_content_type(found, self.choice.media_type)
         found.append((b"x-request-id", self.request_id.encode()))
         if version is not None:
             found.append(MARKS[version])
@@ -399,14 +399,14 @@ class Stamped(Request):
         if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
             found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
         if b"access-control-allow-origin" in names:
-            exposed = fields.joined(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
+            exposed = fields.join_words(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
             found.append((b"access-control-expose-headers", exposed))
         return found
 
     def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
         """What a reply and its body say in fields."""
         found: Fields = []
-        if not _SILENT.issuperset(reply.said()):
+        if not _SILENT.issuperset(reply.present_fields()):
             versions, by_offset = self.versions, reply.page is not None and self._takes_offset
             older = versions.rate_limit_headers
             # a link is followed with a GET, which does not lead to the next page of anything else
@@ -448,8 +448,8 @@ class Layer:
         self,
         app: App,
         versions: Versions,
-        directory: Directory,
-        clerk: Clerk,
+        directory: RouteTable,
+        clerk: ReplyMaker,
         *,
         usage: Usage,
         gone: tuple[type[Exception], ...] = (),
@@ -466,7 +466,7 @@ class Layer:
             LEGACY: dialect_named(versions.legacy),
             CURRENT: dialect_named(versions.current),
         }
-        self._follow = self._observe if clerk.is_observed else self._see_through
+        self._follow = self._observe if clerk.is_observed else self._run_app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Let the application answer a request, and see to it that it does."""
@@ -474,32 +474,32 @@ class Layer:
             return self.app(scope, receive, send)
         exchange = Exchange(self, scope, send)
         if EXCHANGE in scope:
-            exchange.stand_inside(scope[EXCHANGE])
+            exchange.nest_in(scope[EXCHANGE])
         scope[EXCHANGE] = exchange
         return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
-        with self.clerk.observed(exchange) as exchange.observation:
-            witness = exchange.witnessed()
+        with self.clerk.observe(exchange) as exchange.observation:
+            witness = exchange.attach_recorder()
             try:
-                await self._see_through(exchange, receive)
+                await self._run_app(exchange, receive)
             except Exception:
-                exchange.tell(witness, _CRASH)
+                exchange.report(witness, _CRASH)
                 raise
-            exchange.tell(witness)
+            exchange.report(witness)
 
-    async def _see_through(self, exchange: Exchange, receive: Receive) -> None:
+    async def _run_app(self, exchange: Exchange, receive: Receive) -> None:
         scope = exchange.scope
         try:
             await self.app(scope, receive, exchange.send)
         except self.gone:
             log.debug("the client of %s has left", scope["path"])
         except Exception as error:
-            if not await exchange.crash(error):
+            if not await exchange.answer_error(error):
                 raise
         except BaseException as error:
-            if not await exchange.crash(contained(error)):
-                raise contained(error) from error
+            if not await exchange.answer_error(contain(error)):
+                raise contain(error) from error
         else:
             if exchange.held is not None:
                 await exchange.finish()
@@ -512,7 +512,7 @@ class Layer:
                 scope[EXCHANGE] = exchange.outer
 
 
-class Exchange(Stamped):
+class Exchange(AnsweredRequest):
     """A request, and what becomes of the messages that answer it."""
 
     settled: Reply[Any] | None = None
@@ -538,15 +538,15 @@ class Exchange(Stamped):
         self.layer = layer
         self._send = send
 
-    def stand_inside(self, outer: Exchange) -> None:
+    def nest_in(self, outer: Exchange) -> None:
         """Answer in the place of another exchange, which lets everything pass."""
         self.outer = outer
         outer._is_open = outer._is_told = True
 
     @lazy
-    def terms(self) -> Terms | None:
+    def terms(self) -> RouteTerms | None:
         """What holds for the route of this request; None when there is no such route."""
-        return self.layer.terms_of(self.reached, self.root)
+        return self.layer.terms_of(self.handler_scope, self.root)
 
     @lazy
     def version(self) -> Version:
@@ -587,7 +587,7 @@ class Exchange(Stamped):
         terms, status, given = self.terms, start["status"], start.get("headers")
         if type(given) is not list:  # there may be none, or some that can be read only once
             given = list(given or ())
-            start = _headed(start, given)
+            start = _with_headers(start, given)
         if terms is not None and not terms.migrated:
             self.layer.served[terms.path][LEGACY] += 1
             given = [*given, _LEGACY_MARK]
@@ -599,21 +599,21 @@ class Exchange(Stamped):
             if given is not self.other_format and fields.announce_json(given):
                 return self._begin_json(start, terms)
             # a cache must not give it to those who ask for an envelope
-            given = fields.varying(given)
+            given = fields.add_vary(given)
         self._is_open = True  # as `_pass` has it, for one call less
         passing = {**start, "headers": given}
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
 
-    def _begin_json(self, start: Message, terms: Terms) -> Awaitable[None]:
+    def _begin_json(self, start: Message, terms: RouteTerms) -> Awaitable[None]:
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
         status, given = start["status"], start["headers"]
         if fields.are_of_file(given):
-            return self._pass(start, fields.varying(given))
+            return self._pass(start, fields.add_vary(given))
         if self.is_left_to_the_framework:
             is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
             return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
         if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
-            return self._pass(start, fields.varying(given))
+            return self._pass(start, fields.add_vary(given))
         return self._hold(start, Exchange._envelop)
 
     def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
@@ -637,7 +637,7 @@ class Exchange(Stamped):
             await self.layer.clerk.forgive(self)
             await self._open(start, LEGACY)
         else:
-            await self._hold(start, Exchange._say_again)
+            await self._hold(start, Exchange._render_failure)
 
     async def _hold(self, start: Message, then: Callable[[Exchange], Awaitable[None]] | None) -> None:
         self.held = start
@@ -650,12 +650,12 @@ class Exchange(Stamped):
         if self._reads_all or len(self._content) < LONGEST_ERROR:
             self._content += message.get("body", b"")
         if message["type"] != BODY or message.get("more_body", False):
-            if self._flows(message):
-                await self._let_go(message)
+            if self._is_streaming(message):
+                await self._send_unchanged(message)
         elif self._then is not None:
             await self._then(self)
 
-    def _flows(self, message: Message) -> bool:
+    def _is_streaming(self, message: Message) -> bool:
         if self._reads_all:
             return message["type"] != BODY or not self._is_whole
         is_long = message["type"] != BODY or len(self._content) >= LONGEST_ERROR
@@ -673,10 +673,10 @@ class Exchange(Stamped):
         given: Fields = list(self.held["headers"])
         tag = fields.find(given, b"etag")
         if not tag and self._is_whole:
-            tag = fields.tag_of(fields.lasting(self._content))
+            tag = fields.tag_of(fields.without_gzip_time(self._content))
             given.append((b"etag", tag))
         if tag and self._client_has(tag):
-            kept = [*fields.besides_body(given), (b"etag", tag)]
+            kept = [*fields.without_body_fields(given), (b"etag", tag)]
             await self._emit(_NOT_MODIFIED, kept, b"", LEGACY)
         else:
             await self._emit(_OK, given, bytes(self._content), LEGACY)
@@ -687,15 +687,15 @@ class Exchange(Stamped):
         status, given = self.held["status"], self.held["headers"]
         encoding = fields.find(given, b"content-encoding").strip().lower()
         try:
-            data = loads(uncompressed(bytes(self._content), encoding, _NO_LIMIT) if self._is_whole else b"")
+            data = loads(decompress(bytes(self._content), encoding, _NO_LIMIT) if self._is_whole else b"")
             self.insist_on_json()
         except ContractError:
-            await self._let_go()
-        except Refused as refusal:
+            await self._send_unchanged()
+        except HttpRefusal as refusal:
             await self.respond(refusal, self.send, status=refusal.status, given=given)
         else:
-            if spoken(data) is not None:
-                await self._let_go()
+            if try_read(data) is not None:
+                await self._send_unchanged()
             else:
                 await self.respond(self._reply_of(data), self.send, status=status, given=given)
 
@@ -704,7 +704,7 @@ class Exchange(Stamped):
         said = self._read(data)
         return said if isinstance(said, Reply) else Reply(data if isinstance(said, BaseException) else said)
 
-    async def _say_again(self) -> None:
+    async def _render_failure(self) -> None:
         """The failure that is held, in the shape that was negotiated."""
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
@@ -715,24 +715,24 @@ class Exchange(Stamped):
     async def finish(self) -> None:
         """The application is done and nobody raised: what is still held was meant as it is."""
         if not self._is_open:
-            await (self._let_go() if self._keeps_legacy_failures or self._reads_all else self._say_again())
+            await (self._send_unchanged() if self._keeps_legacy_failures or self._reads_all else self._render_failure())
 
-    async def crash(self, error: Exception) -> bool:
+    async def answer_error(self, error: Exception) -> bool:
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
         reply, _ = await self.layer.clerk.answer(error, self)
         if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
-            await self._let_go()  # legacy callers see what they always saw
+            await self._send_unchanged()  # legacy callers see what they always saw
         else:
             await self._fail(reply, None, self.held["headers"] if self.held else [])
         return True
 
-    async def _let_go(self, latest: Message | None = None) -> None:
+    async def _send_unchanged(self, latest: Message | None = None) -> None:
         """Send what is held as it is; after the `latest` message the rest will pass."""
         assert self.held is not None
         if self._then is Exchange._envelop:
-            await self._pass(self.held, fields.varying(self.held["headers"]))
+            await self._pass(self.held, fields.add_vary(self.held["headers"]))
         else:
             await self._open(self.held, LEGACY)
         if latest is None or latest["type"] == BODY:
@@ -741,9 +741,9 @@ class Exchange(Stamped):
             await self._send(latest)
 
     async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
-        body = self._rendered(reply, status)
+        body = self._render_safely(reply, status)
         self._observe(reply, body)
-        found = fields.besides_body(given)
+        found = fields.without_body_fields(given)
         await self._emit(body.status, found + self.fields_of(reply, body), body.content, self._version_of(body))
 
     async def _emit(self, status: int, given: Fields, content: bytes, version: Version | None) -> None:
@@ -754,17 +754,17 @@ class Exchange(Stamped):
         """Send the head of an answer with what every answer on a migrated route says."""
         self._is_open = True
         self.layer.served[self.terms.path if self.terms else ""][version or "problem"] += 1
-        return self._send(_headed(start, self.stamped(start["headers"], version)))
+        return self._send(_with_headers(start, self.with_standard_fields(start["headers"], version)))
 
     # what a handler answers
 
-    def enter(self, terms: Terms | None, scope: Scope) -> None:
+    def enter(self, terms: RouteTerms | None, scope: Scope) -> None:
         """Begin with a handler, whose terms are these if they are known; raise what must be said before it runs.
 
         `scope` is what the handler gets.
         """
         if scope is not self.scope:
-            self.reach(scope)
+            self.set_handler_scope(scope)
             scope = self.scope
         if terms is not None:
             self.terms = terms
@@ -788,8 +788,8 @@ class Exchange(Stamped):
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
         reply, json = await self.layer.clerk.answer(self._read(outcome), self)
-        body = self._rendered(reply, status if has_failed or reply.problem is None else None, json)
-        found = fields.besides_body(given) if given else []
+        body = self._render_safely(reply, status if has_failed or reply.problem is None else None, json)
+        found = fields.without_body_fields(given) if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""
@@ -807,14 +807,14 @@ class Exchange(Stamped):
         """The handler's value as its route reads it."""
         terms = self.terms
         reader = terms.shapes.reply if terms is not None else None
-        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, Paged, BaseException)):
+        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, ResumablePage, BaseException)):
             return outcome
         try:
             return reader(outcome)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return error
 
-    def _rendered(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
+    def _render_safely(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
         """The reply as it was negotiated; one that cannot be written becomes a failure that can."""
         try:
             return self._render(reply, status, json)
@@ -840,15 +840,15 @@ class Exchange(Stamped):
         """Problem details are no envelope."""
         return None if body.media_type == self.layer.problem.media_type else self.version
 
-    def witnessed(self) -> Witness:
+    def attach_recorder(self) -> SendRecorder:
         """What sees from now on what is sent."""
-        self._send = witness = Witness(self._send)
+        self._send = witness = SendRecorder(self._send)
         return witness
 
-    def tell(self, witness: Witness, status: int | None = None) -> None:
+    def report(self, witness: SendRecorder, status: int | None = None) -> None:
         """Let a witness tell of an answer that nobody has told of."""
         if not self._is_told:
-            witness.tell(self.observation, status)
+            witness.report(self.observation, status)
 
     def _observe(self, reply: Reply[Any], body: Body) -> None:
         if self.observation is not None:
@@ -862,10 +862,10 @@ class Exchange(Stamped):
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
-        return wanted is not None and fields.successful_match(wanted, tag)
+        return wanted is not None and fields.matches_tag(wanted, tag)
 
 
-def _headed(start: Message, given: Fields) -> Message:
+def _with_headers(start: Message, given: Fields) -> Message:
     """The head of an answer with other fields; the application may use its own again."""
     head = dict(start)
     head["headers"] = given

@@ -14,33 +14,33 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin
 
 from aerogram.jsontext import dumps
 from aerogram.limits import header_fields
-from aerogram.reply import Page, Reply, plain
+from aerogram.reply import Page, Reply, part_to_json
 
 __all__ = [
     "EXPOSED",
     "NEXT_OFFSET",
     "Fields",
+    "add_vary",
     "address_of",
     "announce_json",
     "are_of_file",
     "are_of_whole_body",
-    "besides_body",
     "client_tag",
     "entity_tag",
     "find",
+    "find_link",
     "is_json",
-    "joined",
-    "lasting",
-    "leading_to",
+    "join_words",
     "link_to",
+    "matches_tag",
     "of_reply",
     "own_entity_tag",
-    "quoted",
-    "resolved",
-    "retyped",
-    "successful_match",
+    "quote_path",
+    "replace_content_type",
+    "resolve_address",
     "tag_of",
-    "varying",
+    "without_body_fields",
+    "without_gzip_time",
 ]
 
 Fields: TypeAlias = list[tuple[bytes, bytes]]
@@ -92,7 +92,7 @@ def find(given: Fields, wanted: bytes) -> bytes:
     return b""
 
 
-def varying(given: Fields) -> Fields:
+def add_vary(given: Fields) -> Fields:
     """Fields that say on what an answer with envelopes depends, besides what they say already."""
     for name, _ in given:
         if name == b"vary":
@@ -100,10 +100,10 @@ def varying(given: Fields) -> Fields:
     else:
         return [*given, _VARY_ALONE]
     vary = b", ".join([value for name, value in given if name == b"vary"])
-    return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", joined(vary, _VARY))]
+    return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", join_words(vary, _VARY))]
 
 
-def besides_body(given: Fields) -> Fields:
+def without_body_fields(given: Fields) -> Fields:
     """Fields without those that speak of the body they came with, for an answer that has another one."""
     return [pair for pair in given if pair[0] not in _OF_A_BODY]
 
@@ -138,12 +138,12 @@ def of_reply(
         limits = header_fields(reply.rate_limit, now=clock().timestamp(), legacy=older)
         found += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
     if reply.page is not None:
-        for name, value in _way_on(reply.page, by_offset=by_offset):
+        for name, value in _next_parameter(reply.page, by_offset=by_offset):
             found.append((b"link", f'<{link_to(target, **{name: value})}>; rel="next"'.encode()))
     return found
 
 
-def _way_on(page: Page, *, by_offset: bool) -> Iterator[tuple[str, str]]:
+def _next_parameter(page: Page, *, by_offset: bool) -> Iterator[tuple[str, str]]:
     """The parameter that leads to the next page."""
     following = (page.extra or {}).get(NEXT_OFFSET)
     if page.cursor and page.has_more is not False:
@@ -157,15 +157,15 @@ def link_to(target: str, **changed: str | None) -> str:
     path, _, query = target.partition("?")
     kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in changed]
     kept += [(name, value) for name, value in changed.items() if value is not None]
-    return quoted(path, "%") + ("?" + urlencode(kept) if kept else "")
+    return quote_path(path, "%") + ("?" + urlencode(kept) if kept else "")
 
 
-def quoted(path: str, besides: str = "") -> str:
+def quote_path(path: str, besides: str = "") -> str:
     """A path as it may stand in a link; many who read links split them at commas and semicolons, wherever they are."""
     return quote(path, safe="/:@!$&'()*+=~" + besides)
 
 
-def joined(present: bytes | None, words: Iterable[bytes]) -> bytes:
+def join_words(present: bytes | None, words: Iterable[bytes]) -> bytes:
     """A comma-separated field with further words, each of them once."""
     found = {word.lower(): word for word in (one.strip() for one in (present or b"").split(b",")) if word}
     for word in words:
@@ -188,7 +188,7 @@ def is_json(content_type: bytes) -> bool:
     return kind == b"application/json" or kind.endswith(b"+json")
 
 
-def retyped(given: Fields, media_type: str) -> Fields:
+def replace_content_type(given: Fields, media_type: str) -> Fields:
     """The fields of plain JSON with the name that its shape has."""
     kind = find(given, b"content-type").partition(b";")[0].strip().lower()
     if kind != b"application/json":
@@ -198,14 +198,14 @@ def retyped(given: Fields, media_type: str) -> Fields:
 
 def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:
     """A weak tag of what a reply says in one representation, whichever request it answers."""
-    said = reply.said()
+    said = reply.present_fields()
     text = representation.encode() + (json or dumps(reply.data))
     if not _SILENT.issuperset(said):
-        text += dumps({name: plain(value) for name, value in said.items() if name not in _SILENT})
+        text += dumps({name: part_to_json(value) for name, value in said.items() if name not in _SILENT})
     return tag_of(text)
 
 
-def lasting(content: bytes | bytearray) -> bytes | bytearray:
+def without_gzip_time(content: bytes | bytearray) -> bytes | bytearray:
     """The bytes of a body that are the same the next time: gzip writes down when it was."""
     return content[_AFTER_THE_TIME:] if content.startswith(_GZIP) else content
 
@@ -222,7 +222,7 @@ def own_entity_tag(given: bytes, representation: str) -> bytes:
     return b"W/" + opaque[:-1] + b"-" + representation.encode() + b'"' if is_tag else given
 
 
-def successful_match(wanted: bytes, tag: bytes) -> bool:
+def matches_tag(wanted: bytes, tag: bytes) -> bool:
     """Whether If-None-Match names this tag; weak and strong ones compare alike (RFC 9110, section 13.1.2)."""
     opaque = tag.removeprefix(b"W/")
     return any(one.strip().removeprefix(b"W/") in (b"*", opaque) for one in wanted.split(b","))
@@ -244,7 +244,7 @@ _PARAMETER: Final = re.compile(rf';\s*([^\s=;,"<>]+)\s*(?:=\s*({_TEXT}|[^\s;,"]*
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER.pattern})*)")
 
 
-def leading_to(relation: str, field: str) -> str | None:
+def find_link(relation: str, field: str) -> str | None:
     """The address of the first link in a Link field that has this relation to the answer it came with."""
     for link in _LINK.finditer(field):
         said: dict[str, str] = {}
@@ -263,7 +263,7 @@ def address_of(response: Any) -> str:
         return ""
 
 
-def resolved(address: str, reference: str) -> str:
+def resolve_address(address: str, reference: str) -> str:
     """An address that an answer names, seen from the address of that answer; it may have a method before it."""
     method, space, path = reference.rpartition(" ")
     try:

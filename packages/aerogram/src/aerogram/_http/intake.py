@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from aerogram._http.headers import is_json
-from aerogram._http.routes import Terms
+from aerogram._http.routes import RouteTerms
 from aerogram.errors import ReplyError
 from aerogram.jsontext import find_looseness
 
@@ -73,5 +73,5 @@ def refuse_loose(receive: Receive, exchange: Any) -> Receive:
     return receive_strictly
 
 
-def _is_enveloped(terms: Terms | None) -> bool:
+def _is_enveloped(terms: RouteTerms | None) -> bool:
     return terms is not None and terms.migrated and not terms.is_foreign

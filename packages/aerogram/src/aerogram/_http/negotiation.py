@@ -25,15 +25,15 @@ __all__ = [
     "CURRENT",
     "LEGACY",
     "VERSIONS",
-    "Choice",
+    "EnvelopeChoice",
+    "HttpRefusal",
     "Match",
     "Ranges",
-    "Refused",
     "Schedule",
     "Stage",
     "Version",
     "Versions",
-    "parse",
+    "parse_accept",
 ]
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -79,7 +79,7 @@ class Ranges:
         return quality > 0 and precision == 2  # noqa: PLR2004 - as `Match` says
 
 
-def parse(header: str) -> Ranges:
+def parse_accept(header: str) -> Ranges:
     """The ranges of an Accept header (several headers joined with commas)."""
     return Ranges(found for part in header.split(",") if (found := _range(part)) is not None)
 
@@ -156,7 +156,7 @@ _MOST_REMEMBERED: Final = 1_000
 _VENDOR: Final = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 
 
-class Refused(ReplyError):
+class HttpRefusal(ReplyError):
     """The layer itself refuses a request, with a status that no error code stands for alone."""
 
     def __init__(self, status: int, code: str, message: str, remediation: str, **details: object) -> None:
@@ -165,7 +165,7 @@ class Refused(ReplyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EnvelopeChoice:
     """What a client gets: the envelope, its media type, and how failures are said.
 
     `acceptable`: whether the client takes JSON at all. `refusal`: why it gets nothing else.
@@ -175,11 +175,11 @@ class Choice:
     media_type: str = JSON
     as_problem: bool = False
     acceptable: bool = True
-    refusal: Refused | None = None
+    refusal: HttpRefusal | None = None
 
 
-_PLAIN_LEGACY: Final = Choice(LEGACY)
-_PLAIN_CURRENT: Final = Choice(CURRENT)
+_PLAIN_LEGACY: Final = EnvelopeChoice(LEGACY)
+_PLAIN_CURRENT: Final = EnvelopeChoice(CURRENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +201,7 @@ class Versions:
     controls: bool | Collection[str] = False
     rate_limit_headers: bool = False
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
-    _choices: dict[tuple[bytes, bytes, Stage | None], Choice] = field(
+    _choices: dict[tuple[bytes, bytes, Stage | None], EnvelopeChoice] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -215,7 +215,7 @@ class Versions:
 
     def media_type(self, version: Version) -> str:
         """The media type that names a version."""
-        return _vendored(self.vendor, version)
+        return _vendor_type(self.vendor, version)
 
     @cached_property
     def legacy_is_bare(self) -> bool:
@@ -249,7 +249,7 @@ class Versions:
         older = [] if self.stage == "removed" else [self.media_type(LEGACY)]
         return [JSON, *newer, *older, PROBLEM]
 
-    def choose(self, query: bytes, accept: bytes, asked: Callable[[], Sequence[str]]) -> Choice:
+    def choose(self, query: bytes, accept: bytes, asked: Callable[[], Sequence[str]]) -> EnvelopeChoice:
         """The choice for a query and an Accept header; what they came to before is known.
 
         `asked` reads the values of `?envelope=` from the query.
@@ -264,44 +264,44 @@ class Versions:
                 self._choices[words] = found
         return found
 
-    def negotiate(self, asked: Sequence[str], accept: str) -> Choice:
+    def negotiate(self, asked: Sequence[str], accept: str) -> EnvelopeChoice:
         """The choice for the values of `?envelope=` and the Accept header of a request."""
         stage = self.stage
         if stage == "before":
             return _PLAIN_LEGACY
         if asked:
-            return self._by_query(asked, accept, stage)
-        choice = _by_accept(accept, self.vendor, self.default_in(stage), stage == "removed")
-        if not choice.acceptable and stage == "removed" and parse(accept).names(self.media_type(LEGACY)):
-            return Choice(CURRENT, refusal=_gone())
+            return self._choose_by_query(asked, accept, stage)
+        choice = _choose_by_accept(accept, self.vendor, self.default_in(stage), stage == "removed")
+        if not choice.acceptable and stage == "removed" and parse_accept(accept).names(self.media_type(LEGACY)):
+            return EnvelopeChoice(CURRENT, refusal=_gone_refusal())
         return choice
 
-    def _by_query(self, asked: Sequence[str], accept: str, stage: Stage) -> Choice:
+    def _choose_by_query(self, asked: Sequence[str], accept: str, stage: Stage) -> EnvelopeChoice:
         version = asked[0]
         if version not in VERSIONS or (len(asked) > 1 and set(asked) != {version}):
-            return Choice(self.default_in(stage), refusal=_unclear(asked))
+            return EnvelopeChoice(self.default_in(stage), refusal=_unclear_refusal(asked))
         if version == LEGACY and stage == "removed":
-            return Choice(CURRENT, refusal=_gone())
+            return EnvelopeChoice(CURRENT, refusal=_gone_refusal())
         plain = _PLAIN_LEGACY if version == LEGACY else _PLAIN_CURRENT
         vendored = self.media_type(plain.version)
-        is_named = vendored in accept and parse(accept).names(vendored)
-        return Choice(plain.version, vendored) if is_named else plain
+        is_named = vendored in accept and parse_accept(accept).names(vendored)
+        return EnvelopeChoice(plain.version, vendored) if is_named else plain
 
 
-def _by_accept(accept: str, vendor: str, default: Version, legacy_is_gone: bool) -> Choice:
+def _choose_by_accept(accept: str, vendor: str, default: Version, legacy_is_gone: bool) -> EnvelopeChoice:
     """The best of plain JSON and the vendor's types; of equals, the one that was named, then the newer."""
-    ranges = parse(accept)
+    ranges = parse_accept(accept)
     offers: list[tuple[str, Version]] = [(JSON, default)]
-    offers += [(_vendored(vendor, one), one) for one in VERSIONS if one == CURRENT or not legacy_is_gone]
+    offers += [(_vendor_type(vendor, one), one) for one in VERSIONS if one == CURRENT or not legacy_is_gone]
     ranked = [(_rank(ranges, offers[place][0], place), *offers[place]) for place in range(len(offers))]
     (quality, _, _), media_type, version = max(ranked)
     as_problem = ranges.names(PROBLEM) and ranges.match(PROBLEM).quality >= quality
     if quality > 0:
-        return Choice(version, media_type, as_problem)
-    return Choice(default, as_problem=as_problem, acceptable=as_problem)
+        return EnvelopeChoice(version, media_type, as_problem)
+    return EnvelopeChoice(default, as_problem=as_problem, acceptable=as_problem)
 
 
-def _vendored(vendor: str, version: Version) -> str:
+def _vendor_type(vendor: str, version: Version) -> str:
     return f"application/vnd.{vendor}.{version}+json"
 
 
@@ -311,9 +311,9 @@ def _rank(ranges: Ranges, media_type: str, place: int) -> tuple[float, int, int]
     return quality, precision, place if named else -place
 
 
-def _unclear(asked: Sequence[str]) -> Refused:
+def _unclear_refusal(asked: Sequence[str]) -> HttpRefusal:
     seen = ", ".join(dict.fromkeys(value[:40] for value in asked[:5]))
-    return Refused(
+    return HttpRefusal(
         400,
         "VALIDATION_ERROR",
         f"envelope is one of {', '.join(VERSIONS)}, and only one of them; received {seen!r}",
@@ -323,8 +323,8 @@ def _unclear(asked: Sequence[str]) -> Refused:
     )
 
 
-def _gone() -> Refused:
-    return Refused(
+def _gone_refusal() -> HttpRefusal:
+    return HttpRefusal(
         410,
         "GONE",
         f"The envelope {LEGACY} is no longer served",

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from aerogram._http.negotiation import CURRENT, JSON, PARAMETER, PROBLEM, VERSIONS, Versions
-from aerogram._http.routes import CONTROLS, Entry, Terms
+from aerogram._http.routes import CONTROLS, RouteEntry, RouteTerms
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 
-__all__ = ["SCHEMAS", "Sparse", "document"]
+__all__ = ["SCHEMAS", "SparseSchemas", "document"]
 
 SCHEMAS: Final = "#/components/schemas/"
 _PREFIX: Final = "sparse."
@@ -37,7 +37,7 @@ _MAPS: Final = frozenset({"properties", "patternProperties", "$defs"})
 _ONES: Final = frozenset({"items", "propertyNames"})
 
 
-class Sparse:
+class SparseSchemas:
     """The sparse versions of schemas, beside the whole ones among the components of a document."""
 
     def __init__(self, schemas: dict[str, Any]) -> None:
@@ -58,14 +58,14 @@ class Sparse:
 
     def _part(self, name: str, part: Any) -> Any:
         if name == "$ref":
-            return self._referred(part)
+            return self._sparse_ref(part)
         if name in _ONES:
             return self.of(part)
         if name in _LISTS or name == "oneOf":
             return [self.of(one) for one in part]
         return {one: self.of(inner) for one, inner in part.items()} if name in _MAPS else part
 
-    def _referred(self, reference: str) -> str:
+    def _sparse_ref(self, reference: str) -> str:
         """A reference to the sparse version of a component, which is made when it is first asked for."""
         name = reference.removeprefix(SCHEMAS)
         if name == reference or name not in self._schemas or name.startswith(_PREFIX):
@@ -108,7 +108,7 @@ _PAGING: Final = frozenset({"cursor", "page_size"})
 def document(
     schema: Document,
     versions: Versions,
-    entries: Iterable[Entry],
+    entries: Iterable[RouteEntry],
     has_budget: Callable[[str], bool],
     bounds: Mapping[str, Document],
 ) -> Document:
@@ -117,7 +117,7 @@ def document(
     `has_budget` says of an operation whether a budget may shorten its replies, `bounds` what values a control takes.
     """
     found = copy.deepcopy(schema)
-    writer = _Writer(found, versions, has_budget, bounds)
+    writer = _DocumentWriter(found, versions, has_budget, bounds)
     for entry in entries:
         described = found.get("paths", {}).get(entry.terms.path, {})
         for method, operation in described.items():
@@ -130,7 +130,7 @@ def document(
     return found
 
 
-class _Writer:
+class _DocumentWriter:
     """Writes into one document; what several operations share stands among its components."""
 
     def __init__(
@@ -145,7 +145,7 @@ class _Writer:
         self.bounds = bounds
         self.components: Document = schema.setdefault("components", {})
         self.schemas: Document = self.components.setdefault("schemas", {})
-        self.sparse = Sparse(self.schemas)
+        self.sparse = SparseSchemas(self.schemas)
         speaker = dialect_named(versions.legacy)
         self.legacy = None if speaker.name == "bare" else self._component(speaker)
         self.current = self._component(dialect_named(versions.current))
@@ -159,30 +159,30 @@ class _Writer:
         self.schemas[speaker.name] = whole
         return {"$ref": SCHEMAS + speaker.name}
 
-    def describe(self, operation: Document, terms: Terms) -> None:
+    def describe(self, operation: Document, terms: RouteTerms) -> None:
         """Add to an operation what negotiation makes of it."""
         parameters = operation.setdefault("parameters", [])
         known = {one.get("name") for one in parameters}
-        parameters += [self._shared("parameters", one["name"], one) for one in self._parameters(terms, known)]
+        parameters += [self._share_part("parameters", one["name"], one) for one in self._parameters(terms, known)]
         responses: Document = operation.setdefault("responses", {})
         for name, response in responses.items():
             if name.startswith("2") and JSON in response.get("content", {}):
                 own = response["content"][JSON].get("schema") or {}
-                newer = self._enveloped(self.current, own, terms)
+                newer = self._envelope_schema(self.current, own, terms)
                 response["content"][self.versions.media_type(CURRENT)] = {"schema": newer}
-                response["content"][JSON]["schema"] = {"anyOf": [self._legacy(own, terms), newer]}
+                response["content"][JSON]["schema"] = {"anyOf": [self._legacy_schema(own, terms), newer]}
                 response["headers"] = {**self._headers(_FIELDS), **response.get("headers", {})}
         for status, description in _failures().items():
             if str(status) in responses:
-                self._fail(responses[str(status)])
+                self._describe_failure(responses[str(status)])
             else:
                 content = {JSON: {"schema": self._legacy_error}}
                 if status == _CRASH and self.legacy is None:  # legacy callers see what the framework says of a crash
                     content["text/plain"] = {"schema": {"type": "string"}}
-                failed = self._fail({"description": description, "content": content})
-                responses[str(status)] = self._shared("responses", str(status), failed)
+                failed = self._describe_failure({"description": description, "content": content})
+                responses[str(status)] = self._share_part("responses", str(status), failed)
 
-    def _fail(self, response: Document) -> Document:
+    def _describe_failure(self, response: Document) -> Document:
         """A failure in each of its shapes."""
         content = response.setdefault("content", {})
         content.setdefault(self.versions.media_type(CURRENT), {"schema": self.current})
@@ -195,16 +195,16 @@ class _Writer:
 
     def _headers(self, described: Mapping[str, str]) -> Document:
         return {
-            name: self._shared("headers", name, {"description": text, "schema": {"type": "string"}})
+            name: self._share_part("headers", name, {"description": text, "schema": {"type": "string"}})
             for name, text in described.items()
         }
 
-    def _shared(self, kind: str, name: str, part: Document) -> Document:
+    def _share_part(self, kind: str, name: str, part: Document) -> Document:
         """A reference to a part that many operations have."""
         self.components.setdefault(kind, {}).setdefault(f"aerogram.{name}", part)
         return {"$ref": f"#/components/{kind}/aerogram.{name}"}
 
-    def _parameters(self, terms: Terms, known: Collection[str]) -> list[Document]:
+    def _parameters(self, terms: RouteTerms, known: Collection[str]) -> list[Document]:
         choice = {"type": "string", "enum": list(VERSIONS)}
         found = [
             _parameter(PARAMETER, "query", "The envelope of the answer; it goes before the Accept header", choice),
@@ -220,10 +220,10 @@ class _Writer:
     def _legacy_error(self) -> Document:
         return self.legacy or _LEGACY_ERROR
 
-    def _legacy(self, own: Document, terms: Terms) -> Document:
+    def _legacy_schema(self, own: Document, terms: RouteTerms) -> Document:
         """What legacy callers get: the route's own shape, of which they can leave out what they do not ask for."""
         if self.legacy is not None:
-            return self._enveloped(self.legacy, own, terms)
+            return self._envelope_schema(self.legacy, own, terms)
         if terms.shapes.legacy is not None:
             return {}  # only its writer knows
         if terms.controls & _LEAVING_OUT:
@@ -231,9 +231,9 @@ class _Writer:
             return found
         return self._page_of(own) if terms.controls & _PAGING else own
 
-    def _enveloped(self, envelope: Document, own: Document, terms: Terms) -> Document:
+    def _envelope_schema(self, envelope: Document, own: Document, terms: RouteTerms) -> Document:
         """An envelope with the rows that the route's own schema describes, whole or as they may be shortened."""
-        if envelope != _STANDARD or terms.shapes.reply or terms.shapes.legacy or not self._resolved(own):
+        if envelope != _STANDARD or terms.shapes.reply or terms.shapes.legacy or not self._resolve(own):
             return envelope
         rows = self._rows(own)
         if self.has_budget(terms.operation) or terms.controls & {*_LEAVING_OUT, "max_tokens"}:
@@ -242,7 +242,7 @@ class _Writer:
 
     def _rows(self, own: Document) -> Document:
         """The rows that an envelope makes of a value: a list is its rows, nothing is none, anything else is one."""
-        schema = self._resolved(own)
+        schema = self._resolve(own)
         if "array" in schema.get("type", ()):
             return self._page_of(own)
         if schema.get("type") == "null":
@@ -250,17 +250,17 @@ class _Writer:
         options = schema.get("anyOf") or schema.get("oneOf")
         if options:
             return {"anyOf": [self._rows(one) for one in options]}
-        is_list = any("array" in self._resolved(one).get("type", ()) for one in schema.get("allOf", ()))
+        is_list = any("array" in self._resolve(one).get("type", ()) for one in schema.get("allOf", ()))
         return {"type": "array"} if is_list else {"type": "array", "items": own}
 
     def _page_of(self, own: Document) -> Document:
         """A list of which only a part may be there."""
-        schema = self._resolved(own)
+        schema = self._resolve(own)
         if "array" not in schema.get("type", ()) or _ABOUT_LENGTH.isdisjoint(schema):
             return own
         return {name: part for name, part in schema.items() if name not in _ABOUT_LENGTH}
 
-    def _resolved(self, schema: Document) -> Document:
+    def _resolve(self, schema: Document) -> Document:
         for _ in range(len(self.schemas)):
             if "$ref" not in schema:
                 break

@@ -18,7 +18,7 @@ from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input
 from aerogram.reply import Notice, Page, Problem, QueryEcho, Reply
 
-__all__ = ["LONGEST_ERROR", "Body", "from_health", "from_offset_page", "read_problem", "render", "uncompressed"]
+__all__ = ["LONGEST_ERROR", "Body", "decompress", "from_health", "from_offset_page", "read_problem", "render"]
 
 LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
@@ -56,11 +56,11 @@ def render(
 
 def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:
     """What an error response says: in one of the dialects, as `{"detail": …}`, as text, or by its status alone."""
-    text = uncompressed(content, headers.get(b"content-encoding", b"").strip().lower())
+    text = decompress(content, headers.get(b"content-encoding", b"").strip().lower())
     kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
     delay = _seconds(headers.get(b"retry-after"))
     if kind.endswith((b"/json", b"+json")):
-        return _spoken(status, text, delay)
+        return _read_json_problem(status, text, delay)
     if kind == b"text/plain" and status < _SERVER_ERROR:
         message = text.decode("utf-8", "replace").strip()
         return Problem.of(TABLE.of_status(status), message or None, retry_after=delay)
@@ -68,7 +68,7 @@ def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) ->
     return Problem.of(TABLE.of_status(status), retry_after=delay)
 
 
-def uncompressed(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) -> bytes:
+def decompress(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) -> bytes:
     """A body without its encoding, if that is a known one, up to a length; 0 is no limit."""
     if encoding not in (b"gzip", b"deflate"):
         return b"" if encoding not in (b"", b"identity") else content
@@ -91,7 +91,7 @@ def _seconds(delay: bytes | None) -> float | None:
     return max((zoned - dt.datetime.now(dt.UTC)).total_seconds(), 0.0)
 
 
-def _spoken(status: int, text: bytes, delay: float | None) -> Problem:
+def _read_json_problem(status: int, text: bytes, delay: float | None) -> Problem:
     """The problem in a JSON body."""
     try:
         said = loads(text)
@@ -102,15 +102,15 @@ def _spoken(status: int, text: bytes, delay: float | None) -> Problem:
             known = recognise(said).decode(said).problem
         except ContractError:
             known = None
-        return known or _legacy(status, said, delay)
+        return known or _read_legacy_problem(status, said, delay)
     return Problem.of(TABLE.of_status(status), said if isinstance(said, str) else None, retry_after=delay)
 
 
-def _legacy(status: int, said: dict[str, Any], delay: float | None) -> Problem:
+def _read_legacy_problem(status: int, said: dict[str, Any], delay: float | None) -> Problem:
     """`{"detail": …}` in its many forms; members that have no word of their own become details."""
     detail = said.get("detail")
     if isinstance(detail, dict):
-        return _legacy(status, {**said, "detail": None, **detail}, delay)
+        return _read_legacy_problem(status, {**said, "detail": None, **detail}, delay)
     if isinstance(detail, list) and detail and all(map(_is_fault, detail)):
         return invalid_input({"input": None, **one} for one in detail)
     code = next((said[name] for name in _CODES if isinstance(said.get(name), str) and said[name] in TABLE), None)

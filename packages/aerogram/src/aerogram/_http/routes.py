@@ -15,13 +15,13 @@ from aerogram.reply import Reply
 __all__ = [
     "CONTENT",
     "CONTROLS",
-    "Directory",
-    "Entry",
+    "RouteEntry",
+    "RouteTable",
+    "RouteTerms",
     "Shapes",
-    "Terms",
     "Usage",
-    "below",
-    "chosen",
+    "control_names",
+    "path_below",
     "shapes",
     "shapes_of",
 ]
@@ -59,7 +59,7 @@ def shapes(
     if isinstance(reads, str):
         raise InvalidReply(f"reads is a list of headers, such as [{reads!r}]")
     marked = Shapes(reply, legacy, formats, controls, tuple(reads))
-    chosen(controls)  # a control that is not there is noticed here, not with the first request
+    control_names(controls)  # a control that is not there is noticed here, not with the first request
 
     def mark(handler: Handler) -> Handler:
         setattr(handler, _MARK, marked)
@@ -80,7 +80,7 @@ CONTENT: Final = "/v1/content/{hash}"
 """Where what replies left out is served, unless another address is chosen."""
 
 
-def chosen(controls: bool | Collection[str] | None) -> frozenset[str]:
+def control_names(controls: bool | Collection[str] | None) -> frozenset[str]:
     """The controls that a setting stands for."""
     if isinstance(controls, bool) or controls is None:
         return frozenset(CONTROLS if controls else ())
@@ -92,7 +92,7 @@ def chosen(controls: bool | Collection[str] | None) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RouteTerms:
     """What holds for one route.
 
     `controls` are those of the query parameters that its callers shape replies with, `parameters` these and the ones
@@ -127,50 +127,50 @@ class Terms:
         own: Mapping[str, Any] = MappingProxyType({}),
         reads: Iterable[str] = (),
         depends: tuple[str, ...] = (),
-    ) -> Terms:
+    ) -> RouteTerms:
         """The terms of a route; `own` are the parameters that its handler reads itself, with their schemas."""
         switched = controls if shapes.controls is None else shapes.controls
         read = frozenset(name.lower().encode("latin-1") for name in (*shapes.reads, *reads))
-        offered = chosen(switched) - own.keys()
+        offered = control_names(switched) - own.keys()
         if "cursor" in own:  # which a cursor of ours would come to
             offered -= {"page_size"}
         known = {**{name: {} for name in sorted(offered)}, **own}
         return cls(path, operation, migrated, shapes, offered, known, read, depends)
 
 
-class Entry(NamedTuple):
+class RouteEntry(NamedTuple):
     """A route as a framework has it: how its path looks, by which objects it is known.
 
     `hook(has_limits)` stands in front of its handler, and behind it; where that cannot be, limits hold all the same.
     """
 
-    terms: Terms
+    terms: RouteTerms
     pattern: re.Pattern[str]
     methods: Collection[str] | None
     objects: tuple[object, ...]
     hook: Callable[[bool], None]
 
 
-class Directory:
+class RouteTable:
     """The routes of an application, found by the objects that a router leaves in the scope, or else by the path."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[RouteEntry]) -> None:
         self.entries = list(entries)  # which keeps the objects alive, so that no other one takes over an id
-        self._by_object: dict[int, Terms | None] = {}
+        self._by_object: dict[int, RouteTerms | None] = {}
         for entry in self.entries:
             for one in entry.objects:
                 # an object that several routes share does not tell them apart
                 self._by_object[id(one)] = None if id(one) in self._by_object else entry.terms
 
-        self.own_terms_of: Callable[[int], Terms | None] = self._by_object.get
+        self.own_terms_of: Callable[[int], RouteTerms | None] = self._by_object.get
         """The terms of an object by its id; None where several routes share it, or none has it."""
 
-    def terms_of(self, scope: Mapping[str, Any], root: str) -> Terms | None:
+    def terms_of(self, scope: Mapping[str, Any], root: str) -> RouteTerms | None:
         """The terms of the route that a request is for, or None; the application stands at a `root`."""
         found = self._by_object.get(id(scope.get("route"))) or self._by_object.get(id(scope.get("endpoint")))
-        return found or self._at(below(root, scope["path"]), scope["method"])
+        return found or self._find_by_path(path_below(root, scope["path"]), scope["method"])
 
-    def _at(self, path: str, method: str) -> Terms | None:
+    def _find_by_path(self, path: str, method: str) -> RouteTerms | None:
         elsewise = None
         for terms, pattern, methods, *_ in self.entries:
             if pattern.match(path):
@@ -180,7 +180,7 @@ class Directory:
         return elsewise
 
 
-def below(root: str, path: str) -> str:
+def path_below(root: str, path: str) -> str:
     """A path below a root; what stands before a server may have taken the root away already."""
     return path[len(root) :] if path == root or path.startswith(f"{root}/") else path
 

@@ -26,14 +26,14 @@ from aerogram.content import canonical_json
 from aerogram.contract import Call, Contract
 from aerogram.errors import ReplyError, ValidationFailed
 from aerogram.limits import Allowance
-from aerogram.normalize.signals import contained
-from aerogram.reply import Notice, Paged, Reply, new_request_id
+from aerogram.normalize.signals import contain
+from aerogram.reply import Notice, Reply, ResumablePage, new_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import may_be_secret, sanitize
 from aerogram.shape.advice import Levers
 from aerogram.shape.modes import allowed_mode
 
-__all__ = ["ContractClerk", "Principal", "Unkept", "names_caller", "told_apart"]
+__all__ = ["HttpService", "Principal", "Uncacheable", "caller_key", "names_caller"]
 
 _WHO: Final = (
     "account",
@@ -83,7 +83,7 @@ def _says_who(word: str) -> bool:
     return word.startswith(_WHO) or word.endswith(_WHO)
 
 
-def told_apart(
+def caller_key(
     headers: Mapping[bytes, bytes], reads: Collection[bytes], values: Mapping[str, Any], *, anyone: bool
 ) -> str | None:
     """A digest of what tells a request from those of others, or "" when there is nothing; None if it cannot be told.
@@ -99,23 +99,23 @@ def told_apart(
     if not told and not values:
         return ""
     try:
-        return hashlib.sha256(canonical_json([told, _plain(dict(values))])).hexdigest()
+        return hashlib.sha256(canonical_json([told, _distinct_json(dict(values))])).hexdigest()
     except (TypeError, ValueError, RecursionError):
         return None
 
 
-def _plain(value: Any) -> Any:
+def _distinct_json(value: Any) -> Any:
     """A value as JSON in which no two values are the same; what may hide something from it is a TypeError."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, _SPELT):
         return [type(value).__qualname__, str(value)]
     if type(value) is dict:
-        return {"dict": [[_plain(name), _plain(held)] for name, held in value.items()]}
+        return {"dict": [[_distinct_json(name), _distinct_json(held)] for name, held in value.items()]}
     if type(value) in (list, tuple):
-        return [type(value).__name__, [_plain(one) for one in value]]
+        return [type(value).__name__, [_distinct_json(one) for one in value]]
     if isinstance(value, BaseModel) and not value.__pydantic_private__:
-        return [type(value).__qualname__, [[name, _plain(held)] for name, held in value]]
+        return [type(value).__qualname__, [[name, _distinct_json(held)] for name, held in value]]
     raise TypeError(f"{type(value).__qualname__} cannot be told apart")
 
 
@@ -128,13 +128,13 @@ _MOST_PLACES: Final = 100
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
 
 
-class Unkept(NamedTuple):
+class Uncacheable(NamedTuple):
     """What a handler returned, with more around it than a cache could give again, or how it refused to answer."""
 
     value: Any
 
 
-class ContractClerk:
+class HttpService:
     """Lets a contract admit, run, answer and observe exchanges.
 
     `finished` is the type of a framework's responses, which are given on as they are and not kept in a cache.
@@ -163,12 +163,12 @@ class ContractClerk:
         self.clean = (lambda reply: sanitize(reply, *contract.sanitizers)) if contract.sanitizers else None
         """What takes out of a reply what may not be said, if the contract has such a thing."""
 
-    def observed(self, exchange: Exchange) -> AbstractContextManager[Any]:
+    def observe(self, exchange: Exchange) -> AbstractContextManager[Any]:
         """The exchange under observation; the caller's trace goes on in it."""
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
         # a path that has no route may be anything, and what is counted by it would have no end
         operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
-        return self._contract.observed(Call(operation=operation, request_id=exchange.request_id), carrier)
+        return self._contract.observe(Call(operation=operation, request_id=exchange.request_id), carrier)
 
     def check(self, exchange: Exchange) -> None:
         """Raise what is wrong with the controls of a request, as far as it can be known before there is an answer."""
@@ -188,30 +188,30 @@ class ContractClerk:
 
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
-        call = self._kept_call(exchange)
+        call = self._cacheable_call(exchange)
         try:
             if call is None:
                 outcome = await handler()
             else:
-                heard = partial(self._heard, exchange.scope, handler)
-                outcome = await self._contract.run(call, heard, finished=(self._finished, Unkept))
+                heard = partial(self._run_handler, exchange.scope, handler)
+                outcome = await self._contract.run(call, heard, finished=(self._finished, Uncacheable))
         except BaseException as error:  # noqa: BLE001 - contained here, because a task of its own may run this
             outcome = error
-        outcome = outcome.value if isinstance(outcome, Unkept) else outcome
+        outcome = outcome.value if isinstance(outcome, Uncacheable) else outcome
         if isinstance(outcome, BaseException):
-            raise contained(outcome)
+            raise contain(outcome)
         return outcome
 
-    async def _heard(self, scope: Scope, handler: Callable[[], Awaitable[Any]]) -> Any:
+    async def _run_handler(self, scope: Scope, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns; a refusal is an answer as well, which nothing old may take the place of."""
         try:
             return await handler()
         except Exception as error:
             if not self._refuses(error, scope):
                 raise
-            return Unkept(error)
+            return Uncacheable(error)
 
-    def _kept_call(self, exchange: Exchange) -> Call | None:
+    def _cacheable_call(self, exchange: Exchange) -> Call | None:
         """The call as a cache tells it from others; None where its answer is not to be kept."""
         terms = exchange.terms
         if (
@@ -221,7 +221,7 @@ class ContractClerk:
         ):
             return None
         call = self._call(exchange)
-        apart = told_apart(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
+        apart = caller_key(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
         return None if apart is None else replace(call, apart=apart)
 
     async def forgive(self, exchange: Exchange) -> None:
@@ -233,29 +233,29 @@ class ContractClerk:
         """The finished reply to an outcome, and the JSON of its data where that is known."""
         if isinstance(outcome, Reply) and outcome is exchange.settled:
             return outcome, None
-        contract = self._reached(self._contracts, exchange)
+        contract = self._contract_for(self._contracts, exchange)
         failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         try:
-            who = self._principal(exchange.reached)
+            who = self._principal(exchange.handler_scope)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             if not failed:
                 return await self.answer(error, exchange)
             who = new_request_id()  # nobody, so that nobody is given what belongs to whoever it is
         if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
-            return contract.refused(outcome, self._call_of(who, exchange)), None
-        shaping = _NO_CONTROLS if failed or exchange.is_shaped else self._shaping(exchange)
-        call = self._call_of(who, exchange, self._advised(contract, exchange, shaping))
-        heard = await contract.hear(outcome, call)
+            return contract.answer_refusal(outcome, self._call_of(who, exchange)), None
+        shaping = _NO_CONTROLS if failed or exchange.is_shaped else self._controls_of(exchange)
+        call = self._call_of(who, exchange, self._with_levers(contract, exchange, shaping))
+        heard = await contract.normalize(outcome, call)
         reply = await contract.conclude(heard.reply, call, heard.resume)
         return reply, heard.json_in(reply)
 
-    async def within(self, found: Paged, exchange: Exchange, max_tokens: int) -> Reply[Any]:
+    async def answer_within(self, found: ResumablePage, exchange: Exchange, max_tokens: int) -> Reply[Any]:
         """The finished reply within a size, in the shape in which it is sent.
 
         For handlers that say what it lacks where a payload alone cannot: in headers.
         """
-        contract = self._reached(self._sized, exchange)
-        call = self._call(exchange, self._advised(contract, exchange, {"max_tokens": max_tokens}))
+        contract = self._contract_for(self._sized, exchange)
+        call = self._call(exchange, self._with_levers(contract, exchange, {"max_tokens": max_tokens}))
         exchange.settled = await contract.answer(found, call)
         return exchange.settled
 
@@ -265,17 +265,15 @@ class ContractClerk:
         """What a reply left out; the query says how it is to be shown."""
         asked = exchange.controls(CONTROLS)
         size = asked.pop("max_tokens", None)
-        return await self._fetched(
-            Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, self._contracts, size
-        )
+        return await self._fetch(Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, self._contracts, size)
 
     async def fetch(
         self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None, notices: tuple[Notice, ...] = ()
     ) -> Reply[Any]:
         """What a reply left out, within a size in any shape, with what else there is to tell; as with `within`."""
-        return await self._fetched(wanted, exchange, self._sized, max_tokens, notices)
+        return await self._fetch(wanted, exchange, self._sized, max_tokens, notices)
 
-    async def _fetched(
+    async def _fetch(
         self,
         wanted: Retrieval,
         exchange: Exchange,
@@ -288,11 +286,11 @@ class ContractClerk:
         if notices:
             held = call.allowance or Allowance()
             call = replace(call, allowance=replace(held, notices=(*held.notices, *notices)))
-        reply = await self._reached(contracts, exchange).retrieved(wanted, call)
+        reply = await self._contract_for(contracts, exchange).answer_retrieval(wanted, call)
         exchange.settled = reply if reply.problem is None else None
         return reply
 
-    def _reached(self, contracts: Mapping[Version, Contract], exchange: Exchange) -> Contract:
+    def _contract_for(self, contracts: Mapping[Version, Contract], exchange: Exchange) -> Contract:
         """The contract of an exchange, which names the address of what was left out as the caller reaches it."""
         contract = contracts[exchange.version]
         if not exchange.root or contract.archive is None or not (contract.retrieve or "").startswith("/"):
@@ -304,7 +302,7 @@ class ContractClerk:
             self._elsewhere[key] = replace(contract, retrieve=f"{exchange.prefix}{contract.retrieve}")
         return self._elsewhere[key]
 
-    def _shaping(self, exchange: Exchange) -> Mapping[str, Any]:
+    def _controls_of(self, exchange: Exchange) -> Mapping[str, Any]:
         terms = exchange.terms
         if terms is None or not terms.controls:
             return _NO_CONTROLS
@@ -313,7 +311,7 @@ class ContractClerk:
             asked.pop("max_tokens", None)
         return asked
 
-    def _advised(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_levers(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
         """How a reply is to be shaped, and where that may fail, what its caller can change about it."""
         terms = exchange.terms
         most = None if terms is None else contract.own_limit(terms.operation)
@@ -322,7 +320,7 @@ class ContractClerk:
         return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
 
     def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
-        return self._call_of(self._principal(exchange.reached), exchange, shaping)
+        return self._call_of(self._principal(exchange.handler_scope), exchange, shaping)
 
     def _call_of(self, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
         terms = exchange.terms
@@ -333,7 +331,7 @@ class ContractClerk:
             known = {**known, "is_done": True}
         return Call(
             operation=terms.operation if terms else exchange.scope["path"],
-            resource=terms.path if terms and not terms.is_hosted else _place_of(exchange),
+            resource=terms.path if terms and not terms.is_hosted else _host_and_path(exchange),
             arguments=exchange.arguments(terms),
             request_id=exchange.request_id,
             principal=who,
@@ -343,7 +341,7 @@ class ContractClerk:
         )
 
 
-def _place_of(exchange: Exchange) -> str:
+def _host_and_path(exchange: Exchange) -> str:
     """The path of a route that hosts have for themselves, and the host; nothing where there is no route."""
     host = exchange.headers.get(b"host", b"").decode("latin-1").lower()
     return f"{host}{exchange.terms.path}" if exchange.terms else ""

@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from aerogram.archive import Archive
 from aerogram.contract import Contract
-from aerogram.cursor import Cursors, KeyRing
+from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
 
-__all__ = ["checked_principal", "contract_for"]
+__all__ = ["check_principal", "contract_for"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
 
 
-def checked_principal(given: Principal | None) -> Principal | None:
+def check_principal(given: Principal | None) -> Principal | None:
     """The function that `install` was given to say who is calling, if it is one; what it says is checked."""
     if given is None:
         return None
@@ -28,10 +28,10 @@ def checked_principal(given: Principal | None) -> Principal | None:
         raise InvalidReply(f"principal is a function that says who is calling, not {given!r}")
     if inspect.iscoroutinefunction(given):
         raise InvalidReply("principal is called and not awaited: give a function that is not async")
-    return partial(_checked, given)
+    return partial(_call_principal, given)
 
 
-def _checked(principal: Principal) -> str | None:
+def _call_principal(principal: Principal) -> str | None:
     found: Any = principal()
     if found is None or isinstance(found, str):
         return found
@@ -64,7 +64,7 @@ def _default_contract(settings: Mapping[str, Any]) -> Contract:
     """
     kept: dict[str, Any] = {}
     try:
-        kept["cursors"] = Cursors(KeyRing.at())
+        kept["cursors"] = Cursors(CursorKeys.at())
     except OSError as error:
         log.warning("cursors will not outlive this process: %s", error)
     if settings.get("budget") is not None or settings.get("budgets"):

@@ -20,7 +20,7 @@ from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.reply import Notice, Reply
 from aerogram.tokens import Budget
 
-__all__ = ["ACTION", "EXTENSION", "Agreed", "Offer", "agree", "negotiate"]
+__all__ = ["ACTION", "EXTENSION", "Agreement", "Offer", "agree", "negotiate"]
 
 EXTENSION: Final = "dev.aerogram/replies"
 ACTION: Final = "capability-negotiate"
@@ -56,7 +56,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class Agreement:
     """What the settings of a request come to; None where nothing was asked for or it cannot be had."""
 
     dialect: str | None = None
@@ -65,45 +65,45 @@ class Agreed:
     notices: tuple[Notice, ...] = ()
 
 
-_NOTHING: Final = Agreed()
+_NOTHING: Final = Agreement()
 
 
-def agree(offer: Offer, asked: Settings | None) -> Agreed:
+def agree(offer: Offer, asked: Settings | None) -> Agreement:
     """Read a client's settings; what the server does not know or cannot do is a notice and no failure."""
     if not asked:
         return _NOTHING
     found: dict[str, Any] = {}
     strangers = (name for name in asked if name not in _READERS)
-    notices = [_unknown("setting", name, _READERS) for name in islice(strangers, MOST_COMPLAINTS)]
+    notices = [_unknown_notice("setting", name, _READERS) for name in islice(strangers, MOST_COMPLAINTS)]
     for name in _READERS.keys() & asked.keys():
         value = _READERS[name](offer, asked[name])
         if value is None:
-            notices.append(_refused(name, asked[name], offer))
+            notices.append(_refusal_notice(name, asked[name], offer))
         found[name] = value
     if found.get("dialect") and not found.get("channels"):
-        found["channels"] = _usual(offer, found["dialect"])
-    return Agreed(**found, notices=tuple(notices))
+        found["channels"] = _usual_channels(offer, found["dialect"])
+    return Agreement(**found, notices=tuple(notices))
 
 
-def _usual(offer: Offer, name: str) -> Policy | None:
+def _usual_channels(offer: Offer, name: str) -> Policy | None:
     """The channel policy of another dialect's contract, where the server has that of its own."""
     own = dialect_named(offer.dialects[0]).channels
     return dialect_named(name).channels if offer.channels == own else None
 
 
 def _dialect(offer: Offer, asked: Any) -> str | None:
-    return next((name for name in _listed(asked) if name in offer.dialects), None)
+    return next((name for name in _as_list(asked) if name in offer.dialects), None)
 
 
 def _channels(offer: Offer, asked: Any) -> str | None:
-    return next((name for name in _listed(asked) if name in STRUCTURED or name == offer.channels), None)
+    return next((name for name in _as_list(asked) if name in STRUCTURED or name == offer.channels), None)
 
 
 def _max_tokens(_offer: Offer, asked: Any) -> int | None:
     return asked if type(asked) is int and asked > 0 else None
 
 
-def _listed(asked: Any) -> Sequence[Any]:
+def _as_list(asked: Any) -> Sequence[Any]:
     """One choice, or several in the order of preference."""
     return asked if isinstance(asked, list) else [asked]
 
@@ -111,12 +111,12 @@ def _listed(asked: Any) -> Sequence[Any]:
 _READERS: Final = {"dialect": _dialect, "channels": _channels, "max_tokens": _max_tokens}
 
 
-def _unknown(what: str, name: object, known: Iterable[str]) -> Notice:
+def _unknown_notice(what: str, name: object, known: Iterable[str]) -> Notice:
     message = f"There is no {what} {str(name)[:60]!r} here"
     return Notice(message, "UNKNOWN_CAPABILITY", "warning", f"Known: {', '.join(sorted(known))}")
 
 
-def _refused(name: str, value: Any, offer: Offer) -> Notice:
+def _refusal_notice(name: str, value: Any, offer: Offer) -> Notice:
     message = f"{name} {str(value)[:60]!r} is not offered; the default is used"
     return Notice(message, "UNSUPPORTED_CAPABILITY", "warning", "See `offered`", {"offered": offer.settings()})
 
@@ -150,8 +150,8 @@ def _complaints(asked: Settings, used: str) -> Iterable[Notice]:
     """A warning for each capability that is not known and each version that is not used."""
     for name, value in asked.items():
         if name != CONTRACT:
-            yield _unknown("capability", name, (CONTRACT,))
-        elif used not in map(str, _listed(value)):
+            yield _unknown_notice("capability", name, (CONTRACT,))
+        elif used not in map(str, _as_list(value)):
             message = f"{CONTRACT} {str(value)[:60]!r} was asked for; {used} is used"
             switch = f"The flag {RESPONSE_CONTRACT_V2.name} decides between {' and '.join(VERSIONS)}"
             yield Notice(message, "UNSUPPORTED_CAPABILITY", "warning", switch)

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
 from aerogram.contract import Call, Contract
-from aerogram.dialects import spoken
+from aerogram.dialects import try_read
 from aerogram.errors import ReplyError
 from aerogram.jsontext import dumps
 from aerogram.normalize.result import ToolResult
@@ -27,7 +27,7 @@ from aerogram.sanitize import sanitize_blocks
 from aerogram.shape.blocks import CUT, WHOLE, Keeping, Scale, fit_blocks
 from aerogram.shape.fit import Leftover
 
-__all__ = ["fitted", "joined", "parted", "taken"]
+__all__ = ["fit_content", "join_content", "split_pair", "take_content"]
 
 log = logging.getLogger("aerogram")
 
@@ -36,17 +36,17 @@ BESIDES: Final = "dev.aerogram/content"
 """Under which name a reply holds the content of a pair until it is sent."""
 
 
-def parted(value: Any, contract: Contract) -> Any:
+def split_pair(value: Any, contract: Contract) -> Any:
     """A pair as a reply over its data that holds its content; any other value is data as it is."""
     if not is_pair(value):
         return value
     content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
-    data = spoken(value[1]) or Reply(value[1])
+    data = try_read(value[1]) or Reply(value[1])
     extra = {**(data.extra or {}), BESIDES: content.content}
     return data.replace(notices=(*data.notices, *content.notices), extra=extra)
 
 
-def taken(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, Reply[Any]]:
+def take_content(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, Reply[Any]]:
     """The content of a pair, without what may not be said, and the reply that is left; None where there is no pair."""
     if reply.extra is None or BESIDES not in reply.extra:
         return None, reply
@@ -55,7 +55,7 @@ def taken(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, Reply[A
     return blocks, reply.replace(extra=rest or None, notices=(*reply.notices, *notices))
 
 
-async def joined(content: Blocks, result: dict[str, Any], contract: Contract, call: Call) -> dict[str, Any]:
+async def join_content(content: Blocks, result: dict[str, Any], contract: Contract, call: Call) -> dict[str, Any]:
     """The result of the data with the content of the pair; a failure is told as ever.
 
     What travels beside the data stays, and where the data itself is told in the content, the content goes before it.
@@ -64,17 +64,17 @@ async def joined(content: Blocks, result: dict[str, Any], contract: Contract, ca
         return result
     structured = result.get("structuredContent")
     rest = result["content"] if structured is None else result["content"][1:]
-    found = await fitted(content, contract, call, structured, rest)
-    return found.sent_with(result, rest)
+    found = await fit_content(content, contract, call, structured, rest)
+    return found.add_to(result, rest)
 
 
-class Content(NamedTuple):
+class FittedContent(NamedTuple):
     """Content as it is sent, and under which names the client finds what was cut from it."""
 
     blocks: Blocks
     hashes: Mapping[str, str] = MappingProxyType({})
 
-    def sent_with(self, result: dict[str, Any], rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    def add_to(self, result: dict[str, Any], rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """A result with this content, the rest behind it; what is missing is named beside it."""
         sent = {**result, "content": [*self.blocks, *rest]}
         if not self.hashes:
@@ -83,25 +83,25 @@ class Content(NamedTuple):
         return {**sent, "_meta": {**(result.get("_meta") or {}), f"{PREFIX}fidelity": missing}}
 
 
-async def fitted(
+async def fit_content(
     content: Blocks, contract: Contract, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
-) -> Content:
+) -> FittedContent:
     """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
     budget, archive = contract.limit(call), contract.archive
     if budget is None:
-        return Content(content)
+        return FittedContent(content)
     scale = Scale(budget.counter)
     gone = scale.weigh(rest) + (0 if structured is None else budget.counter.count(dumps(structured).decode()))
     room, keeping = budget.room - gone, Keeping(archive is not None, contract.retrieve)
     shown, leftovers = fit_blocks(content, room, scale, keeping)
     if not leftovers or archive is None:
-        return Content(shown)
+        return FittedContent(shown)
     try:
         await archive.put(*(one.content for one in leftovers), principal=call.principal)
     except (ReplyError, OSError) as error:
         log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
-        return Content(fit_blocks(content, room, scale, Keeping(is_kept=False))[0])
-    return Content(shown, _names(content, leftovers, is_data=structured is None and not rest))
+        return FittedContent(fit_blocks(content, room, scale, Keeping(is_kept=False))[0])
+    return FittedContent(shown, _names(content, leftovers, is_data=structured is None and not rest))
 
 
 def _names(content: Blocks, leftovers: Sequence[Leftover], *, is_data: bool) -> dict[str, str]:

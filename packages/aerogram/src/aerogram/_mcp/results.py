@@ -19,9 +19,9 @@ from aerogram.dialects.bare import BareDialect
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra
 from aerogram.normalize.policy import MODERN, is_modern
-from aerogram.reply import Problem, Reply, plain
+from aerogram.reply import Problem, Reply, part_to_json
 
-__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "read_error", "sdk_blocks", "to_sdk", "tool_result"]
+__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "resource_error", "sdk_blocks", "to_sdk", "tool_result"]
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
@@ -49,7 +49,7 @@ def tool_result(
     result: dict[str, Any] = {"content": [{"type": "text", "text": channels.text}, *media]}
     is_bare = isinstance(dialect, BareDialect)
     if channels.structured is not None and not (is_bare and reply.problem is not None):
-        result["structuredContent"] = _structured(channels.structured, is_bare, boxed, protocol_version)
+        result["structuredContent"] = _box_structured(channels.structured, is_bare, boxed, protocol_version)
     if reply.problem is not None:
         result["isError"] = True
     meta = meta_of(reply, dialect)
@@ -60,7 +60,7 @@ def tool_result(
     return result
 
 
-def _structured(value: Any, is_bare: bool, boxed: bool | None, protocol_version: str) -> Any:
+def _box_structured(value: Any, is_bare: bool, boxed: bool | None, protocol_version: str) -> Any:
     wants_box = not isinstance(value, dict) and not is_modern(protocol_version) if boxed is None else boxed
     return {BOX: value} if is_bare and wants_box else value
 
@@ -74,11 +74,11 @@ def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
-    facts: dict[str, Any] = plain(problem)
+    facts: dict[str, Any] = part_to_json(problem)
     return {**facts, "retryable": problem.retryable}
 
 
-def read_error(problem: Problem, uri: str) -> dict[str, Any]:
+def resource_error(problem: Problem, uri: str) -> dict[str, Any]:
     """The protocol error for a resource that cannot be read: reading has no result for failures."""
     return protocol_error(problem, uri=uri)
 

@@ -25,14 +25,14 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_o
 
 from pydantic import WithJsonSchema
 
-from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreed, Offer, agree, negotiate
-from aerogram._mcp.pairing import fitted, joined, taken
+from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
+from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 from aerogram.archive import Archive
 from aerogram.channels import Payload
-from aerogram.contract import Call, Contract, Heard
+from aerogram.contract import Call, Contract, NormalizedOutcome
 from aerogram.dialects import dialect as dialect_named
-from aerogram.dialects import spoken
+from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
@@ -41,16 +41,16 @@ from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.problems import problem_of
-from aerogram.reply import Notice, Paged, Reply, accept_request_id, new_request_id
+from aerogram.reply import Notice, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval
 from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
-from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, checked, chosen
+from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
 from aerogram.shape.modes import Mode
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 
-__all__ = ["ARCHIVE_TEMPLATE", "Around", "Caller", "Opened", "Profile", "Service"]
+__all__ = ["ARCHIVE_TEMPLATE", "AcceptedCall", "Caller", "OuterContract", "Profile", "Service"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ LONGEST_TAG: Final = 200
 _TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
-class Around(NamedTuple):
+class OuterContract(NamedTuple):
     """What a contract around this one does for both: it says the dialect, it counts the call, it charges for it."""
 
     dialect: Dialect | None = None
@@ -111,7 +111,7 @@ class Caller(NamedTuple):
     retrieve: str | None = None
     archive: Archive | None = None
     has_answered: bool = False
-    around: Around = Around()
+    around: OuterContract = OuterContract()
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -143,7 +143,7 @@ Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "i
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
-class Opened(NamedTuple):
+class AcceptedCall(NamedTuple):
     """A call that has been accepted: under which contract, with which arguments for the handler."""
 
     profile: Profile
@@ -154,7 +154,7 @@ class Opened(NamedTuple):
     observation: Observation | None = None
 
 
-CURRENT: Final[ContextVar[Opened]] = ContextVar("aerogram_opened")
+CURRENT: Final[ContextVar[AcceptedCall]] = ContextVar("aerogram_opened")
 """The call that a handler of this service is answering."""
 
 
@@ -181,7 +181,7 @@ class Service:
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)
-        self._controls = checked(controls)
+        self._controls = check_choice(controls)
         if schema not in (*get_args(SchemaForm), None):
             raise InvalidReply(f"schema is one of {', '.join(get_args(SchemaForm))}, or None, not {schema!r}")
         self._schema = schema
@@ -192,10 +192,10 @@ class Service:
         self.has_checked_names = False
 
     @property
-    def named(self) -> dict[str, Collection[str]]:
+    def names_by_setting(self) -> dict[str, Collection[str]]:
         """The tools that the settings name."""
         by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
-        return {"controls": by_name, **self.contract.named}
+        return {"controls": by_name, **self.contract.names_by_setting}
 
     def claim(self, negotiate: str | None, taken: Collection[str]) -> None:
         """Refuse to take the place of a tool that a server has already by one of the service's own."""
@@ -209,7 +209,7 @@ class Service:
     def check_names(self, known: Collection[str]) -> None:
         """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
         self.has_checked_names = True
-        for stray in strays(self.named, known, "tool"):
+        for stray in strays(self.names_by_setting, known, "tool"):
             log.warning("%s", stray)
 
     @property
@@ -230,11 +230,11 @@ class Service:
         controls: Controls | None = None,
     ) -> Profile:
         """What there is to know about a tool, from its schemas and its return annotation."""
-        given = chosen(self._controls, name) if controls is None else controls
+        given = controls_for(self._controls, name) if controls is None else controls
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self.contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) in (Reply, Paged)
+        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
@@ -261,11 +261,11 @@ class Service:
 
     def is_legacy(self, principal: str | None) -> bool:
         """Whether a caller is served the legacy format: the payload alone, as before there was an envelope."""
-        return not self.flags.enabled(RESPONSE_CONTRACT_V2.name, principal)
+        return not self.flags.is_enabled(RESPONSE_CONTRACT_V2.name, principal)
 
     # Calls
 
-    def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> Opened:
+    def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> AcceptedCall:
         """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
         agreed = agree(self.offer, caller.settings)
         notices = agreed.notices
@@ -273,10 +273,13 @@ class Service:
         if is_legacy:
             notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
             agreed = replace(agreed, dialect="bare")
-        contract = self._agreed(agreed, profile, caller)
+        contract = self._contract_for(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
         if is_legacy and profile.own_schema is not None:
-            notices = (*notices, *(_ignored(name) for name in SHAPE_CHANGING if asked.pop(name, None) is not None))
+            notices = (
+                *notices,
+                *(_ignored_notice(name) for name in SHAPE_CHANGING if asked.pop(name, None) is not None),
+            )
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
@@ -296,9 +299,9 @@ class Service:
             payload=profile.payload if contract.speaker.name == "bare" else None,
             **asked,
         )
-        return Opened(profile, contract, call, own, notices)
+        return AcceptedCall(profile, contract, call, own, notices)
 
-    def _unopened(self, profile: Profile, caller: Caller) -> Opened:
+    def _unaccepted_call(self, profile: Profile, caller: Caller) -> AcceptedCall:
         """A call that is answered although it was not accepted."""
         call = Call(
             operation=profile.name,
@@ -306,10 +309,10 @@ class Service:
             principal=caller.principal,
             client_tag=caller.client_tag,
         )
-        legacy = Agreed(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
-        return Opened(profile, self._agreed(legacy, profile, caller), call, {})
+        legacy = Agreement(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
+        return AcceptedCall(profile, self._contract_for(legacy, profile, caller), call, {})
 
-    def _agreed(self, agreed: Agreed, profile: Profile, caller: Caller) -> Contract:
+    def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
         if agreed.dialect is None and agreed.channels is None and caller.retrieve is None and not any(caller.around):
@@ -346,15 +349,15 @@ class Service:
             opened = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer_besides(profile, caller, error)
-        with opened.contract.observed(opened.call, caller.meta) as observation:
+        with opened.contract.observe(opened.call, caller.meta) as observation:
             if observation is not None:
                 opened = opened._replace(observation=observation)
             try:
                 if opened.contract.limits is not None:
                     opened = opened._replace(call=await opened.contract.admit(opened.call))
             except Exception as error:  # noqa: BLE001 - a limit that is reached is an answer
-                reply = opened.contract.refused(error, opened.call)
-                return self._sent(opened, Heard(reply), reply)
+                reply = opened.contract.answer_refusal(error, opened.call)
+                return self._render_and_report(opened, NormalizedOutcome(reply), reply)
             outcome = await self._run(opened, handler)
             if not isinstance(outcome, untouched):
                 return await self.answer(opened, outcome, convert)
@@ -367,11 +370,11 @@ class Service:
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
     ) -> Any:
         """What is sent for a call that came to no handler of ours."""
-        opened = self._unopened(profile, caller)
-        with opened.contract.observed(opened.call, caller.meta) as observation:
+        opened = self._unaccepted_call(profile, caller)
+        with opened.contract.observe(opened.call, caller.meta) as observation:
             return await self.answer(opened._replace(observation=observation), outcome, convert)
 
-    async def _run(self, opened: Opened, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
+    async def _run(self, opened: AcceptedCall, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
         token = CURRENT.set(opened)
         try:
             return await opened.contract.run(opened.call, partial(handler, opened.arguments))
@@ -382,55 +385,62 @@ class Service:
         finally:
             CURRENT.reset(token)
 
-    def _forgive_soon(self, opened: Opened) -> None:
+    def _forgive_soon(self, opened: AcceptedCall) -> None:
         """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
         task = asyncio.get_running_loop().create_task(opened.contract.forgive(opened.call))
         self._forgiving.add(task)
         task.add_done_callback(self._forgiving.discard)
 
-    async def answer(self, opened: Opened, outcome: Any, convert: Conversion | None = None) -> Any:
+    async def answer(self, opened: AcceptedCall, outcome: Any, convert: Conversion | None = None) -> Any:
         """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
 
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
         if is_finished(outcome):
-            return await self._passed(opened, outcome, ToolResult.of(outcome))
+            return await self._pass_on(opened, outcome, ToolResult.of(outcome))
         if is_written_result(outcome, opened.contract.forms):
-            return await self._passed(opened, None, ToolResult.of_wire(outcome, opened.contract.forms))
-        heard = await opened.contract.hear(outcome, opened.call)
+            return await self._pass_on(opened, None, ToolResult.of_wire(outcome, opened.contract.forms))
+        heard = await opened.contract.normalize(outcome, opened.call)
         if heard.is_content:
             content = normalize_tool_result(outcome, policy=opened.contract.forms)
-            return await self._passed(opened, None, content, is_fitted=True)
+            return await self._pass_on(opened, None, content, is_fitted=True)
         try:
-            blocks, said = taken(heard.reply, opened.contract)
-            reply = await opened.contract.conclude(_told(said, opened.notices), opened.call, heard.resume)
+            blocks, said = take_content(heard.reply, opened.contract)
+            reply = await opened.contract.conclude(_add_notices(said, opened.notices), opened.call, heard.resume)
             if heard.media:
-                heard = heard._replace(media=await opened.contract.referred(heard.media, reply, opened.call))
-            sent = self._sent(opened, heard, reply, outcome, convert)
-            return sent if blocks is None else await joined(blocks, sent, opened.contract, opened.call)
+                heard = heard._replace(media=await opened.contract.fit_media(heard.media, reply, opened.call))
+            sent = self._render_and_report(opened, heard, reply, outcome, convert)
+            return sent if blocks is None else await join_content(blocks, sent, opened.contract, opened.call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             problem = problem_of(error, request_id=opened.call.request_id)
             failed = await opened.contract.conclude(Reply.failed(problem), opened.call)
-            return self._sent(opened, Heard(failed), failed)
+            return self._render_and_report(opened, NormalizedOutcome(failed), failed)
 
-    def _sent(
-        self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any = None, convert: Conversion | None = None
+    def _render_and_report(
+        self,
+        opened: AcceptedCall,
+        heard: NormalizedOutcome,
+        reply: Reply[Any],
+        outcome: Any = None,
+        convert: Conversion | None = None,
     ) -> dict[str, Any]:
         """A finished reply on the wire, and in the books of whoever observes."""
-        written = self._written(opened, heard, reply, outcome, convert)
+        written = self._render(opened, heard, reply, outcome, convert)
         if opened.observation is not None:
-            opened.observation.sent(reply, dialect=opened.contract.speaker.name, size=_size(written))
+            opened.observation.report_reply(reply, dialect=opened.contract.speaker.name, size=_size(written))
         return written
 
-    def _written(self, opened: Opened, heard: Heard, reply: Reply[Any], outcome: Any, convert: Any) -> dict[str, Any]:
+    def _render(
+        self, opened: AcceptedCall, heard: NormalizedOutcome, reply: Reply[Any], outcome: Any, convert: Any
+    ) -> dict[str, Any]:
         contract = opened.contract
         if contract.speaker.name != "bare":
             channels = contract.render(reply, heard.json_in(reply))
             return tool_result(reply, channels, dialect=contract.speaker, media=heard.media)
         is_untouched = reply.problem is None and reply.data is heard.reply.data
         if is_untouched and convert is not None and not opened.profile.is_reply:
-            said = outcome.reply if isinstance(outcome, Paged) else outcome
+            said = outcome.reply if isinstance(outcome, ResumablePage) else outcome
             value = said.data if isinstance(said, Reply) else said
             own = convert(value, reply.data)
             if own is not None:
@@ -438,7 +448,7 @@ class Service:
         channels, boxed = opened.profile.payload.channels(reply), opened.profile.is_boxed
         return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
 
-    async def _passed(self, opened: Opened, own: Any, result: ToolResult, *, is_fitted: bool = False) -> Any:
+    async def _pass_on(self, opened: AcceptedCall, own: Any, result: ToolResult, *, is_fitted: bool = False) -> Any:
         """Finished results as they are, and content, which is to be fitted, within its budget.
 
         A listed schema is satisfied beside them, never instead.
@@ -448,35 +458,35 @@ class Service:
             await contract.forgive(opened.call)
         if opened.call.cursor is not None and not result.isError:  # content has no pages
             refused = await contract.conclude(Reply(None), opened.call)
-            return self._sent(opened, Heard(refused), refused)
+            return self._render_and_report(opened, NormalizedOutcome(refused), refused)
         is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
             or result.isError
             or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
         ):
-            failed = (spoken(structured) or _UNSAID) if result.isError else None
-            self._tell(opened, failed or Reply(None))
+            failed = (try_read(structured) or _UNSAID) if result.isError else None
+            self._report(opened, failed or Reply(None))
             own = None if own is result else own
             wire = result.to_wire() if own is None or contract.sanitizers else {}
             clean = sanitize_result(wire, *contract.sanitizers)
             if is_fitted:
-                return (await fitted(clean["content"], contract, opened.call)).sent_with(clean)
+                return (await fit_content(clean["content"], contract, opened.call)).add_to(clean)
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
-        reply = await contract.conclude(_told(Reply(data), opened.notices), opened.call)
+        reply = await contract.conclude(_add_notices(Reply(data), opened.notices), opened.call)
         if reply.problem is not None:
-            return self._sent(opened, Heard(reply), reply)
-        self._tell(opened, reply)
+            return self._render_and_report(opened, NormalizedOutcome(reply), reply)
+        self._report(opened, reply)
         said = contract.render(reply).structured
         if is_fitted:  # what is cut from it is in the data, whose envelope says so
-            clean["content"] = (await fitted(clean["content"], contract, opened.call, said)).blocks
+            clean["content"] = (await fit_content(clean["content"], contract, opened.call, said)).blocks
         return {**clean, "structuredContent": said}
 
-    def _tell(self, opened: Opened, reply: Reply[Any]) -> None:
+    def _report(self, opened: AcceptedCall, reply: Reply[Any]) -> None:
         if opened.observation is not None:
-            opened.observation.sent(reply)
+            opened.observation.report_reply(reply)
 
     # Tools and resources of the service itself
 
@@ -495,7 +505,7 @@ class Service:
         opened = CURRENT.get()
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
         asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size)
-        return await opened.contract.retrieved(asked, opened.call)
+        return await opened.contract.answer_retrieval(asked, opened.call)
 
     def negotiate(
         self,
@@ -519,7 +529,7 @@ _UNSAID: Final = Reply.failed("INTERNAL_ERROR", "The tool said so")
 _MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
 
 
-def _ignored(control: str) -> Notice:
+def _ignored_notice(control: str) -> Notice:
     return Notice(
         f"This answer has a schema of its own, so {control} was not used", "CONTROL_IGNORED", "info", "Ask without it"
     )
@@ -535,7 +545,7 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     )
 
 
-def _told(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
+def _add_notices(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
     return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
 
 

@@ -35,15 +35,15 @@ from random import random
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
-from aerogram.archive.inventory import Ledger
+from aerogram.archive.inventory import Inventory
 from aerogram.content import Content, Kind
 from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
-from aerogram.state import locked, private_directory, state_directory
+from aerogram.state import file_lock, private_directory, state_directory
 
 if TYPE_CHECKING:
     from key_value.aio.protocols import AsyncKeyValue
 
-__all__ = ["Archive", "Stored", "Usage"]
+__all__ = ["Archive", "ArchiveUsage", "EntryReceipt"]
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ CALL_AGAIN: Final = "Repeat the call that produced it to get fresh content"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class EntryReceipt:
     """The receipt for an entry: its hash and how long it will be there."""
 
     hash: str
@@ -77,7 +77,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ArchiveUsage:
     """How much of its quota a principal takes up."""
 
     entries: int
@@ -85,7 +85,7 @@ class Usage:
     quota: int
 
 
-class Ledgers(Protocol):
+class InventoryStore(Protocol):
     """Where ledgers are kept, so that several processes may write them."""
 
     async def read(self, owner: str) -> tuple[dict[str, Any] | None, Any]:
@@ -95,7 +95,7 @@ class Ledgers(Protocol):
         """Write a ledger and remove entries, unless somebody else has written it since it was read."""
 
 
-class _Beside:
+class _PlainInventoryStore:
     """Ledgers in the store of the entries, for one process or under a lock."""
 
     def __init__(self, store: AsyncKeyValue) -> None:
@@ -112,7 +112,7 @@ class _Beside:
         return True
 
 
-class _Memory:
+class _EntryCache:
     """The entries that were read last and found sound, each with a mark of what was read.
 
     Pages of one entry are read one after the other. As long as the mark is the same, nobody has touched the entry.
@@ -148,17 +148,17 @@ class Archive:
         quota: int = 256 * MEGABYTE,
         most_entries: int = 4_096,
         directory: Path | None = None,
-        ledgers: Ledgers | None = None,
+        ledgers: InventoryStore | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._ledgers = ledgers or _Beside(store)
+        self._ledgers = ledgers or _PlainInventoryStore(store)
         self._lifetime = lifetime
         self._quota = quota
         self._most_entries = most_entries
         self._directory = directory
         self._clock = clock
-        self._memory = _Memory(REMEMBERED_BYTES)
+        self._memory = _EntryCache(REMEMBERED_BYTES)
         # a lock belongs to one event loop, an archive may outlive it
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -184,10 +184,10 @@ class Archive:
     @classmethod
     def in_redis(cls, url: str, **options: Any) -> Archive:
         """An archive in Redis, for several machines."""
-        from aerogram.archive.redis import RedisLedgers, connect, open_store
+        from aerogram.archive.redis import RedisInventoryStore, connect, open_store
 
         client = connect(url)
-        return cls(open_store(client), ledgers=RedisLedgers(client, COLLECTION), **options)
+        return cls(open_store(client), ledgers=RedisInventoryStore(client, COLLECTION), **options)
 
     @classmethod
     def in_bucket(cls, url: str, **options: Any) -> Archive:
@@ -199,7 +199,7 @@ class Archive:
         opened = bucket.open_bucket(url)
         return cls(bucket.BucketStore(opened), ledgers=bucket.BucketLedgers(opened), **options)
 
-    async def put(self, *contents: Content, principal: str | None = None) -> tuple[Stored, ...]:
+    async def put(self, *contents: Content, principal: str | None = None) -> tuple[EntryReceipt, ...]:
         """Store contents; when this returns they are on the disk (or wherever the store keeps them).
 
         The oldest entries of the principal make room when the quota is reached.
@@ -221,19 +221,19 @@ class Archive:
         self._memory.keep(_key(owner, digest), mark, content, end)
         left = end - self._clock()
         if left <= 0:
-            raise _missing(f"sha256:{digest}", "expired")
+            raise _not_found(f"sha256:{digest}", "expired")
         return content, left
 
     async def _read(self, owner: str, digest: str) -> tuple[Content, float]:
         record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
         if record is None:
-            raise _missing(f"sha256:{digest}", (await self._ledger(owner)).why_gone(digest, self._clock()))
-        return _verified(record, digest)
+            raise _not_found(f"sha256:{digest}", (await self._inventory(owner)).reason_gone(digest, self._clock()))
+        return _verify(record, digest)
 
     async def _mark(self, owner: str, digest: str) -> Any:
         """What tells whether an entry is still the one that was read; None when nothing does."""
         if self._directory is None:
-            return (await self._ledger(owner)).live.get(digest)
+            return (await self._inventory(owner)).live.get(digest)
         try:
             found = (self._directory / COLLECTION / f"{_key(owner, digest)}.json").stat()
         except OSError:
@@ -242,7 +242,7 @@ class Archive:
 
     async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
         """The principal's entries, the newest first; what has just vanished is passed over."""
-        ledger = await self._ledger(_owner(principal))
+        ledger = await self._inventory(_owner(principal))
         for digest in reversed(ledger.oldest_first()):
             with contextlib.suppress(NotFound):
                 yield await self.get(f"sha256:{digest}", principal=principal)
@@ -250,21 +250,21 @@ class Archive:
     async def delete(self, hash: str, *, principal: str | None = None) -> bool:
         """Forget an entry; whether there was one."""
         owner = _owner(principal)
-        async with self._holding_the_ledger():
+        async with self._inventory_lock():
             try:
-                digest = _match(await self._ledger(owner), hash)
+                digest = _match(await self._inventory(owner), hash)
             except NotFound:
                 return False
             existed = await self._ask(self._store.delete(_key(owner, digest), collection=COLLECTION))
             await self._amend(owner, lambda ledger: ledger.drop(digest))
             return existed
 
-    async def usage(self, *, principal: str | None = None) -> Usage:
+    async def usage(self, *, principal: str | None = None) -> ArchiveUsage:
         """What a principal has stored at the moment."""
-        ledger = await self._ledger(_owner(principal))
+        ledger = await self._inventory(_owner(principal))
         now = self._clock()
         sizes = [size for size, end in ledger.live.values() if end > now]
-        return Usage(len(sizes), sum(sizes), self._quota)
+        return ArchiveUsage(len(sizes), sum(sizes), self._quota)
 
     async def sweep(self) -> None:
         """Free the space of expired entries and of writes that were killed; call it now and then."""
@@ -302,15 +302,15 @@ class Archive:
                 details={"size": size, "quota": self._quota},
             )
 
-    async def _put(self, owner: str, contents: tuple[Content, ...]) -> tuple[Stored, ...]:
-        async with self._holding_the_ledger():
+    async def _put(self, owner: str, contents: tuple[Content, ...]) -> tuple[EntryReceipt, ...]:
+        async with self._inventory_lock():
             return tuple([await self._put_one(owner, content) for content in contents])
 
-    async def _put_one(self, owner: str, content: Content) -> Stored:
+    async def _put_one(self, owner: str, content: Content) -> EntryReceipt:
         digest = _digest(content.hash)
         end = self._clock() + self._lifetime
 
-        def admit(ledger: Ledger) -> list[str]:
+        def admit(ledger: Inventory) -> list[str]:
             ledger.live.pop(digest, None)
             retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
             ledger.admit(digest, content.size, end)
@@ -320,17 +320,17 @@ class Archive:
             await self._write(_key(owner, digest), _record_of(content, end), self._lifetime)
 
         await self._amend(owner, admit, write)
-        return Stored(content.hash, content.size, end)
+        return EntryReceipt(content.hash, content.size, end)
 
     async def _amend(
-        self, owner: str, change: Callable[[Ledger], list[str]], before: Callable[[], Awaitable[None]] | None = None
+        self, owner: str, change: Callable[[Inventory], list[str]], before: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         """Change a ledger and remove the entries that the change retires; again, when somebody else was faster.
 
         What is done `before` lies between reading and writing: whoever has removed it meanwhile has written too.
         """
         for attempt in range(MOST_ATTEMPTS):
-            ledger, version = await self._read_ledger(owner)
+            ledger, version = await self._read_inventory(owner)
             retired = change(ledger)
             if before is not None:
                 await before()
@@ -344,18 +344,18 @@ class Archive:
 
     async def _full_digest(self, owner: str, hash: str) -> str:
         digest = _digest(hash)
-        return digest if len(digest) == DIGEST_LENGTH else _match(await self._ledger(owner), hash)
+        return digest if len(digest) == DIGEST_LENGTH else _match(await self._inventory(owner), hash)
 
-    async def _ledger(self, owner: str) -> Ledger:
-        return (await self._read_ledger(owner))[0]
+    async def _inventory(self, owner: str) -> Inventory:
+        return (await self._read_inventory(owner))[0]
 
-    async def _read_ledger(self, owner: str) -> tuple[Ledger, Any]:
+    async def _read_inventory(self, owner: str) -> tuple[Inventory, Any]:
         version = None
         try:
             record, version = await self._ask(self._ledgers.read(owner))
-            return Ledger.read(record), version
+            return Inventory.read(record), version
         except IntegrityError:
-            return Ledger(), version  # the entries do not depend on it; only the sum and the reasons start anew
+            return Inventory(), version  # the entries do not depend on it; only the sum and the reasons start anew
 
     async def _write(self, key: str, record: dict[str, Any], lifetime: float) -> None:
         await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=lifetime))
@@ -377,7 +377,7 @@ class Archive:
             ) from error
 
     @contextlib.asynccontextmanager
-    async def _holding_the_ledger(self) -> AsyncIterator[None]:
+    async def _inventory_lock(self) -> AsyncIterator[None]:
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if self._directory is None:
                 yield
@@ -389,7 +389,7 @@ class Archive:
         """The lock file, taken in a thread because another process may hold it for a while."""
         stack = contextlib.ExitStack()
         try:
-            await asyncio.to_thread(stack.enter_context, locked(path))
+            await asyncio.to_thread(stack.enter_context, file_lock(path))
         except OSError as error:
             message = "The archive's directory cannot be used at the moment"
             raise Unavailable(message, retry_after=RETRY_AFTER) from error
@@ -415,16 +415,16 @@ def _digest(hash: str) -> str:
     return digest
 
 
-def _match(ledger: Ledger, hash: str) -> str:
+def _match(ledger: Inventory, hash: str) -> str:
     """The one digest that begins as `hash` does."""
     beginning = _digest(hash)
     found = [digest for digest in (*ledger.live, *ledger.gone) if digest.startswith(beginning)]
     if len(found) != 1:
-        raise _missing(hash, None)
+        raise _not_found(hash, None)
     return found[0]
 
 
-def _missing(hash: str, reason: str | None) -> NotFound:
+def _not_found(hash: str, reason: str | None) -> NotFound:
     what = _GONE_WORDS.get(reason or "", "is not in your archive")
     return NotFound(
         f"The entry {hash[:19]}… {what}", remediation=CALL_AGAIN, details={"hash": hash, "reason": reason or "unknown"}
@@ -437,7 +437,7 @@ def _record_of(content: Content, end: float) -> dict[str, Any]:
     return {"kind": content.kind, "body": content.body.decode(), "expires_at": end}
 
 
-def _verified(record: dict[str, Any], digest: str) -> tuple[Content, float]:
+def _verify(record: dict[str, Any], digest: str) -> tuple[Content, float]:
     """The content of a record and when it ends, once its hash has been checked."""
     try:
         kind, body = record["kind"], record["body"]

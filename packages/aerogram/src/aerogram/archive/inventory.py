@@ -7,20 +7,20 @@ from typing import Any, Final
 
 from aerogram.errors import IntegrityError
 
-__all__ = ["Ledger"]
+__all__ = ["Inventory"]
 
 REMEMBERED_GONE: Final = 1_000
 
 
 @dataclass(slots=True)
-class Ledger:
+class Inventory:
     """What a principal has (`live`: digest -> size and expiry, oldest first) and what is gone, with the reason."""
 
     live: dict[str, tuple[int, float]] = field(default_factory=dict)
     gone: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, record: dict[str, Any] | None) -> Ledger:
+    def read(cls, record: dict[str, Any] | None) -> Inventory:
         """The ledger in a record; none is an empty one."""
         if record is None:
             return cls()
@@ -40,7 +40,7 @@ class Ledger:
         """The digests of what is there, by age."""
         return sorted(self.live, key=lambda digest: self.live[digest][1])
 
-    def why_gone(self, digest: str, now: float) -> str | None:
+    def reason_gone(self, digest: str, now: float) -> str | None:
         """Why an entry is not there any more: expired, deleted or evicted; None when it never was."""
         self.expire(now)
         return self.gone.get(digest)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from key_value.aio.stores.redis import RedisStore
     from redis.asyncio import Redis
 
-__all__ = ["RedisLedgers", "connect", "connection_options", "open_store"]
+__all__ = ["RedisInventoryStore", "connect", "connection_options", "open_store"]
 
 ANSWER_WITHIN: Final = 2.0
 """Seconds that Redis has for an answer."""
@@ -66,19 +66,19 @@ def open_store(client: Redis) -> RedisStore:
     except ImportError:
         raise MissingExtra("redis", "py-key-value-aio[redis]") from None
 
-    class ByItsOwnClock(RedisStore):
+    class ServerClockStore(RedisStore):
         """Redis ends what has ended; a server whose clock is wrong does not."""
 
         async def _get_managed_entry(self, *, key: str, collection: str) -> ManagedEntry | None:
             entry = await super()._get_managed_entry(key=key, collection=collection)
             return None if entry is None else replace(entry, expires_at=None)
 
-    store = ByItsOwnClock(url="redis://")  # it connects to nothing before it is used
+    store = ServerClockStore(url="redis://")  # it connects to nothing before it is used
     store._client = client
     return store
 
 
-class RedisLedgers:
+class RedisInventoryStore:
     """The ledgers of an archive whose entries are in the same Redis, in a collection of a py-key-value store."""
 
     def __init__(self, client: Redis, collection: str) -> None:

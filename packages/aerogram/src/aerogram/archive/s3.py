@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from obstore import PutMode
     from obstore.store import ClientConfig, RetryConfig
 
-__all__ = ["BucketLedgers", "BucketStore", "open_bucket"]
+__all__ = ["BucketInventoryStore", "BucketStore", "open_bucket"]
 
 _CLIENT: Final[ClientConfig] = {"connect_timeout": timedelta(seconds=1), "timeout": timedelta(seconds=5)}
 _RETRY: Final[RetryConfig] = {"max_retries": 1, "retry_timeout": timedelta(seconds=3)}
@@ -96,7 +96,7 @@ class BucketStore(BaseStore):
                     obstore.delete(self._bucket, one["path"])
 
 
-class BucketLedgers:
+class BucketInventoryStore:
     """The ledgers of an archive whose entries are in the same bucket; the version of one is its ETag."""
 
     def __init__(self, bucket: S3Store) -> None:

@@ -59,9 +59,9 @@ def digest(
         write_json(_sources(batch))
     else:
         write_text(_table(batch))
-    for outcome in batch.failed:
+    for outcome in batch.failed_outcomes:
         note(f"{outcome.name}: {_reason(outcome)}")
-    if batch.failed:
+    if batch.failed_outcomes:
         raise typer.Exit(1)
 
 
@@ -74,7 +74,7 @@ def verify(
 ) -> None:
     """Check a digest's hash and quotations against its source; tell what of its summary is not from it."""
     entry = _entry(jsontext.loads(read_input(file)), source)
-    outcome, hint = _verified(entry, source)
+    outcome, hint = _verify(entry, source)
     first = outcome.mismatch
     if as_json:
         write_json(_report(outcome, hint))
@@ -89,9 +89,9 @@ def _batch(files: list[Path], query: str, mode: Literal["auto", "always", "off"]
     import asyncio
 
     from aerogram.archive import Archive
-    from aerogram.digest import Digester, Policy, digest_many
+    from aerogram.digest import Digester, DigestPolicy, digest_many
 
-    digester = Digester(Policy(mode=mode), archive=Archive.at() if keep else None)
+    digester = Digester(DigestPolicy(mode=mode), archive=Archive.at() if keep else None)
     sources: dict[str, Any] = {str(file): file for file in files}
     with _progress(len(sources)) as progress:
         return asyncio.run(digest_many(digester, sources, query, seconds=seconds, on_progress=progress))
@@ -117,7 +117,7 @@ def _entry(said: Any, source: Path | None) -> Any:
     return found[0]
 
 
-def _verified(entry: Any, source: Path | None) -> tuple[Verification, str]:
+def _verify(entry: Any, source: Path | None) -> tuple[Verification, str]:
     """How the check went, and a word on how the file was read, or why an unchanged one may fail."""
     import asyncio
 
@@ -126,13 +126,13 @@ def _verified(entry: Any, source: Path | None) -> tuple[Verification, str]:
 
     payload = _payload(entry)
     if source is None:
-        return asyncio.run(_verified_in_archive(payload)), ""
+        return asyncio.run(_verify_in_archive(payload)), ""
     text = reread(source, payload.source_text_hash)
     outcome = check(payload, text)
     return outcome, "".join(f"; {note}" for note in text.notes) if outcome else _other_extractor(entry, text)
 
 
-async def _verified_in_archive(payload: DigestPayload) -> Verification:
+async def _verify_in_archive(payload: DigestPayload) -> Verification:
     from aerogram.archive import Archive
     from aerogram.digest import verify as check
 

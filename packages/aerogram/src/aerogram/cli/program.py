@@ -43,7 +43,7 @@ Exit codes:
 def main() -> None:
     """Run the program on the arguments it was started with."""
     try:
-        with _left_at_once():
+        with _exiting_on_interrupt():
             run = program()
         # a program that asked for JSON is told of its wrong call by us, a person by typer
         sys.exit(run(prog_name="aerogram", standalone_mode=not _wants_json()))
@@ -56,7 +56,7 @@ def main() -> None:
         _fail(error)
     except Exception as error:
         if hasattr(error, "format_message"):
-            _misused(error)
+            _report_misuse(error)
         if os.environ.get("AEROGRAM_DEBUG"):
             raise
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("aerogram"):
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def _left_at_once() -> Iterator[None]:
+def _exiting_on_interrupt() -> Iterator[None]:
     """As long as this lasts, Ctrl-C ends the process: modules are loaded."""
     on_interrupt(leave)
     try:
@@ -126,7 +126,7 @@ def _wants_json() -> bool:
     return "--json" in sys.argv[1:]
 
 
-def _misused(error: Any) -> NoReturn:
+def _report_misuse(error: Any) -> NoReturn:
     """A call that typer refuses, as a problem body."""
     context = getattr(error, "ctx", None)
     hint = f"Call {context.command_path} --help to see how it is used." if context is not None else None

@@ -28,12 +28,12 @@ _LONGEST_LINE = 2_000
 def read_input(file: str | None) -> bytes:
     """The bytes of a file, or of standard input when it is `-` or nothing."""
     if file in (None, "-"):
-        return _filled(_read_stdin(), "standard input")
+        return _check_not_empty(_read_stdin(), "standard input")
     with Path(str(file)).open("rb") as opened:
-        return _filled(_bounded(opened), str(file))
+        return _check_not_empty(_read_bounded(opened), str(file))
 
 
-def _filled(taken: bytes, name: str) -> bytes:
+def _check_not_empty(taken: bytes, name: str) -> bytes:
     """Nothing is the commonest mistake in a pipe, and no parser has good words for it."""
     if not taken or taken.isspace():
         raise ContractError(f"{name} is empty; a JSON body is expected there")
@@ -45,10 +45,10 @@ def _read_stdin() -> bytes:
         raise ContractError("there is no standard input; name a file")
     if sys.stdin.isatty():
         note("waiting for a JSON body on standard input; end it with Ctrl-D")
-    return _bounded(sys.stdin.buffer)
+    return _read_bounded(sys.stdin.buffer)
 
 
-def _bounded(stream: Any) -> bytes:
+def _read_bounded(stream: Any) -> bytes:
     taken: bytes = stream.read(LARGEST_INPUT + 1)
     if len(taken) > LARGEST_INPUT:
         raise ContractError(f"the input is larger than {LARGEST_INPUT:,} bytes")

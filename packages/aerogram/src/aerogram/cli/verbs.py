@@ -43,7 +43,7 @@ def _aerogram(
     """Speak, check and translate the contracts of MCP servers and agent-facing HTTP APIs."""
 
 
-def _known_dialect(name: str | None) -> str | None:
+def _check_dialect(name: str | None) -> str | None:
     if name is not None and name not in dialects.NAMES:
         raise typer.BadParameter(str(UnknownDialect(name, dialects.NAMES)))
     return name
@@ -54,17 +54,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, failures i
 Compact = Annotated[bool, typer.Option("--compact", help="One line of JSON instead of indented JSON.")]
 MaybeDialect = Annotated[
     str | None,
-    typer.Option(metavar="DIALECT", callback=_known_dialect, help="The dialect to hold it to, instead of asking it."),
+    typer.Option(metavar="DIALECT", callback=_check_dialect, help="The dialect to hold it to, instead of asking it."),
 ]
 
 
 def _translate(
-    to: Annotated[str, typer.Option(metavar="DIALECT", callback=_known_dialect, help=f"One of: {_KNOWN}.")],
+    to: Annotated[str, typer.Option(metavar="DIALECT", callback=_check_dialect, help=f"One of: {_KNOWN}.")],
     file: File = None,
     from_: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="DIALECT", callback=_known_dialect, help="What it is in; else it is recognised."
+            "--from", metavar="DIALECT", callback=_check_dialect, help="What it is in; else it is recognised."
         ),
     ] = None,
     compact: Compact = False,
@@ -84,7 +84,7 @@ def _validate(file: File = None, dialect: MaybeDialect = None, as_json: AsJson =
 
 
 def _schema(
-    dialect: Annotated[str, typer.Argument(metavar="DIALECT", callback=_known_dialect, help=f"One of: {_KNOWN}.")],
+    dialect: Annotated[str, typer.Argument(metavar="DIALECT", callback=_check_dialect, help=f"One of: {_KNOWN}.")],
     slim: Annotated[bool, typer.Option("--slim", help="The small schema for tool listings.")] = False,
     typescript: Annotated[bool, typer.Option("--typescript", help="TypeScript types instead of JSON Schema.")] = False,
     compact: Compact = False,
@@ -146,7 +146,7 @@ def _error_facts(found: Explanation, language: str) -> list[tuple[str, str]]:
         ("tell the user", row.user_text.get(language) or row.user_text["en"]),
         ("a kind of", row.parent or ""),
     ]
-    spoken = [(f"in {name}", word) for name, word in found.said_as.items() if word != found.code]
+    spoken = [(f"in {name}", word) for name, word in found.codes_by_dialect.items() if word != found.code]
     return [(name, fact) for name, fact in facts if fact] + spoken
 
 

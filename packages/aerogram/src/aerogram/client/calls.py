@@ -14,28 +14,28 @@ from urllib.parse import quote
 
 import orjson
 
-from aerogram._http.headers import resolved
+from aerogram._http.headers import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.content import Content, canonical_json
 from aerogram.dialects.extension import restore
 from aerogram.errors import ContractError, IntegrityError, NotFound
 from aerogram.reply import Fidelity, Reply
 
-__all__ = ["Call", "Calls", "mended", "next_page", "recovery", "way_back"]
+__all__ = ["Calls", "ClientCall", "build_retrieval", "make_whole", "next_page", "recovery"]
 
 HASH: Final = "{hash}"
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ClientCall:
     """A target and what it is asked with."""
 
     target: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-def next_page(call: Call, reply: Reply[Any], seen: set[str]) -> Call | None:
+def next_page(call: ClientCall, reply: Reply[Any], seen: set[str]) -> ClientCall | None:
     """The call for the page after this one, or None after the last; more without a way to it is a `ContractError`."""
     page = reply.page
     if page is None or page.has_more is False:
@@ -52,13 +52,13 @@ def next_page(call: Call, reply: Reply[Any], seen: set[str]) -> Call | None:
     if mark in seen:
         raise ContractError("the server gives the same cursor again, so its pages have no end")
     seen.add(mark)
-    return replace(call, arguments={**call.arguments, "cursor": mark}) if page.cursor else Call(mark)
+    return replace(call, arguments={**call.arguments, "cursor": mark}) if page.cursor else ClientCall(mark)
 
 
-Calls: TypeAlias = Generator[Call, Reply[Any], Any]
+Calls: TypeAlias = Generator[ClientCall, Reply[Any], Any]
 
 
-def recovery(reply: Reply[Any], way: Callable[[str], Call]) -> Calls:
+def recovery(reply: Reply[Any], way: Callable[[str], ClientCall]) -> Calls:
     """Everything the reply's archive hashes name."""
     hashes = (reply.fidelity.archive_hashes if reply.fidelity else None) or {}
     found = {}
@@ -67,13 +67,13 @@ def recovery(reply: Reply[Any], way: Callable[[str], Call]) -> Calls:
     return found
 
 
-def _content(digest: str, call: Call) -> Calls:
-    return _verified(digest, (yield from _pieces(call)))
+def _content(digest: str, call: ClientCall) -> Calls:
+    return _verify(digest, (yield from _pieces(call)))
 
 
-def _pieces(call: Call) -> Calls:
+def _pieces(call: ClientCall) -> Calls:
     """The data of every page of an answer."""
-    following: Call | None = call
+    following: ClientCall | None = call
     pieces, seen = [], set[str]()
     while following is not None:
         reply = raise_for_problem((yield following))
@@ -82,7 +82,7 @@ def _pieces(call: Call) -> Calls:
     return pieces
 
 
-def _verified(digest: str, pieces: list[Any]) -> Any:
+def _verify(digest: str, pieces: list[Any]) -> Any:
     """The value whose hash this is, put together again from its pages."""
     for candidate in _candidates(pieces):
         if candidate.hash == digest:
@@ -100,7 +100,7 @@ def _candidates(pieces: list[Any]) -> Iterator[Content]:
     elif all(isinstance(piece, str) for piece in pieces):
         text = "".join(pieces)
         yield _text_or_json(text.encode("utf-8", "surrogatepass"))
-        yield from _decoded(text)
+        yield from _decode_base64(text)
         yield Content.of_json(text)
     elif all(isinstance(piece, list) for piece in pieces):
         yield Content.of_json([item for piece in pieces for item in piece])
@@ -124,20 +124,20 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _decoded(text: str) -> Iterator[Content]:
+def _decode_base64(text: str) -> Iterator[Content]:
     try:
         yield Content.of_bytes(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError):
         return
 
 
-def mended(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
+def make_whole(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
     """The reply with its whole data, and with what its envelope had given up."""
     if reply.fidelity is None or reply.fidelity.level == "full":
         return reply
     if not found:  # content beside the data may be all that was cut
         raise NotFound("What is missing from this reply was not kept", remediation="Ask for less at once")
-    heard = {**reply.said(), "fidelity": Fidelity("full"), "data": _whole_data(reply.data, found)}
+    heard = {**reply.present_fields(), "fidelity": Fidelity("full"), "data": _whole_data(reply.data, found)}
     heard["notices"] = tuple(notice for notice in reply.notices if notice.code not in _ABOUT_SIZE)
     heard["actions"] = tuple(action for action in reply.actions if "hash" not in (action.args or {}))
     if reply.status == "partial" and len(heard["notices"]) < len(reply.notices):
@@ -153,7 +153,7 @@ def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
     return found.get("data", [found.get(f"data/{at}", item) for at, item in enumerate(data)])
 
 
-def way_back(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], Call]:
+def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], ClientCall]:
     """How a reply's archived content is asked for: as its actions say, or as the protocol has it.
 
     The endpoints of actions are relative to the `address` at which the reply was given.
@@ -161,18 +161,22 @@ def way_back(reply: Reply[Any], default: str | None, address: str = "") -> Calla
     for action in reply.actions:
         if "hash" in (action.args or {}):
             args, endpoint = action.args or {}, action.endpoint or ""
-            return _by_tool(action.tool, args) if action.tool else _by_address(resolved(address, endpoint), args)
+            return (
+                _tool_retrieval(action.tool, args)
+                if action.tool
+                else _address_retrieval(resolve_address(address, endpoint), args)
+            )
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
-    return _by_address(default, {}) if HASH in default else _by_tool(default, {})
+    return _address_retrieval(default, {}) if HASH in default else _tool_retrieval(default, {})
 
 
-def _by_tool(tool: str, args: Mapping[str, Any]) -> Callable[[str], Call]:
-    return lambda digest: Call(tool, {**args, "hash": digest, "as_text": True})
+def _tool_retrieval(tool: str, args: Mapping[str, Any]) -> Callable[[str], ClientCall]:
+    return lambda digest: ClientCall(tool, {**args, "hash": digest, "as_text": True})
 
 
-def _by_address(template: str, args: Mapping[str, Any]) -> Callable[[str], Call]:
+def _address_retrieval(template: str, args: Mapping[str, Any]) -> Callable[[str], ClientCall]:
     asked = {name: value for name, value in args.items() if name != "hash"} | {"as_text": "true"}
     if HASH not in template:
-        return lambda digest: Call(template, {**asked, "hash": digest})
-    return lambda digest: Call(template.replace(HASH, quote(digest, safe=":")), asked)
+        return lambda digest: ClientCall(template, {**asked, "hash": digest})
+    return lambda digest: ClientCall(template.replace(HASH, quote(digest, safe=":")), asked)

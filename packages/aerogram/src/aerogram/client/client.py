@@ -30,15 +30,15 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
-from aerogram._http.headers import address_of, resolved
+from aerogram._http.headers import address_of, resolve_address
 from aerogram._http.routes import CONTENT
-from aerogram.client.calls import Call, Calls, mended, next_page, recovery, way_back
+from aerogram.client.calls import Calls, ClientCall, build_retrieval, make_whole, next_page, recovery
 from aerogram.client.reading import items_of, raise_for_problem, read
 from aerogram.codes import TABLE
 from aerogram.errors import ContractError
 from aerogram.reply import Notice, Problem, Reply
 
-__all__ = ["AsyncClient", "Client", "Retries", "items_of", "raise_for_problem", "read", "wait_advised"]
+__all__ = ["AsyncClient", "Client", "Retries", "advised_wait", "items_of", "raise_for_problem", "read"]
 
 log = logging.getLogger("aerogram.client")
 
@@ -55,7 +55,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-def wait_advised(reply: Reply[Any], *, now: float | None = None) -> float | None:
+def advised_wait(reply: Reply[Any], *, now: float | None = None) -> float | None:
     """How many seconds to wait before the next call, if the reply says so: in its problem, or in its rate limit."""
     if reply.problem is not None and reply.problem.retry_after is not None:
         return reply.problem.retry_after
@@ -91,7 +91,7 @@ class Retries:
         """How long to wait before the next attempt (the first was number 0); None when there should be none."""
         if reply.problem is None or not reply.problem.retryable or attempt >= self.most:
             return None
-        advised = wait_advised(reply)
+        advised = advised_wait(reply)
         # without advice, callers that failed together do not come back together
         wait = advised if advised is not None else self.first_wait * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311
         return wait if wait <= self.longest_wait else None
@@ -106,18 +106,18 @@ def log_notice(notice: Notice, reply: Reply[Any]) -> None:
 # Carriers
 
 
-def _carrier(server: Any) -> tuple[Send, str | None]:
+def _sender_for(server: Any) -> tuple[Send, str | None]:
     """What carries calls to a server, and how its archive is reached when a reply does not say."""
     if hasattr(server, "call_tool"):
-        return _over_mcp(server), ARCHIVE
+        return _mcp_sender(server), ARCHIVE
     if hasattr(server, "request") and hasattr(server, "build_request"):
-        return _over_http(server), CONTENT
+        return _http_sender(server), CONTENT
     if callable(server):
         return server, None
     raise TypeError(f"a {type(server).__name__} is no MCP client, no HTTP client and no function")
 
 
-def _over_mcp(client: Any) -> Send:
+def _mcp_sender(client: Any) -> Send:
     # FastMCP's `call_tool` raises for failed results, and its `call_tool_mcp` gives them as they are
     call_tool = getattr(client, "call_tool_mcp", client.call_tool)
 
@@ -142,13 +142,13 @@ async def _read(client: Any, uri: str) -> Any:
     except Exception:
         if not uri.startswith(_ARCHIVES):
             raise
-        for template in await _listed_archives(client):
+        for template in await _list_archives(client):
             with suppress(Exception):  # another one may have it; when none has, the first answer counts
                 return await client.read_resource(template.replace("{hash}", uri.removeprefix(_ARCHIVES)))
         raise
 
 
-async def _listed_archives(client: Any) -> list[str]:
+async def _list_archives(client: Any) -> list[str]:
     listed = await client.list_resource_templates()
     templates = (one.uri_template for one in getattr(listed, "resource_templates", listed))
     return [uri for uri in templates if uri.startswith("aerogram://") and uri.endswith("/archive/{hash}")]
@@ -169,20 +169,20 @@ def _protocol_error(error: Exception) -> Reply[Any] | None:
     return Reply.failed(Problem(data["code"], str(data.get("message") or error), **known))
 
 
-def _over_http(client: Any) -> Send:
+def _http_sender(client: Any) -> Send:
     def send(target: str, arguments: Mapping[str, Any]) -> Any:
         path = _address(target)
         method = target.partition(" ")[0] if path != target else "GET"
         asked = arguments if method in _IN_THE_QUERY else {}
         given: dict[str, Any] = {"json": dict(arguments)} if arguments and not asked else {}
         if asked or getattr(client, "params", None):
-            given["params"] = _joined(path, asked)
+            given["params"] = _join_query(path, asked)
         return client.request(method, path, **given)
 
     return send
 
 
-def _joined(address: str, arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _join_query(address: str, arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The query of an address and arguments that join it; HTTP clients would put theirs in its place."""
     query: list[tuple[str, Any]] = list(parse_qsl(urlsplit(address).query, keep_blank_values=True))
     kept = [pair for pair in query if pair[0] not in arguments]
@@ -197,7 +197,7 @@ def _address(target: str) -> str:
     return path if method in _METHODS else target
 
 
-def _before_upgrade(host: Host) -> Host:
+def _http_host(host: Host) -> Host:
     """What a host was called before it led its callers from http to https."""
     return ("http", host[1], _PORTS["http"]) if host == ("https", host[1], _PORTS["https"]) else host
 
@@ -229,7 +229,7 @@ class _Origins:
         return found[1] if found is not None and found[0]() is reply else None
 
 
-class _Caller:
+class _BaseClient:
     """What both clients have in common."""
 
     def __init__(
@@ -241,7 +241,7 @@ class _Caller:
         retrieve: str | None = None,
         dialect: str | None = None,
     ) -> None:
-        self._send, default = _carrier(server)
+        self._send, default = _sender_for(server)
         self._retrieve = retrieve or default
         self._stays = default == ARCHIVE  # over MCP all goes to the one server, whatever its addresses are
         self._base = str(getattr(server, "base_url", ""))
@@ -251,7 +251,7 @@ class _Caller:
         self._on_notice = on_notice
         self._dialect = dialect
 
-    def _heard(self, result: Any) -> Reply[Any]:
+    def _read_reply(self, result: Any) -> Reply[Any]:
         reply = read(result, dialect=self._dialect)
         if not self._stays:
             self._origins.note(reply, address_of(result))
@@ -263,18 +263,18 @@ class _Caller:
         hashes = reply.fidelity.archive_hashes if reply.fidelity else None
         address = self._origins.of(reply) or self._base
         is_elsewhere = self._retrieve == CONTENT and not address.startswith(self._base)
-        default = resolved(address, CONTENT) if is_elsewhere else self._retrieve
-        return recovery(reply, way_back(reply, default, address) if hashes else Call)
+        default = resolve_address(address, CONTENT) if is_elsewhere else self._retrieve
+        return recovery(reply, build_retrieval(reply, default, address) if hashes else ClientCall)
 
-    def _named(self, target: str, arguments: Mapping[str, Any] | None) -> Call:
+    def _user_call(self, target: str, arguments: Mapping[str, Any] | None) -> ClientCall:
         """A call that the user makes; the host of its target is one that replies may lead to."""
         self._hosts.add(_origin(_address(target)))
-        return Call(target, arguments or {})
+        return ClientCall(target, arguments or {})
 
-    def _led(self, call: Call) -> Call:
+    def _check_host(self, call: ClientCall) -> ClientCall:
         """A call that a reply leads to."""
         host = _origin(_address(call.target))
-        if host is not None and not self._hosts & {host, _before_upgrade(host)} and not self._stays:
+        if host is not None and not self._hosts & {host, _http_host(host)} and not self._stays:
             raise ContractError(
                 f"the reply leads to another host, {host[1]!r}, which would get your credentials; "
                 "call it yourself if you trust it"
@@ -282,7 +282,7 @@ class _Caller:
         return call
 
 
-class Client(_Caller):
+class Client(_BaseClient):
     """Calls a server and waits; for `httpx.Client`, `httpx2.Client`, or a function of target and arguments."""
 
     def __init__(self, server: Any, *, sleep: Callable[[float], None] = time.sleep, **options: Any) -> None:
@@ -291,16 +291,16 @@ class Client(_Caller):
 
     def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> Reply[Any]:
         """The reply to a call, after the retries that it asked for."""
-        return self._call(self._named(target, arguments))
+        return self._call(self._user_call(target, arguments))
 
-    def _call(self, call: Call) -> Reply[Any]:
+    def _call(self, call: ClientCall) -> Reply[Any]:
         attempt = 0
         while True:
             result = self._send(call.target, call.arguments)
             if inspect.isawaitable(result):
                 getattr(result, "close", bool)()  # a coroutine that nobody will await
                 raise TypeError("this server is asynchronous: use AsyncClient")
-            reply = self._heard(result)
+            reply = self._read_reply(result)
             wait = self._retries.wait(reply, attempt)
             if wait is None:
                 return reply
@@ -311,10 +311,10 @@ class Client(_Caller):
         self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
     ) -> Iterator[Reply[Any]]:
         """Each page of an answer, as it was sent or made whole; a failed one is raised."""
-        call: Call | None = self._named(target, arguments)
+        call: ClientCall | None = self._user_call(target, arguments)
         seen: set[str] = set()
         while call is not None:
-            reply = raise_for_problem(self._call(self._led(call)))
+            reply = raise_for_problem(self._call(self._check_host(call)))
             yield self.whole(reply) if whole else reply
             call = next_page(call, reply, seen)
 
@@ -329,16 +329,16 @@ class Client(_Caller):
         try:
             call = next(steps)
             while True:
-                call = steps.send(self._call(self._led(call)))
+                call = steps.send(self._call(self._check_host(call)))
         except StopIteration as done:
             return dict(done.value)
 
     def whole(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with everything that was left out of it."""
-        return mended(reply, self.recover(reply))
+        return make_whole(reply, self.recover(reply))
 
 
-class AsyncClient(_Caller):
+class AsyncClient(_BaseClient):
     """Calls a server and awaits; for MCP clients, `httpx.AsyncClient`, `httpx2.AsyncClient`, or an async function."""
 
     def __init__(
@@ -349,13 +349,13 @@ class AsyncClient(_Caller):
 
     async def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> Reply[Any]:
         """The reply to a call, after the retries that it asked for."""
-        return await self._call(self._named(target, arguments))
+        return await self._call(self._user_call(target, arguments))
 
-    async def _call(self, call: Call) -> Reply[Any]:
+    async def _call(self, call: ClientCall) -> Reply[Any]:
         attempt = 0
         while True:
             result = self._send(call.target, call.arguments)
-            reply = self._heard(await result if inspect.isawaitable(result) else result)
+            reply = self._read_reply(await result if inspect.isawaitable(result) else result)
             wait = self._retries.wait(reply, attempt)
             if wait is None:
                 return reply
@@ -366,10 +366,10 @@ class AsyncClient(_Caller):
         self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
     ) -> AsyncIterator[Reply[Any]]:
         """Each page of an answer, as it was sent or made whole; a failed one is raised."""
-        call: Call | None = self._named(target, arguments)
+        call: ClientCall | None = self._user_call(target, arguments)
         seen: set[str] = set()
         while call is not None:
-            reply = raise_for_problem(await self._call(self._led(call)))
+            reply = raise_for_problem(await self._call(self._check_host(call)))
             yield await self.whole(reply) if whole else reply
             call = next_page(call, reply, seen)
 
@@ -387,10 +387,10 @@ class AsyncClient(_Caller):
         try:
             call = next(steps)
             while True:
-                call = steps.send(await self._call(self._led(call)))
+                call = steps.send(await self._call(self._check_host(call)))
         except StopIteration as done:
             return dict(done.value)
 
     async def whole(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with everything that was left out of it."""
-        return mended(reply, await self.recover(reply))
+        return make_whole(reply, await self.recover(reply))

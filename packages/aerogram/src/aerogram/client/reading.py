@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from aerogram import errors
-from aerogram._http.headers import address_of, leading_to, resolved
+from aerogram._http.headers import address_of, find_link, resolve_address
 from aerogram._http.responses import read_problem
 from aerogram._mcp.results import BOX, PREFIX
 from aerogram.codes import KIND_RULES, TABLE
@@ -31,7 +31,7 @@ from aerogram.errors import ContractError, ReplyError
 from aerogram.jsontext import loads
 from aerogram.reply import Fidelity, Page, Problem, RateLimit, Reply, accept_request_id
 
-__all__ = ["items_of", "linked", "raise_for_problem", "read"]
+__all__ = ["add_next_link", "items_of", "raise_for_problem", "read"]
 
 OK: Final = 200
 REDIRECTS: Final = 300
@@ -102,10 +102,10 @@ def _read_payload(given: Any, dialect: str | Dialect | None) -> Reply[Any]:
     if dialect is not None:
         return read_body(body, dialect=dialect)
     status = body.get("status") if isinstance(body, dict) else None
-    return _spoken(body, status=status if isinstance(status, int) else OK) or Reply(body)
+    return _read_envelope(body, status=status if isinstance(status, int) else OK) or Reply(body)
 
 
-def _spoken(body: Any, dialect: str | Dialect | None = None, *, status: int = OK) -> Reply[Any] | None:
+def _read_envelope(body: Any, dialect: str | Dialect | None = None, *, status: int = OK) -> Reply[Any] | None:
     """The reply in a body, if it is in a dialect; a body that breaks its own contract is a `ContractError`.
 
     `status` is what is known from outside: whether it failed, and for HTTP how.
@@ -132,7 +132,7 @@ def _has_envelope(body: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tool:
+class _PlainToolResult:
     """A tool result in plain words, whoever's class it is."""
 
     texts: tuple[str, ...]
@@ -141,7 +141,7 @@ class _Tool:
     meta: Mapping[str, Any]
 
 
-def _tool_result(result: Any) -> _Tool | None:
+def _tool_result(result: Any) -> _PlainToolResult | None:
     if isinstance(result, Mapping):
         known = isinstance(result.get("content"), list) and result.keys() & {
             "structuredContent",
@@ -154,11 +154,11 @@ def _tool_result(result: Any) -> _Tool | None:
         if not known and not blocks:
             return None
         structured, failed, meta = result.get("structuredContent"), result.get("isError"), result.get("_meta")
-        return _Tool(_texts(result["content"]), structured, bool(failed), meta or {})
+        return _PlainToolResult(_texts(result["content"]), structured, bool(failed), meta or {})
     if not (hasattr(result, "content") and hasattr(result, "structured_content")):
         return None
     failed, meta = getattr(result, "is_error", False), getattr(result, "meta", None)
-    return _Tool(_texts(result.content), result.structured_content, bool(failed), meta or {})
+    return _PlainToolResult(_texts(result.content), result.structured_content, bool(failed), meta or {})
 
 
 def _is_block(block: Any) -> bool:
@@ -170,15 +170,15 @@ def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
     return tuple(text for text in found if isinstance(text, str))
 
 
-def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
-    body = tool.structured if tool.structured is not None else _parsed(tool.texts)
+def _read_tool(tool: _PlainToolResult, dialect: str | Dialect | None) -> Reply[Any]:
+    body = tool.structured if tool.structured is not None else _parse_texts(tool.texts)
     status = FAILED if tool.failed else OK
-    reply = _spoken(body, dialect, status=status) if dialect != "bare" else None
+    reply = _read_envelope(body, dialect, status=status) if dialect != "bare" else None
     if reply is None and tool.texts and dialect != "bare":
         # what is meant for people stands before the envelope
-        reply = _spoken(_parsed(tool.texts[-1:]), dialect, status=status)
+        reply = _read_envelope(_parse_texts(tool.texts[-1:]), dialect, status=status)
     if reply is not None:
-        return _missing_beside(reply, tool.meta)
+        return _add_missing_content(reply, tool.meta)
     aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
     if isinstance(aside.get("problem"), Mapping):
         aside["problem"] = {name: said for name, said in aside["problem"].items() if name in _PROBLEM_FIELDS}
@@ -189,7 +189,7 @@ def _read_tool(tool: _Tool, dialect: str | Dialect | None) -> Reply[Any]:
     return restore(heard, aside, "bare", "/_meta")
 
 
-def _missing_beside(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[Any]:
+def _add_missing_content(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[Any]:
     """The reply, with what was cut from the content that stands beside its envelope."""
     said = meta.get(f"{PREFIX}fidelity")
     hashes = said.get("archive_hashes") if isinstance(said, Mapping) else None
@@ -200,10 +200,10 @@ def _missing_beside(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[Any]:
     return reply.replace(fidelity=replace(own, level=level, archive_hashes={**(own.archive_hashes or {}), **hashes}))
 
 
-def _parsed(texts: tuple[str, ...]) -> Any:
+def _parse_texts(texts: tuple[str, ...]) -> Any:
     """The JSON object, list or null in a text; anything else is the text itself."""
     if len(texts) != 1:
-        return [_parsed((text,)) for text in texts] or None
+        return [_parse_texts((text,)) for text in texts] or None
     try:
         value = read_text(texts[0])
     except ContractError:
@@ -211,11 +211,11 @@ def _parsed(texts: tuple[str, ...]) -> Any:
     return value if value is None or isinstance(value, (dict, list)) else texts[0]
 
 
-def _bare_data(tool: _Tool) -> Any:
+def _bare_data(tool: _PlainToolResult) -> Any:
     """The payload; frameworks put what is not an object into a box, which the text channel does not have."""
     held = tool.structured
     if not isinstance(held, dict) or held.keys() != {BOX}:
-        return _parsed(tool.texts) if held is None else held
+        return _parse_texts(tool.texts) if held is None else held
     marked = isinstance(tool.meta.get("fastmcp"), Mapping) and tool.meta["fastmcp"].get("wrap_result")
     return held[BOX] if marked or _mirrors(tool.texts, held[BOX]) else held
 
@@ -228,7 +228,7 @@ def _mirrors(texts: tuple[str, ...], value: Any) -> bool:
 
 
 def _says(text: str, value: Any) -> bool:
-    return text == "null" if value is None else bool(text == value or _lenient(text) == value)
+    return text == "null" if value is None else bool(text == value or _loads_or_none(text) == value)
 
 
 # HTTP responses
@@ -240,8 +240,8 @@ def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
     failed = status >= FAILURES
     reply = _redirect(response, headers) if REDIRECTS <= status < FAILURES and "location" in headers else None
     if reply is None and media_type.endswith(("/json", "+json")) and response.content:
-        body = _json_of(response) if not failed else _lenient(response.content)
-        reply = _spoken(body, dialect, status=status) or Reply(body)
+        body = _json_of(response) if not failed else _loads_or_none(response.content)
+        reply = _read_envelope(body, dialect, status=status) or Reply(body)
     if failed and (reply is None or reply.problem is None):
         raw = {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
         raw.pop(b"content-encoding", None)  # the client has decompressed it
@@ -251,7 +251,7 @@ def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
 
 def _redirect(response: Any, headers: Mapping[str, str]) -> Reply[Any]:
     """A redirect that was not followed: what was asked for is not here, and the answer says where it is."""
-    place = resolved(address_of(response), headers["location"])
+    place = resolve_address(address_of(response), headers["location"])
     return Reply.failed(
         "NOT_FOUND",
         f"This address leads on ({response.status_code}) to {place}, and the redirect was not followed",
@@ -269,7 +269,7 @@ def _json_of(response: Any) -> Any:
         raise ContractError(f"{where} calls itself JSON and cannot be read: {error.rule}; {remedy}") from error
 
 
-def _lenient(content: str | bytes) -> Any:
+def _loads_or_none(content: str | bytes) -> Any:
     try:
         return loads(content)
     except ContractError:
@@ -291,16 +291,16 @@ def _with_headers(reply: Reply[Any], headers: Mapping[str, str], response: Any) 
         said["rate_limit"] = _rate_limit(headers)
     if reply.problem is not None and reply.problem.retry_after is None and "retry-after" in headers:
         said["problem"] = replace(reply.problem, retry_after=_seconds(headers["retry-after"]))
-    return linked(reply.replace(**said) if said else reply, headers.get("link", ""), address_of(response))
+    return add_next_link(reply.replace(**said) if said else reply, headers.get("link", ""), address_of(response))
 
 
-def linked(reply: Reply[Any], field: str, address: str) -> Reply[Any]:
+def add_next_link(reply: Reply[Any], field: str, address: str) -> Reply[Any]:
     """A reply from some address, with the address of its next page if only the Link field has it."""
-    link = leading_to(NEXT, field)
+    link = find_link(NEXT, field)
     if link is None or (reply.page is not None and reply.page.cursor):
         return reply
     page = reply.page or Page(has_more=True)
-    return reply.replace(page=replace(page, extra={**(page.extra or {}), NEXT: resolved(address, link)}))
+    return reply.replace(page=replace(page, extra={**(page.extra or {}), NEXT: resolve_address(address, link)}))
 
 
 def _seconds(text: str) -> float | None:

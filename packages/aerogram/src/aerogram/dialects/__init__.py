@@ -60,13 +60,13 @@ def read(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | None
     that names the rule and the JSON Pointer.
     """
     parsed = parse(body)
-    return _chosen(parsed, dialect).decode(parsed)
+    return _choose(parsed, dialect).decode(parsed)
 
 
 def validate(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | None = None) -> Dialect:
     """Raise `ContractError` unless a body keeps every rule of its contract; says which dialect it is in."""
     parsed = parse(body)
-    found = _chosen(parsed, dialect)
+    found = _choose(parsed, dialect)
     found.validate(parsed)
     return found
 
@@ -77,13 +77,13 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     A duration that nobody measured is the least that a contract takes, and not the time that translating took.
     """
     parsed = parse(body)
-    reply = _chosen(parsed, dialect).decode(parsed)
+    reply = _choose(parsed, dialect).decode(parsed)
     target = _named(to)
     tokens = Estimate().count(dumps(parsed).decode())
     return target.encode(target.complete(reply, tokens_estimated=tokens))
 
 
-def spoken(value: Any) -> Reply[Any] | None:
+def try_read(value: Any) -> Reply[Any] | None:
     """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body."""
     if type(value) is list:
         return None
@@ -123,7 +123,7 @@ def _prove_finite(body: Any) -> None:
         raise ContractError("NaN and infinity are not JSON numbers") from None
 
 
-def _chosen(body: Any, wanted: str | Dialect | None) -> Dialect:
+def _choose(body: Any, wanted: str | Dialect | None) -> Dialect:
     return recognise(body) if wanted is None else _named(wanted)
 
 

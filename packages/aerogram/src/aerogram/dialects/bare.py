@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue, RootModel
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps_unproven
-from aerogram.reply import Reply, plain
+from aerogram.reply import Reply, part_to_json
 
 NAME = "bare"
 
@@ -51,13 +51,13 @@ class BareDialect(Dialect):
 
     def aside(self, reply: Reply[Any]) -> dict[str, Any]:
         """Everything the reply says besides its data."""
-        return {name: plain(value) for name, value in reply.said().items() if name != "data"}
+        return {name: part_to_json(value) for name, value in reply.present_fields().items() if name != "data"}
 
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
         """The contract names no members."""
         return {}
 
-    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The whole body is the data."""
         return {"data": body}
 

@@ -32,7 +32,7 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
-    plain,
+    part_to_json,
 )
 
 KEY = "aerogram"
@@ -70,7 +70,7 @@ def restore(heard: dict[str, Any], left: Mapping[str, Any], dialect: str, pointe
     try:
         for name, value in left.items():
             if name != BOX:
-                heard[name] = _restored(name, value, heard.get(name))
+                heard[name] = _restore_part(name, value, heard.get(name))
         # a null in the extension takes back what a contract had to say by default
         return Reply(**{name: value for name, value in heard.items() if value is not None})
     except (InvalidReply, TypeError) as error:
@@ -81,12 +81,12 @@ def _difference(said: Any, heard: Any) -> Any:
     if _pairs_up(said, heard):
         return [_difference(one, other) for one, other in zip(said, heard, strict=True)]
     if heard is None or not is_dataclass(said):
-        return plain(said)
+        return part_to_json(said)
     pairs = ((f.name, getattr(said, f.name), getattr(heard, f.name)) for f in fields(said))
-    return {name: plain(one) for name, one, other in pairs if one != other}
+    return {name: part_to_json(one) for name, one, other in pairs if one != other}
 
 
-def _restored(name: str, value: Any, heard: Any) -> Any:
+def _restore_part(name: str, value: Any, heard: Any) -> Any:
     if name in LISTS:
         if _pairs_up(value, heard):
             return tuple(replace(part, **one) for part, one in zip(heard, value, strict=True))
@@ -128,7 +128,7 @@ def _unbox(heard: Any, box: str | None, dialect: str, pointer: str) -> Any:
         raise ContractError(f"the extension's box {box!r} points at nothing", pointer, dialect) from None
 
 
-def _as_read(hint: Any) -> Any:
+def _json_type(hint: Any) -> Any:
     """The type a member has in JSON: tuples arrive as lists, and anything may be null."""
     if get_origin(hint) is tuple:
         hint = list[get_args(hint)[0]]  # type: ignore[misc]  # built at run time for pydantic
@@ -141,12 +141,12 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     @model_serializer(mode="wrap")
-    def _say_what_was_set(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _write_set_members(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in serialise(self).items() if name in self.model_fields_set}
 
 
 def _partial_model(part: type[Any]) -> type[BaseModel]:
-    members = {name: (_as_read(hint), None) for name, hint in get_type_hints(part).items()}
+    members = {name: (_json_type(hint), None) for name, hint in get_type_hints(part).items()}
     model: type[BaseModel] = create_model(f"{part.__name__}Part", __base__=_Part, **members)  # type: ignore[call-overload]
     return model
 
@@ -154,7 +154,7 @@ def _partial_model(part: type[Any]) -> type[BaseModel]:
 def _extension_model() -> type[BaseModel]:
     hints = get_type_hints(Reply) | {name: _partial_model(part) for name, part in PARTS.items()}
     hints |= {name: list[_partial_model(part)] for name, part in LISTS.items()}  # type: ignore[misc]
-    members = {name: (_as_read(hint), None) for name, hint in hints.items()}
+    members = {name: (_json_type(hint), None) for name, hint in hints.items()}
     members |= {"data": (Any, None), BOX: (Optional[str], None)}
     doc = "What the reply says and the contract has no word for."
     model: type[BaseModel] = create_model("AerogramExtension", __base__=_Part, __doc__=doc, **members)  # type: ignore[call-overload]

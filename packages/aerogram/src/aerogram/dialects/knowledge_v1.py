@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from aerogram.codes import KIND_RULES, Kind, Severity, is_code
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.protocol import Dialect, flatten, read_retry, unflatten, unnamed_members, without_nothing
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry, is_zoned
 
 T = TypeVar("T")
@@ -29,19 +29,19 @@ WarningLevel = Severity
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _zoned(text: str) -> str:
+def _check_zoned(text: str) -> str:
     if not is_zoned(text):
         raise ValueError("timestamp is ISO 8601 with a time zone")
     return text
 
 
-def _screaming(code: str) -> str:
+def _check_code(code: str) -> str:
     if not is_code(code):
         raise ValueError("code is SCREAMING_SNAKE_CASE")
     return code
 
 
-def _plausible(used: int, estimated: int) -> bool:
+def _is_plausible(used: int, estimated: int) -> bool:
     return used * 10 <= estimated * 11
 
 
@@ -51,7 +51,7 @@ class ResponseMetadata(BaseModel):
     model_config = ConfigDict(extra="allow")
     operation: str
     version: str
-    timestamp: Annotated[str, AfterValidator(_zoned), Field(json_schema_extra={"format": "date-time"})]
+    timestamp: Annotated[str, AfterValidator(_check_zoned), Field(json_schema_extra={"format": "date-time"})]
     request_id: str
     status: ResponseStatus
     message: str | None = None
@@ -102,8 +102,8 @@ class ExecutionContext(BaseModel):
     request_id: str
 
     @model_validator(mode="after")
-    def _tokens_within_a_tenth(self) -> Self:
-        if self.tokens_used is not None and not _plausible(self.tokens_used, self.tokens_estimated):
+    def _check_tokens(self) -> Self:
+        if self.tokens_used is not None and not _is_plausible(self.tokens_used, self.tokens_estimated):
             raise ValueError("tokens_used exceeds tokens_estimated by at most 10 %")
         return self
 
@@ -113,7 +113,7 @@ class ResponseWarning(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     level: WarningLevel
-    code: Annotated[str, AfterValidator(_screaming)]
+    code: Annotated[str, AfterValidator(_check_code)]
     message: str
     suggestion: str | None = None
 
@@ -142,7 +142,7 @@ class MCPResponseEnvelope(BaseModel, Generic[T]):
     aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
 
     @model_validator(mode="after")
-    def _one_request_id(self) -> Self:
+    def _check_request_id(self) -> Self:
         if self.execution_context.request_id != self.metadata.request_id:
             raise ValueError("execution_context.request_id equals _metadata.request_id")
         return self
@@ -310,7 +310,7 @@ class KnowledgeV1Dialect(Dialect):
         cost = reply.telemetry
         return (
             type(reply.data) in (list, dict)
-            and reply.said().keys() <= _PLAIN_WORDS
+            and reply.present_fields().keys() <= _PLAIN_WORDS
             and cost is not None
             and (cost.billable_units is None and cost.tokens_used is None and cost.extra is None)
             and (cost.duration_ms or 0) > 0.001  # noqa: PLR2004 - the least that is written
@@ -336,23 +336,23 @@ class KnowledgeV1Dialect(Dialect):
             body.update(reply.extra)
         return body
 
-    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         metadata = body.get("_metadata") or {}
         heard: dict[str, Any] = {"data": body.get("results")}
         warnings = body.get("warnings") or []
         if metadata.get("status") == "error" or body.get("error"):
-            problem, warnings = _hear_problem(metadata, body.get("error"), warnings)
+            problem, warnings = _read_problem(metadata, body.get("error"), warnings)
             heard = {"data": None if heard["data"] == [] else heard["data"], "status": "error", "problem": problem}
         elif metadata.get("status") == "partial":
             heard["status"] = "partial"
-        _hear_metadata(metadata, heard)
+        _read_metadata(metadata, heard)
         if warnings:
-            heard["notices"] = tuple(_hear_notice(one) for one in warnings)
+            heard["notices"] = tuple(_read_notice(one) for one in warnings)
         if body.get("pagination"):
-            page = unflat(Page, body["pagination"], _PAGE_WORDS)
+            page = unflatten(Page, body["pagination"], _PAGE_WORDS)
             heard["page"] = page if page.cursor else replace(page, cursor=None)
-        _hear_cost(body.get("execution_context") or {}, heard)
-        extra = strangers(body, _TOP)
+        _read_cost(body.get("execution_context") or {}, heard)
+        extra = unnamed_members(body, _TOP)
         if extra:
             heard["extra"] = {**heard.get("extra", {}), **extra}
         return heard
@@ -381,14 +381,14 @@ def _write_page(page: Page | None) -> dict[str, Any] | None:
     """The contract wants a size from 1 to 50 and a word on what follows; other pages it cannot say."""
     if page is None or page.has_more is None or not 1 <= (page.page_size or 0) <= MAX_PAGE_SIZE:
         return None
-    return {"cursor": "", **flat(page, _PAGE_WORDS)}
+    return {"cursor": "", **flatten(page, _PAGE_WORDS)}
 
 
 def _write_cost(reply: Reply[Any]) -> dict[str, Any]:
     telemetry = reply.telemetry or Telemetry()
-    cost = flat(telemetry, _COST_WORDS)
+    cost = flatten(telemetry, _COST_WORDS)
     cost["execution_time_ms"] = max(telemetry.duration_ms or 0, 0.001)
-    if telemetry.tokens_used is not None and not _plausible(telemetry.tokens_used, telemetry.tokens_estimated or 0):
+    if telemetry.tokens_used is not None and not _is_plausible(telemetry.tokens_used, telemetry.tokens_estimated or 0):
         del cost["tokens_used"]
     return {**cost, "request_id": reply.request_id}
 
@@ -418,20 +418,20 @@ def _write_problem(problem: Problem) -> dict[str, Any]:
     return {**said, **details} if _ERROR_WORDS.isdisjoint(details) else said
 
 
-def _hear_problem(
+def _read_problem(
     metadata: Mapping[str, Any], error: Mapping[str, Any] | None, warnings: list[dict[str, Any]]
 ) -> tuple[Problem, list[dict[str, Any]]]:
     """The failure from the three places that tell of it, and the warnings that are not about it."""
-    told = next((one for one in warnings if _tells(one, error)), {})
+    told = next((one for one in warnings if _is_about_failure(one, error)), {})
     error = error or without_nothing(code=told.get("code"), message=told.get("message"))
     message = metadata.get("message")
     problem = Problem(
         error.get("code") or "INTERNAL_ERROR",
         error.get("message", message or ""),
         kind=error.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
-        retry=hear_retry(error),
+        retry=read_retry(error),
         remediation=told.get("suggestion"),
-        details=strangers(error, _ERROR_WORDS),
+        details=unnamed_members(error, _ERROR_WORDS),
         retry_after=error.get("retry_after"),
     )
     if "message" in error and message not in (None, problem.heading):
@@ -439,23 +439,23 @@ def _hear_problem(
     return problem, [one for one in warnings if one is not told]
 
 
-def _tells(warning: Mapping[str, Any], error: Mapping[str, Any] | None) -> bool:
+def _is_about_failure(warning: Mapping[str, Any], error: Mapping[str, Any] | None) -> bool:
     about = warning.get("level") == "error"
     return about and (error is None or warning.get("message") == error.get("message"))
 
 
-def _hear_metadata(metadata: Mapping[str, Any], heard: dict[str, Any]) -> None:
+def _read_metadata(metadata: Mapping[str, Any], heard: dict[str, Any]) -> None:
     for name in ("request_id", "operation", "timestamp"):
         if metadata.get(name) is not None:
             heard[name] = metadata[name]
     if metadata.get("message") is not None and "problem" not in heard:
         heard["message"] = metadata["message"]
-    extra = strangers(metadata, _METADATA)
+    extra = unnamed_members(metadata, _METADATA)
     if extra:
         heard["extra"] = extra
 
 
-def _hear_notice(warning: Mapping[str, Any]) -> Notice:
+def _read_notice(warning: Mapping[str, Any]) -> Notice:
     context = warning.get("context")
     return Notice(
         warning.get("message", ""),
@@ -463,14 +463,14 @@ def _hear_notice(warning: Mapping[str, Any]) -> Notice:
         warning.get("level"),
         warning.get("suggestion"),
         context if isinstance(context, dict) else None,
-        strangers(warning, _WARNING),
+        unnamed_members(warning, _WARNING),
     )
 
 
-def _hear_cost(cost: Mapping[str, Any], heard: dict[str, Any]) -> None:
+def _read_cost(cost: Mapping[str, Any], heard: dict[str, Any]) -> None:
     members = {name: value for name, value in cost.items() if name != "request_id"}
     if members:
-        heard["telemetry"] = unflat(Telemetry, members, _COST_WORDS)
+        heard["telemetry"] = unflatten(Telemetry, members, _COST_WORDS)
 
 
 DIALECT = KnowledgeV1Dialect()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from aerogram.codes import TABLE, Kind
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, hear_retry, strangers, without_nothing
+from aerogram.dialects.protocol import Dialect, read_retry, unnamed_members, without_nothing
 from aerogram.errors import InvalidReply
 from aerogram.reply import Problem, Reply
 
@@ -110,14 +110,14 @@ class ProblemDialect(Dialect):
         )
         return {**body, **reply.extra} if reply.extra and _can_join(reply.extra) else body
 
-    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        problem = self._hear_problem(body)
+    def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        problem = self._read_problem(body)
         heard: dict[str, Any] = {"data": None, "status": "error", "problem": problem}
         if body.get("request_id") is not None:
             heard["request_id"] = body["request_id"]
         ours = {"type": self._type(problem), "status": problem.status}
         foreign = {name: body[name] for name in ours if name in body and body[name] != ours[name]}
-        extra = {**foreign, **(strangers(body, _MEMBERS) or {})}
+        extra = {**foreign, **(unnamed_members(body, _MEMBERS) or {})}
         if extra:
             heard["extra"] = extra
         return heard
@@ -125,15 +125,15 @@ class ProblemDialect(Dialect):
     def _type(self, problem: Problem) -> str:
         return REGISTERED.get(problem.code) or self.types + problem.code.lower().replace("_", "-")
 
-    def _hear_problem(self, body: Mapping[str, Any]) -> Problem:
+    def _read_problem(self, body: Mapping[str, Any]) -> Problem:
         problem = Problem(
             body.get("code") or self._code(body),
             _first(body.get("detail"), body.get("title"), ""),
             kind=body.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
-            retry=hear_retry(body),
+            retry=read_retry(body),
             user_message=body.get("user_message"),
             remediation=body.get("remediation"),
-            details=_hear_details(body),
+            details=_read_details(body),
             retry_after=body.get("retry_after"),
             documentation=body.get("documentation"),
         )
@@ -180,7 +180,7 @@ def _is_item(fault: Any) -> bool:
     return isinstance(fault, dict) and all(isinstance(fault.get(name, ""), str) for name in ("detail", "pointer"))
 
 
-def _hear_details(body: Mapping[str, Any]) -> dict[str, Any] | None:
+def _read_details(body: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**(body.get("details") or {}), **without_nothing(errors=body.get("errors"))} or None
 
 

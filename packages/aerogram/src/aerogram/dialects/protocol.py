@@ -45,7 +45,7 @@ class Dialect(ABC):
         """The body with the members that the contract names."""
 
     @abstractmethod
-    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The reply's fields as far as the contract's own members say them."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class Dialect(ABC):
         if self.needs:
             self._require(reply)
         body = self.write(reply)
-        left = leftover(reply.said(), self.hear(body))
+        left = leftover(reply.present_fields(), self.read(body))
         if left:
             self.place(body)[KEY] = left
         return body
@@ -97,7 +97,7 @@ class Dialect(ABC):
         place = self.place(body) or {}
         left = place.get(KEY) or {}
         try:
-            return restore(self.hear(body), left, self.name, self.extension if left else "")
+            return restore(self.read(body), left, self.name, self.extension if left else "")
         except InvalidReply as error:
             raise ContractError(str(error), "", self.name) from None
 
@@ -151,14 +151,14 @@ def without_nothing(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def strangers(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
+def unnamed_members(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
     """The members a contract does not name, or None."""
     if found.keys() <= known:
         return None
     return {name: value for name, value in found.items() if name not in known}
 
 
-def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
+def flatten(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
     """An open object of a contract: the part's own words, then whatever else it holds."""
     held = {
         word: list(value) if type(value) is tuple else value
@@ -168,15 +168,15 @@ def flat(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
     return {**held, **part.extra} if part.extra and part.extra.keys().isdisjoint(words.values()) else held
 
 
-def unflat(part: type[Any], members: Mapping[str, Any], words: Mapping[str, str]) -> Any:
+def unflatten(part: type[Any], members: Mapping[str, Any], words: Mapping[str, str]) -> Any:
     """The part in an open object; members without a word of their own become its `extra`."""
     named = {name: members[word] for name, word in words.items() if word in members}
     if len(named) == len(members):
         return part(**named)
-    return part(**named, extra=strangers(members, frozenset(words.values())))
+    return part(**named, extra=unnamed_members(members, frozenset(words.values())))
 
 
-def hear_retry(error: Mapping[str, Any]) -> Any:
+def read_retry(error: Mapping[str, Any]) -> Any:
     """The retry rule in a `retryable` flag; None when there is none, for the table to settle."""
     if error.get("retryable") is None:
         return None

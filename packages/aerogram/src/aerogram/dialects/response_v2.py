@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, spell_warning
 from aerogram.dialects.extension import KEY, Extension
-from aerogram.dialects.protocol import Dialect, flat, strangers, unflat, without_nothing
+from aerogram.dialects.protocol import Dialect, flatten, unflatten, unnamed_members, without_nothing
 from aerogram.errors import ContractError, InvalidReply
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
@@ -145,7 +145,7 @@ class ResponseV2Dialect(Dialect):
         return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
 
     def says_all(self, reply: Reply[Any]) -> bool:
-        return type(reply.data) is dict and reply.said().keys() <= _PLAIN_WORDS
+        return type(reply.data) is dict and reply.present_fields().keys() <= _PLAIN_WORDS
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
@@ -166,25 +166,25 @@ class ResponseV2Dialect(Dialect):
         problem = reply.problem
         return {
             "success": problem is None,
-            "data": _boxed(reply.data) if problem is None else _error_data(problem, self.code_of(problem), reply.data),
+            "data": _box(reply.data) if problem is None else _error_data(problem, self.code_of(problem), reply.data),
             "error": None if problem is None else problem.message,
             "meta": _write_meta(reply),
         }
 
-    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         data = body.get("data", {})
         heard = {"data": data}
         if body.get("success") is False or body.get("error") is not None:
-            heard = _hear_failure(body.get("error") or "", data)
+            heard = _read_failure(body.get("error") or "", data)
         meta = body.get("meta")
         if meta:
-            _hear_meta(meta, heard)
+            _read_meta(meta, heard)
         if not _TOP.issuperset(body):
-            heard["extra"] = {**heard.get("extra", {}), **(strangers(body, _TOP) or {})}
+            heard["extra"] = {**heard.get("extra", {}), **(unnamed_members(body, _TOP) or {})}
         return heard
 
 
-def _boxed(data: Any) -> dict[str, Any]:
+def _box(data: Any) -> dict[str, Any]:
     if isinstance(data, dict):
         return data
     if data is None:
@@ -208,7 +208,7 @@ def _error_data(problem: Problem, code: str, data: Any) -> dict[str, Any]:
     return {**members, "data": data}
 
 
-def _hear_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def _read_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
     problem = Problem(
         data.get("error_code") or "INTERNAL_ERROR",
         message,
@@ -219,7 +219,7 @@ def _hear_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
     )
     feature = _feature(problem)
     known = _ERROR_MEMBERS | {"feature"} if feature is not None and data.get("feature") == feature else _ERROR_MEMBERS
-    return {"data": strangers(data, known), "status": "error", "problem": problem}
+    return {"data": unnamed_members(data, known), "status": "error", "problem": problem}
 
 
 def _feature(problem: Problem) -> Any:
@@ -238,11 +238,11 @@ def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
         if any(len(detail) > 1 for detail in details):
             meta["warning_details"] = details
     if reply.page:
-        meta["pagination"] = flat(reply.page, _PAGE_WORDS)
+        meta["pagination"] = flatten(reply.page, _PAGE_WORDS)
     if reply.rate_limit:
-        meta["rate_limit"] = flat(reply.rate_limit, _RATE_WORDS)
+        meta["rate_limit"] = flatten(reply.rate_limit, _RATE_WORDS)
     if reply.telemetry:
-        meta["telemetry"] = flat(reply.telemetry, _TELEMETRY_WORDS)
+        meta["telemetry"] = flatten(reply.telemetry, _TELEMETRY_WORDS)
     if reply.fidelity:
         meta.update(_write_fidelity(reply.fidelity))
     if reply.extra and _META.isdisjoint(reply.extra):
@@ -250,7 +250,7 @@ def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
     return meta
 
 
-def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
+def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
     extra = {}
     for member, value in meta.items():
         if member not in _META:
@@ -259,11 +259,11 @@ def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             heard["request_id"] = value
         elif member in _OPEN_PARTS and value is not None:
             name, part, words = _OPEN_PARTS[member]
-            heard[name] = unflat(part, value, words)
+            heard[name] = unflatten(part, value, words)
         elif member in _FIDELITY and value:
-            heard["fidelity"] = _hear_fidelity(meta)
+            heard["fidelity"] = _read_fidelity(meta)
         elif member in _WARNINGS and value:
-            heard["notices"] = _hear_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
+            heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
     if extra:
         heard["extra"] = extra
 
@@ -280,9 +280,9 @@ def _warning_detail(notice: Notice) -> dict[str, Any]:
     return {**detail, **notice.extra} if notice.extra and _DETAIL.isdisjoint(notice.extra) else detail
 
 
-def _hear_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[Notice, ...]:
+def _read_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[Notice, ...]:
     """The warnings in their order, each with its detail if it has one, then details that no warning tells of."""
-    detailed = [unflat(Notice, one, _DETAIL_WORDS) for one in details if "message" in one]
+    detailed = [unflatten(Notice, one, _DETAIL_WORDS) for one in details if "message" in one]
     if [notice.message for notice in detailed] == warnings:
         return tuple(detailed)
     told = []
@@ -303,7 +303,7 @@ def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
     )
 
 
-def _hear_fidelity(meta: Mapping[str, Any]) -> Fidelity:
+def _read_fidelity(meta: Mapping[str, Any]) -> Fidelity:
     return Fidelity(
         # whoever says what was dropped says that something was
         meta.get("content_fidelity") or "partial",

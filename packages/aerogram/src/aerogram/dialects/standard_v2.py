@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, flat, hear_retry, strangers, unflat, without_nothing
+from aerogram.dialects.protocol import Dialect, flatten, read_retry, unflatten, unnamed_members, without_nothing
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
 
 RICH_ROWS: Final = 5
@@ -87,7 +87,7 @@ class _Member(BaseModel):
     model_config = ConfigDict(extra="allow", populate_by_name=True, serialize_by_alias=True)
 
     @model_serializer(mode="wrap")
-    def _say_nothing_empty(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _omit_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in serialise(self).items() if value is not None}
 
 
@@ -131,7 +131,7 @@ class SuggestedAction(_Member):
     args: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _names_one_target(self) -> Self:
+    def _check_target(self) -> Self:
         if (self.tool is None) == (self.endpoint is None):
             raise ValueError("an action names a tool or an endpoint, and only one of them")
         return self
@@ -241,7 +241,7 @@ class StandardResponse(_Member, Generic[T]):
     aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
 
     @model_validator(mode="after")
-    def _status_fits_the_rows(self) -> Self:
+    def _check_status(self) -> Self:
         said = {name: getattr(self, name) for name in ("status", "results", "empty_reason", "warnings")}
         broken = broken_rule({**said, "error": self.problem, "meta": {"billable_units": self.meta.billable_units}})
         if broken:
@@ -251,30 +251,30 @@ class StandardResponse(_Member, Generic[T]):
     @classmethod
     def rich(cls, results: Sequence[T], **members: Any) -> Self:
         """Five rows or more, or one record that is the whole answer."""
-        return cls._built("rich", results, members)
+        return cls._build("rich", results, members)
 
     @classmethod
     def sparse(cls, results: Sequence[T], **members: Any) -> Self:
         """One to four rows; `retry_with` may say how to find more."""
-        return cls._built("sparse", results, members)
+        return cls._build("sparse", results, members)
 
     @classmethod
     def empty(cls, empty_reason: EmptyReason = "no_match", **members: Any) -> Self:
         """No rows, and why."""
-        return cls._built("empty", (), {"empty_reason": empty_reason, **members})
+        return cls._build("empty", (), {"empty_reason": empty_reason, **members})
 
     @classmethod
     def partial(cls, results: Sequence[T], warnings: Sequence[Any], **members: Any) -> Self:
         """Any number of rows, and warnings that say what is missing."""
-        return cls._built("partial", results, {"warnings": warnings, **members})
+        return cls._build("partial", results, {"warnings": warnings, **members})
 
     @classmethod
     def error(cls, error: StandardError, **members: Any) -> Self:
         """A failure; it costs the caller nothing."""
-        return cls._built("error", (), {"problem": error, "billable_units": 0, **members})
+        return cls._build("error", (), {"problem": error, "billable_units": 0, **members})
 
     @classmethod
-    def _built(cls, status: Status, results: Iterable[T], members: dict[str, Any]) -> Self:
+    def _build(cls, status: Status, results: Iterable[T], members: dict[str, Any]) -> Self:
         known = {name: members.pop(name) for name in Meta.model_fields if name in members}
         known.setdefault("request_id", new_request_id())
         unknown = members.keys() - cls.model_fields.keys()
@@ -288,14 +288,14 @@ class StandardResponse(_Member, Generic[T]):
     def to_wire(self) -> dict[str, Any]:
         """The JSON body; that of a failure as its document has it."""
         body = self.model_dump(mode="json")
-        return body if self.problem is None else _in_order_of_failures(body)
+        return body if self.problem is None else _order_failure(body)
 
     def to_reply(self) -> Reply[Any]:
         """The canonical reply that this body says."""
         return DIALECT.decode(self.to_wire())
 
 
-def _in_order_of_failures(body: dict[str, Any]) -> dict[str, Any]:
+def _order_failure(body: dict[str, Any]) -> dict[str, Any]:
     """The body of a failure, its members as the document has them; no suggestions is no member."""
     if not body.get("suggested_actions"):
         body.pop("suggested_actions", None)
@@ -364,7 +364,7 @@ class StandardV2Dialect(Dialect):
         return (
             type(reply.data) is list
             and len(reply.data) > 0
-            and _PLAIN_WORDS.issuperset(reply.said())
+            and _PLAIN_WORDS.issuperset(reply.present_fields())
             and cost is not None
             and (reply.request_id is not None and cost.duration_ms is not None and cost.billable_units is not None)
             and (cost.cache_hit is None and cost.tokens_estimated is None)
@@ -394,13 +394,15 @@ class StandardV2Dialect(Dialect):
             "status": status,
             "query_echo": _write_echo(reply.query_echo),
             "results": rows,
-            "citations": [flat(one, _CITATION_WORDS) for one in reply.citations],
-            "warnings": [flat(notice, _WARNING_WORDS) for notice in reply.notices],
+            "citations": [flatten(one, _CITATION_WORDS) for one in reply.citations],
+            "warnings": [flatten(notice, _WARNING_WORDS) for notice in reply.notices],
         }
         if status == "partial" and not reply.notices:
             body["warnings"] = [{"message": UNSAID}]
         if reply.problem is None or reply.actions:
-            body["suggested_actions"] = [{**flat(one, _ACTION_WORDS), "args": one.args or {}} for one in reply.actions]
+            body["suggested_actions"] = [
+                {**flatten(one, _ACTION_WORDS), "args": one.args or {}} for one in reply.actions
+            ]
         if status == "empty":
             body["empty_reason"] = reply.empty_reason or "no_match"
         if reply.retry_with:
@@ -410,7 +412,7 @@ class StandardV2Dialect(Dialect):
         body["meta"] = _write_meta(reply)
         if reply.extra and _TOP.isdisjoint(reply.extra):
             body.update(reply.extra)
-        return _in_order_of_failures(body) if reply.problem else body
+        return _order_failure(body) if reply.problem else body
 
     def _write_problem(self, problem: Problem) -> dict[str, Any]:
         code = self.code_of(problem)
@@ -423,21 +425,21 @@ class StandardV2Dialect(Dialect):
             documentation=problem.documentation or (self.documentation and self.documentation + code.lower()),
         )
 
-    def hear(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         rows = body.get("results")
         # one row can only be rich when it is a record that is the whole answer
         single = body.get("status") == "rich" and isinstance(rows, list) and len(rows) == 1
         heard: dict[str, Any] = {"data": rows[0] if rows and single else rows}
         if body.get("error"):
-            heard = {"data": None, "status": "error", "problem": _hear_problem(body["error"])}
+            heard = {"data": None, "status": "error", "problem": _read_problem(body["error"])}
         elif body.get("status") in ("empty", "partial"):
             heard["status"] = body["status"]
         for name in ("empty_reason", "retry_with"):
             if body.get(name):
                 heard[name] = body[name]
-        _hear_parts(body, heard)
-        _hear_meta(body.get("meta") or {}, heard)
-        extra = strangers(body, _TOP)
+        _read_parts(body, heard)
+        _read_meta(body.get("meta") or {}, heard)
+        extra = unnamed_members(body, _TOP)
         if extra:
             heard["extra"] = {**heard.get("extra", {}), **extra}
         return heard
@@ -465,7 +467,7 @@ def _status(reply: Reply[Any], rows: list[Any]) -> Status:
 def _write_echo(echo: canonical.QueryEcho | None) -> dict[str, Any]:
     """All three members are always there, so that a client need not look twice."""
     silent: dict[str, Any] = {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []}
-    return {**silent, **flat(echo, _ECHO_WORDS)} if echo else silent
+    return {**silent, **flatten(echo, _ECHO_WORDS)} if echo else silent
 
 
 def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
@@ -479,42 +481,42 @@ def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
     )
 
 
-def _hear_problem(error: Mapping[str, Any]) -> Problem:
+def _read_problem(error: Mapping[str, Any]) -> Problem:
     return Problem(
         error.get("code", "INTERNAL_ERROR"),
         error.get("developer_message", ""),
-        retry=hear_retry(error),
+        retry=read_retry(error),
         user_message=error.get("user_message"),
         retry_after=error.get("retry_after"),
         documentation=error.get("documentation"),
     )
 
 
-def _hear_parts(body: Mapping[str, Any], heard: dict[str, Any]) -> None:
+def _read_parts(body: Mapping[str, Any], heard: dict[str, Any]) -> None:
     echo = {name: value for name, value in (body.get("query_echo") or {}).items() if value or name not in _ECHO_WORDS}
     if echo:
-        heard["query_echo"] = unflat(canonical.QueryEcho, echo, _ECHO_WORDS)
+        heard["query_echo"] = unflatten(canonical.QueryEcho, echo, _ECHO_WORDS)
     if body.get("citations"):
-        heard["citations"] = tuple(unflat(canonical.Citation, one, _CITATION_WORDS) for one in body["citations"])
+        heard["citations"] = tuple(unflatten(canonical.Citation, one, _CITATION_WORDS) for one in body["citations"])
     if body.get("suggested_actions"):
-        heard["actions"] = tuple(unflat(canonical.Action, one, _ACTION_WORDS) for one in body["suggested_actions"])
+        heard["actions"] = tuple(unflatten(canonical.Action, one, _ACTION_WORDS) for one in body["suggested_actions"])
     if body.get("warnings"):
-        heard["notices"] = tuple(_hear_warning(one) for one in body["warnings"])
+        heard["notices"] = tuple(_read_warning(one) for one in body["warnings"])
 
 
-def _hear_warning(warning: str | Mapping[str, Any]) -> canonical.Notice:
+def _read_warning(warning: str | Mapping[str, Any]) -> canonical.Notice:
     if isinstance(warning, str):
         return canonical.Notice(warning)
-    return unflat(canonical.Notice, {"message": "", **warning}, _WARNING_WORDS)  # type: ignore[no-any-return]
+    return unflatten(canonical.Notice, {"message": "", **warning}, _WARNING_WORDS)  # type: ignore[no-any-return]
 
 
-def _hear_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
+def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
     for name in ("request_id", "client_tag"):
         if meta.get(name) is not None:
             heard[name] = meta[name]
     if "latency_ms" in meta or "billable_units" in meta:
         heard["telemetry"] = Telemetry(meta.get("latency_ms"), billable_units=meta.get("billable_units"))
-    extra = strangers(meta, _META)
+    extra = unnamed_members(meta, _META)
     if extra:
         heard["extra"] = extra
 

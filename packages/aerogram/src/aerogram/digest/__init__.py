@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aerogram.digest.batch import Batch, Outcome, digest_many
-    from aerogram.digest.cache import Cache
+    from aerogram.digest.cache import DigestCache
     from aerogram.digest.digest import Digest, Digester, digest_text, query_hash
     from aerogram.digest.draft import Assignment, Draft, UnusableDraft
     from aerogram.digest.endpoint import EndpointWriter
-    from aerogram.digest.limits import Limits, UnreadableSource
+    from aerogram.digest.limits import ReadLimits, UnreadableSource
     from aerogram.digest.payload import (
         CONTENT_TYPE,
         DigestPayload,
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
         serialize_payload,
         validate_payload_dict,
     )
-    from aerogram.digest.policy import Policy
+    from aerogram.digest.policy import DigestPolicy
     from aerogram.digest.replies import citations_of, reply_of, source_of
     from aerogram.digest.sources import read, reread
     from aerogram.digest.text import CanonicalText, InvalidLocator, Locator
-    from aerogram.digest.verification import Mismatch, Unfound, Verification, fetch, keep, verify
+    from aerogram.digest.verification import Mismatch, UnfoundSentence, Verification, fetch, keep, verify
 
 __all__ = [
     "CONTENT_TYPE",
     "Assignment",
     "Batch",
-    "Cache",
     "CanonicalText",
     "Digest",
+    "DigestCache",
     "DigestPayload",
+    "DigestPolicy",
     "Digester",
     "Draft",
     "EndpointWriter",
     "EvidenceSnippet",
     "InvalidLocator",
-    "Limits",
     "Locator",
     "Mismatch",
     "Outcome",
-    "Policy",
-    "Unfound",
+    "ReadLimits",
+    "UnfoundSentence",
     "UnreadableSource",
     "UnusableDraft",
     "Verification",
@@ -80,7 +80,7 @@ _LATER = {
     "CONTENT_TYPE": "aerogram.digest.payload",
     "Assignment": "aerogram.digest.draft",
     "Batch": "aerogram.digest.batch",
-    "Cache": "aerogram.digest.cache",
+    "DigestCache": "aerogram.digest.cache",
     "CanonicalText": "aerogram.digest.text",
     "Digest": "aerogram.digest.digest",
     "DigestPayload": "aerogram.digest.payload",
@@ -89,12 +89,12 @@ _LATER = {
     "EndpointWriter": "aerogram.digest.endpoint",
     "EvidenceSnippet": "aerogram.digest.payload",
     "InvalidLocator": "aerogram.digest.text",
-    "Limits": "aerogram.digest.limits",
+    "ReadLimits": "aerogram.digest.limits",
     "Locator": "aerogram.digest.text",
     "Mismatch": "aerogram.digest.verification",
     "Outcome": "aerogram.digest.batch",
-    "Policy": "aerogram.digest.policy",
-    "Unfound": "aerogram.digest.verification",
+    "DigestPolicy": "aerogram.digest.policy",
+    "UnfoundSentence": "aerogram.digest.verification",
     "UnreadableSource": "aerogram.digest.limits",
     "UnusableDraft": "aerogram.digest.draft",
     "Verification": "aerogram.digest.verification",

@@ -31,7 +31,7 @@ class Batch:
     outcomes: tuple[Outcome, ...]
 
     @property
-    def failed(self) -> tuple[Outcome, ...]:
+    def failed_outcomes(self) -> tuple[Outcome, ...]:
         """The sources that could not be digested."""
         return tuple(outcome for outcome in self.outcomes if outcome.problem)
 
@@ -42,7 +42,7 @@ class Batch:
         return (*self._failures(), *said)
 
     def _failures(self) -> tuple[Notice, ...]:
-        failed, total = self.failed, len(self.outcomes)
+        failed, total = self.failed_outcomes, len(self.outcomes)
         if not failed:
             return ()
         message = f"{len(failed)} of {total} sources could not be digested"

@@ -15,7 +15,7 @@ COLLECTION = "aerogram_digests"
 _WEEK = 7 * 24 * 3600.0
 
 
-class Store(Protocol):
+class CacheStore(Protocol):
     """Where a cache keeps its entries; every py-key-value-aio store is one."""
 
     async def get(self, key: str, *, collection: str | None = None) -> dict[str, Any] | None:
@@ -27,7 +27,7 @@ class Store(Protocol):
         """Keep an entry for a while."""
 
 
-class Recent:
+class RecentEntries:
     """A store in memory that forgets what was not used for longest."""
 
     def __init__(self, size: int = 512) -> None:
@@ -55,11 +55,11 @@ class Recent:
             self._entries.popitem(last=False)
 
 
-class Cache:
+class DigestCache:
     """Digests that were made before; in memory unless another store is given."""
 
-    def __init__(self, store: Store | None = None, *, ttl: float = _WEEK) -> None:
-        self._store: Store = store or Recent()
+    def __init__(self, store: CacheStore | None = None, *, ttl: float = _WEEK) -> None:
+        self._store: CacheStore = store or RecentEntries()
         self._ttl = ttl
 
     async def get(self, key: str) -> DigestPayload | None:

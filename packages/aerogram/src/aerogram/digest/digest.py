@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from aerogram.digest.cache import Cache, cache_key
+from aerogram.digest.cache import DigestCache, cache_key
 from aerogram.digest.draft import Assignment, Draft, Writer, accept, extract_draft
 from aerogram.digest.evidence import Embed, Passage, Ranking
 from aerogram.digest.payload import DigestPayload, EvidenceSnippet, is_digest, payload_of
-from aerogram.digest.policy import Policy, SkipReason
+from aerogram.digest.policy import DigestPolicy, SkipReason
 from aerogram.digest.sources import Kind, read
 from aerogram.digest.text import CanonicalText, normalise
 from aerogram.digest.verification import TextArchive, keep
@@ -49,10 +49,10 @@ def query_hash(query: str) -> str:
 
 
 def digest_text(
-    text: CanonicalText, query: str, policy: Policy | None = None, embed: Embed | None = None
+    text: CanonicalText, query: str, policy: DigestPolicy | None = None, embed: Embed | None = None
 ) -> DigestPayload:
     """The digest of a canonical text for a question, made of the text's own words."""
-    policy = policy or Policy()
+    policy = policy or DigestPolicy()
     ranking = Ranking(text, _question(query), policy.snippet_chars)
     passages = ranking.evidence(policy.snippets, embed)
     return _payload(text, query, passages, extract_draft(ranking, passages, policy.summary_chars, policy.key_points))
@@ -63,15 +63,15 @@ class Digester:
 
     def __init__(
         self,
-        policy: Policy | None = None,
+        policy: DigestPolicy | None = None,
         *,
         archive: TextArchive | None = None,
-        cache: Cache | None = None,
+        cache: DigestCache | None = None,
         writer: Writer | None = None,
         writer_timeout: float = 30.0,
         embed: Embed | None = None,
     ) -> None:
-        self.policy = policy or Policy()
+        self.policy = policy or DigestPolicy()
         self.archive = archive
         self.cache = cache
         self.writer = writer
@@ -100,7 +100,7 @@ class Digester:
             return Digest(_payload(text, query, [], Draft("", ())), text, "empty")
         if reason:
             return Digest(None, text, reason)
-        return await self._settle(await self._cached(text, query), principal)
+        return await self._settle(await self._recall_or_make(text, query), principal)
 
     async def _read(self, source: Source, kind: Kind | None, name: str, seconds: float | None) -> CanonicalText:
         if isinstance(source, CanonicalText):
@@ -109,7 +109,7 @@ class Digester:
         policy = self.policy if seconds is None else self.policy.with_deadline(seconds)
         return await asyncio.to_thread(read, content, kind=kind, name=name, limits=policy.limits)
 
-    async def _cached(self, text: CanonicalText, query: str) -> Digest:
+    async def _recall_or_make(self, text: CanonicalText, query: str) -> Digest:
         """The digest from the cache, or a new one that goes into it."""
         key = self._key(text, query)
         payload = await self._recall(key)
@@ -144,7 +144,9 @@ class Digester:
         reason = self.policy.skips_relevance(best)
         if reason:
             return replace(found, payload=None, skipped=reason)
-        return found if self.archive is None else await _archived(found, keep(text, self.archive, principal=principal))
+        return (
+            found if self.archive is None else await _archive_text(found, keep(text, self.archive, principal=principal))
+        )
 
     async def _make(self, text: CanonicalText, query: str) -> Digest:
         ranking = await asyncio.to_thread(Ranking, text, _question(query), self.policy.snippet_chars)
@@ -157,7 +159,7 @@ class Digester:
         notices: tuple[Notice, ...] = ()
         if self.writer is not None:
             try:
-                return accept(await self._written(ranking, passages)), ()
+                return accept(await self._ask_writer(ranking, passages)), ()
             except Exception as error:  # noqa: BLE001  whatever a writer does, there is a digest
                 _log.warning("the writer of a digest failed", exc_info=True)
                 notices = (_fallback(error),)
@@ -166,7 +168,7 @@ class Digester:
         )
         return draft, notices
 
-    async def _written(self, ranking: Ranking, passages: list[Passage]) -> object:
+    async def _ask_writer(self, ranking: Ranking, passages: list[Passage]) -> object:
         assignment = Assignment(ranking.query, ranking.source.text, tuple(passages))
         writer = cast("Writer", self.writer)
         async with asyncio.timeout(self.writer_timeout):
@@ -183,13 +185,13 @@ class Digester:
         return cache_key(text.hash, _question(query), self.policy.fingerprint(embed, writer))
 
 
-async def _archived(found: Digest, keeping: Awaitable[object]) -> Digest:
+async def _archive_text(found: Digest, keeping: Awaitable[object]) -> Digest:
     """The digest once its text is in the archive; if that fails, a digest that says so."""
     try:
         await keeping
     except Exception as error:  # noqa: BLE001  whatever an archive does, there is a digest
         _log.warning("the text of a digest could not be archived", exc_info=True)
-        return replace(found, notices=(*found.notices, _not_archived(error)))
+        return replace(found, notices=(*found.notices, _archive_notice(error)))
     return replace(found, archived=True)
 
 
@@ -216,7 +218,7 @@ def _fallback(error: Exception) -> Notice:
     return Notice.of("FALLBACK_USED", message, reason=_reason(error))
 
 
-def _not_archived(error: Exception) -> Notice:
+def _archive_notice(error: Exception) -> Notice:
     message = "The text could not be archived; its hash and quotations can only be checked against the source"
     return Notice.of("PARTIAL_FAILURE", message, reason=_reason(error))
 

@@ -104,8 +104,8 @@ class _Extraction:
         key_points = list(islice(self._distinct(telling, best, points * MAX_POINT), points))
         room = summary_chars - sum(len(self.ranking.quote(place)) + 1 for place in best)
         rest = islice(self._distinct(by_worth, [*best, *key_points], room), _SENTENCES - len(best))
-        summary = _join(self._said(place) for place in sorted([*best, *rest]))
-        return Draft(summary, tuple(map(self._said, key_points)))
+        summary = _join(self._plain_sentence(place) for place in sorted([*best, *rest]))
+        return Draft(summary, tuple(map(self._plain_sentence, key_points)))
 
     def _relevance(self, passages: Sequence[Passage]) -> dict[int, float]:
         """How much each sentence bears on the question: by itself, and by the passage it stands in."""
@@ -114,11 +114,11 @@ class _Extraction:
         scores = {place: (1 - _NEIGHBOURS) * score / best for place, score in own.items()}
         for passage in passages:
             share = _NEIGHBOURS * passage.relevance / (passages[0].relevance or 1.0)
-            for place in self._telling(passage, _OWN * best):
+            for place in self._matching_sentences(passage, _OWN * best):
                 scores[place] += share
         return scores
 
-    def _telling(self, passage: Passage, enough: float) -> list[int]:
+    def _matching_sentences(self, passage: Passage, enough: float) -> list[int]:
         """The sentences that a passage was found for; all of them when it was found by its meaning."""
         score = self.ranking.sentence_score
         places = self.ranking.places(passage)
@@ -128,13 +128,13 @@ class _Extraction:
     def _candidates(self) -> list[int]:
         """Whole sentences of prose: those that bear on the question, and the first ones."""
         sentences = self.ranking.sentences
-        prose = [place for place in range(len(sentences)) if self._speaks(place)] or list(range(len(sentences)))
+        prose = [place for place in range(len(sentences)) if self._is_prose(place)] or list(range(len(sentences)))
         relevant = sorted(
             (place for place in prose if place in self.ranking.hits), key=lambda p: -self.ranking.sentence_score(p)
         )
         return sorted({*prose[:_CANDIDATES], *relevant[:_CANDIDATES]})
 
-    def _speaks(self, place: int) -> bool:
+    def _is_prose(self, place: int) -> bool:
         sentence = self.ranking.sentences[place]
         return sentence.kind == "prose" and sentence.end - sentence.start >= _SHORTEST
 
@@ -168,7 +168,7 @@ class _Extraction:
             room -= size + 1
             yield place
 
-    def _said(self, place: int) -> str:
+    def _plain_sentence(self, place: int) -> str:
         quote = _BULLET.sub("", self.ranking.quote(place))
         return _LINE_BREAK.sub("" if _UNSPACED_END.search(quote) else " ", quote)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from aerogram.digest.sentences import Block, Sentence, blocks_of, leaves_open, split
+from aerogram.digest.sentences import CodeBlock, Sentence, blocks_of, leaves_open, split
 from aerogram.digest.terms import Term, fold, query_terms
 from aerogram.digest.text import CanonicalText, Locator, locate, page_spans
 
@@ -182,10 +182,10 @@ class Ranking:
             chosen.append(best)
             seen.update({term for place in range(best.first, best.last + 1) for term in self.hits.get(place, ())})
             rest = [window for window in worth if window.last < best.first or window.first > best.last]
-            worth = {window: window.score * self._news(window, seen) for window in rest}
+            worth = {window: window.score * self._novelty(window, seen) for window in rest}
         return sorted(chosen, key=lambda window: -window.score)
 
-    def _news(self, window: _Window, seen: Counter[int]) -> float:
+    def _novelty(self, window: _Window, seen: Counter[int]) -> float:
         """The share of what a window has that the chosen ones do not have yet, repetition counting less each time."""
         found = {term for place in range(window.first, window.last + 1) for term in self.hits.get(place, ())}
         whole = sum(self.weights[term] for term in found)
@@ -206,23 +206,23 @@ class Ranking:
 
     def _passages(self, windows: list[_Window], count: int) -> list[Passage]:
         """The windows as quotations; what a fence cuts off from one is a quotation of its own, if there is room."""
-        blocks, taken = blocks_of(self.source.text), []  # type: tuple[list[Block], list[_Span]]
+        blocks, taken = blocks_of(self.source.text), []  # type: tuple[list[CodeBlock], list[_Span]]
         whole: list[Passage] = []
         parts: list[Passage] = []
         for place, window in enumerate(windows):
             later = [self._span(other.first, other.last) for other in windows[place + 1 :]]
-            first, *rest = self._quoted(window, blocks, [*taken, *later])
+            first, *rest = self._quote_window(window, blocks, [*taken, *later])
             taken += [(one.start, one.end) for one in (first, *rest)]
             whole.append(first)
             parts += [one for one in rest if one.relevance > FLOOR * windows[0].score]
         parts.sort(key=lambda one: -one.relevance)
         return sorted([*whole, *parts[: count - len(whole)]], key=lambda one: -one.relevance)
 
-    def _quoted(self, window: _Window, blocks: Sequence[Block], others: Sequence[_Span]) -> list[Passage]:
+    def _quote_window(self, window: _Window, blocks: Sequence[CodeBlock], others: Sequence[_Span]) -> list[Passage]:
         """A window, or the best run of its sentences that leaves no block of code open, then what is beside that."""
         runs = self._runs(window)
         # a sentence by itself has no fence, so there is one
-        found = next(span for run in runs if (span := self._fenced(*run, blocks, others)) is not None)
+        found = next(span for run in runs if (span := self._fenced_span(*run, blocks, others)) is not None)
         passages = [self._passage(found, window.score)]
         places = range(window.first, window.last + 1)
         before = [place for place in places if self.sentences[place].end <= found[0]]
@@ -232,7 +232,7 @@ class Ranking:
                 continue
             score = min(window.score, self._score(beside[0], beside[-1]))
             rest = self._trim(_Window(beside[0], beside[-1], score))
-            passages += self._quoted(rest, blocks, [*others, found])
+            passages += self._quote_window(rest, blocks, [*others, found])
         return passages
 
     def _runs(self, window: _Window) -> Iterator[tuple[int, int]]:
@@ -246,7 +246,7 @@ class Ranking:
         start, end = span
         return Passage(self.source.text[start:end], locate(start, end, self._pages), round(score, 4), start, end)
 
-    def _fenced(self, first: int, last: int, blocks: Sequence[Block], others: Sequence[_Span]) -> _Span | None:
+    def _fenced_span(self, first: int, last: int, blocks: Sequence[CodeBlock], others: Sequence[_Span]) -> _Span | None:
         """Where some sentences stand with both fences of the blocks that they begin and end in, or with neither."""
         plain = self._span(first, last)
         above, below = _block_at(blocks, plain[0]), _block_at(blocks, plain[1] - 1)
@@ -261,7 +261,7 @@ class Ranking:
         return self.sentences[first].start, self.sentences[last].end
 
 
-def _block_at(blocks: Sequence[Block], place: int) -> Block | None:
+def _block_at(blocks: Sequence[CodeBlock], place: int) -> CodeBlock | None:
     """The block of code that a place stands in."""
     found = bisect_right(blocks, place, key=lambda one: one.start) - 1
     return blocks[found] if found >= 0 and place < blocks[found].end else None
@@ -271,14 +271,14 @@ def _occurrences(folded: str, term: Term) -> Iterator[int]:
     needle, size = term.needle, len(term.needle)
     position = folded.find(needle)
     while position >= 0:
-        before = term.border != "none" and position > 0 and _joins(folded[position - 1])
-        after = term.border == "whole" and position + size < len(folded) and _joins(folded[position + size])
+        before = term.border != "none" and position > 0 and _is_word_letter(folded[position - 1])
+        after = term.border == "whole" and position + size < len(folded) and _is_word_letter(folded[position + size])
         if not before and not after:
             yield position
         position = folded.find(needle, position + size)
 
 
-def _joins(letter: str) -> bool:
+def _is_word_letter(letter: str) -> bool:
     """Whether a letter belongs to the word beside it; scripts without blanks do not."""
     return letter.isalnum() and letter < "\u0e00"
 

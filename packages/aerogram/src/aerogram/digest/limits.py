@@ -28,7 +28,7 @@ class UnreadableSource(ValidationFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """What reading one source may cost. Raise them when you know your sources.
 
     `max_unpacked` is for the characters of a PDF, which may be many times its bytes. `memory` is in bytes and grows
@@ -88,16 +88,16 @@ class Deadline:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     @property
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """The seconds that are left; None without a deadline."""
         return None if self._end is None else self._end - time.monotonic()
 
     def check(self) -> None:
         """Stop when the time is up."""
-        left = self.left
+        left = self.seconds_left
         if left is not None and left <= 0:
-            raise self.passed()
+            raise self.timeout_error()
 
-    def passed(self) -> UnreadableSource:
+    def timeout_error(self) -> UnreadableSource:
         """The error that says so."""
         return UnreadableSource("too_slow", f"the source took longer than {self.seconds or 0:g} s to read")

@@ -25,7 +25,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Checked(BaseModel):
+class _PayloadModel(BaseModel):
     """A model whose errors begin with the field they are about, as the contract words them."""
 
     model_config = ConfigDict(frozen=True)
@@ -36,11 +36,11 @@ class _Checked(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            details = [_named(detail) for detail in error.errors(include_url=False, include_context=False)]
+            details = [_name_field(detail) for detail in error.errors(include_url=False, include_context=False)]
             raise ValidationError.from_exception_data(cls.__name__, details) from None
 
 
-class EvidenceSnippet(_Checked):
+class EvidenceSnippet(_PayloadModel):
     """An exact quotation from the canonical text and the place where it stands."""
 
     text: str = Field(max_length=MAX_SNIPPET)
@@ -57,7 +57,7 @@ class EvidenceSnippet(_Checked):
         return locator
 
 
-class DigestPayload(_Checked):
+class DigestPayload(_PayloadModel):
     """A source condensed for one question: a summary, key points, and evidence that can be checked."""
 
     version: str = VERSION
@@ -114,7 +114,7 @@ def validate_payload_dict(data: Mapping[str, Any]) -> DigestPayload:
 def is_digest(source: Any) -> bool:
     """Whether a source says that its content is a digest: a mapping, an object, or the JSON of a payload."""
     if isinstance(source, (str, bytes)):
-        return _written_payload(source) is not None
+        return _parse_payload(source) is not None
     said = source.get("content_type") if isinstance(source, Mapping) else getattr(source, "content_type", None)
     return said == CONTENT_TYPE
 
@@ -139,7 +139,7 @@ def estimated_chars(source: Any) -> int:
     return len(content) if isinstance(content, str) else 0
 
 
-def _written_payload(content: str | bytes) -> DigestPayload | None:
+def _parse_payload(content: str | bytes) -> DigestPayload | None:
     """The payload that a text is, if it is one; a long text is not parsed to find that it is none."""
     mark: Any = "content_type" if isinstance(content, str) else b"content_type"
     if len(content) > _LONGEST_JSON or mark not in content:
@@ -150,7 +150,7 @@ def _written_payload(content: str | bytes) -> DigestPayload | None:
         return None
 
 
-def _named(detail: Any) -> InitErrorDetails:
+def _name_field(detail: Any) -> InitErrorDetails:
     """One error whose message starts with its field's name, once."""
     where = detail["loc"]
     field = next((str(part) for part in reversed(where) if isinstance(part, str)), "")

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from aerogram.digest.limits import Limits
+from aerogram.digest.limits import ReadLimits
 from aerogram.digest.payload import MAX_POINTS, MAX_SNIPPET, MAX_SNIPPETS, MAX_SUMMARY
 from aerogram.digest.text import NORMALISATION
 from aerogram.errors import ValidationFailed
@@ -21,7 +21,7 @@ _SHORTEST_SNIPPET = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class DigestPolicy:
     """When to digest and how large the parts of a digest may be.
 
     `auto` leaves alone what is shorter than `min_chars` and what has no passage of at
@@ -35,7 +35,7 @@ class Policy:
     key_points: int = 5
     snippets: int = 10
     snippet_chars: int = 500
-    limits: Limits = field(default_factory=Limits)
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def __post_init__(self) -> None:
         _within("mode", self.mode in ("off", "auto", "always"), "off, auto or always")
@@ -61,7 +61,7 @@ class Policy:
         """Why a text whose best passage bears this much on the question is not digested, if it is not."""
         return "not_relevant" if self.mode == "auto" and best < self.min_relevance else None
 
-    def with_deadline(self, seconds: float | None) -> Policy:
+    def with_deadline(self, seconds: float | None) -> DigestPolicy:
         """The same policy with this many seconds to read a source."""
         return replace(self, limits=replace(self.limits, seconds=seconds))
 

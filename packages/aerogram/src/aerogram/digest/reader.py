@@ -31,7 +31,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
-from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.errors import MissingExtra, Unavailable
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ReaderFailed(Exception):
         self.add_note(where)
 
 
-def run(function: Callable[..., Any], *arguments: Any, limits: Limits, size: int, returns: Collection[type]) -> Any:
+def run(function: Callable[..., Any], *arguments: Any, limits: ReadLimits, size: int, returns: Collection[type]) -> Any:
     """What a function of a module gives, called in a reader; `size` is that of the source in bytes.
 
     `UnreadableSource` says which limit does not hold, and what the function itself finds unreadable. What it gives is
@@ -72,7 +72,7 @@ def run(function: Callable[..., Any], *arguments: Any, limits: Limits, size: int
         return function(*arguments)
     seconds = limits.allowed_seconds(size)
     if seconds <= 0:
-        raise limits.deadline().passed()
+        raise limits.deadline().timeout_error()
     memory = limits.allowed_memory(size)
     request = pickle.dumps((function.__module__, function.__qualname__, arguments, seconds, memory), protocol=5)
     with _free(limits):
@@ -269,11 +269,11 @@ _seats = threading.BoundedSemaphore(MOST_READERS)
 
 
 @contextlib.contextmanager
-def _free(limits: Limits) -> Iterator[None]:
+def _free(limits: ReadLimits) -> Iterator[None]:
     """Wait until one reader more may be busy; waiting counts when the caller has said how long it may take."""
     seats = _seats
     if not seats.acquire(timeout=None if limits.seconds is None else min(limits.seconds, threading.TIMEOUT_MAX)):
-        raise limits.deadline().passed()
+        raise limits.deadline().timeout_error()
     try:
         yield
     finally:

@@ -70,7 +70,7 @@ def reply_of(batch: Batch, about: About | None = None) -> Reply[Any]:
         for citation in citations_of(name, digest, f"/results/0/sources/{place}/content", known.get(name))
     ]
     fields: dict[str, Any] = {"fidelity": _fidelity(batch, read), "citations": tuple(citations)}
-    if batch.failed:
+    if batch.failed_outcomes:
         return Reply.partial({"sources": sources}, batch.notices, **fields)
     return Reply.ok({"sources": sources}, notices=batch.notices, **fields)
 
@@ -83,14 +83,14 @@ def _fidelity(batch: Batch, read: list[Outcome]) -> Fidelity:
     digests = _digests(read)
     condensed = any(digest.payload is not None for _, digest in digests)
     hashes = {name: digest.text.hash for name, digest in digests if digest.archived and digest.text is not None}
-    dropped = tuple(outcome.name for outcome in batch.failed)
+    dropped = tuple(outcome.name for outcome in batch.failed_outcomes)
     level: FidelityLevel = "summary" if condensed else "partial" if dropped else "full"
     return Fidelity(level, dropped_ids=dropped, archive_hashes=hashes)
 
 
 def _problem(batch: Batch) -> Problem:
-    problems = [outcome.problem for outcome in batch.failed if outcome.problem]
+    problems = [outcome.problem for outcome in batch.failed_outcomes if outcome.problem]
     if len(problems) == 1:
         return problems[0]
-    reasons = {outcome.name: outcome.problem.message for outcome in batch.failed if outcome.problem}
+    reasons = {outcome.name: outcome.problem.message for outcome in batch.failed_outcomes if outcome.problem}
     return Problem.of(problems[0].code, f"None of {len(problems)} sources could be digested", details=reasons)

@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple, cast
 from aerogram.digest.terms import word_list
 from aerogram.digest.text import page_spans
 
-__all__ = ["Block", "blocks_of", "fence_after", "is_fence", "leaves_open"]
+__all__ = ["CodeBlock", "blocks_of", "fence_after", "is_fence", "leaves_open"]
 
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
 _LINE = re.compile(r"(?<![^\n\f])[ \t]*(?:```|~~~)[^\n\f]*")
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A block of code with the lines of its fences; one that is not closed goes on to the end of its page."""
 
     start: int
@@ -31,9 +31,9 @@ class Block(NamedTuple):
     is_closed: bool
 
 
-def blocks_of(text: str) -> list[Block]:
+def blocks_of(text: str) -> list[CodeBlock]:
     """All blocks of code in order; none crosses a page."""
-    found: list[Block] = []
+    found: list[CodeBlock] = []
     for first, last in page_spans(text):
         fence, opened = "", first
         for line in _LINE.finditer(text, first, last):
@@ -41,9 +41,9 @@ def blocks_of(text: str) -> list[Block]:
             if fence and not before:
                 opened = line.start()
             elif before and not fence:
-                found.append(Block(opened, line.end(), True))
+                found.append(CodeBlock(opened, line.end(), True))
         if fence:
-            found.append(Block(opened, last, False))
+            found.append(CodeBlock(opened, last, False))
     return found
 
 

@@ -22,17 +22,17 @@ _LONG = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Unfound:
+class UnfoundSentence:
     """A sentence that is not from the text, and the field that has it."""
 
     field: str
     text: str
 
 
-def unfound_in(payload: DigestPayload, text: str) -> tuple[Unfound, ...]:
+def find_unfound(payload: DigestPayload, text: str) -> tuple[UnfoundSentence, ...]:
     """The sentences of summary and key points that do not stand in a canonical text."""
-    words = _Words(text)
-    return tuple(Unfound(field, one) for field, one in _sentences(payload) if not words.have(one))
+    words = _TextMatcher(text)
+    return tuple(UnfoundSentence(field, one) for field, one in _sentences(payload) if not words.contains(one))
 
 
 def _sentences(payload: DigestPayload) -> Iterator[tuple[str, str]]:
@@ -42,7 +42,7 @@ def _sentences(payload: DigestPayload) -> Iterator[tuple[str, str]]:
         yield from ((field, one.strip()) for one in _SENTENCE_END.split(said) if one.strip())
 
 
-class _Words:
+class _TextMatcher:
     """A text without regard to its blanks."""
 
     def __init__(self, text: str) -> None:
@@ -53,28 +53,28 @@ class _Words:
         return " ".join(self._text.split())
 
     @cached_property
-    def _unspaced(self) -> str:
+    def _without_blanks(self) -> str:
         return "".join(self._text.split())
 
-    def have(self, sentence: str) -> bool:
+    def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
         if self._has(sentence):
             return True
         words = sentence.split()
         # the longest beginning first: where it stops is where another sentence may begin
-        for count in reversed(range(1, self._shared(words) + 1)):
-            if self._ends(words[:count]) and self.have(" ".join(words[count:])):
+        for count in reversed(range(1, self._prefix_length(words) + 1)):
+            if self._ends(words[:count]) and self.contains(" ".join(words[count:])):
                 return True
         return False
 
     def _has(self, piece: str) -> bool:
         if _UNSPACED.search(piece):
-            return "".join(piece.split()) in self._unspaced
+            return "".join(piece.split()) in self._without_blanks
         said = " ".join(piece.split())
         # most of what is asked for is there, and this is the quick way to see what is not
         return said in self._line and re.search(_whole(re.escape(said), said), self._line) is not None
 
-    def _shared(self, words: list[str]) -> int:
+    def _prefix_length(self, words: list[str]) -> int:
         """How many words at the beginning stand in the text as they are, the last one left over."""
         least, most = 0, len(words) - 1
         while least < most:
@@ -129,7 +129,7 @@ class Verification:
 
     mismatches: tuple[Mismatch, ...]
     snippets: int
-    unfound: tuple[Unfound, ...] = ()
+    unfound: tuple[UnfoundSentence, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.mismatches
@@ -167,7 +167,7 @@ def verify(
 
 async def keep(text: CanonicalText, archive: TextArchive, *, principal: str | None = None) -> str:
     """Put a canonical text into an archive, into the principal's part of it; its hash."""
-    await archive.put(Content.of_text(text.text), **_owned_by(principal))
+    await archive.put(Content.of_text(text.text), **_principal_argument(principal))
     return text.hash
 
 
@@ -179,14 +179,14 @@ async def fetch(
     principal: str | None = None,
 ) -> str:
     """A canonical text from the principal's part of an archive: the whole of it, or what a locator points to."""
-    content = await archive.get(source_text_hash, **_owned_by(principal))
+    content = await archive.get(source_text_hash, **_principal_argument(principal))
     text = content.body.decode()
     if locator is None:
         return text
     return (Locator.parse(locator) if isinstance(locator, str) else locator).quote(text)
 
 
-def _owned_by(principal: str | None) -> dict[str, Any]:
+def _principal_argument(principal: str | None) -> dict[str, Any]:
     # an archive that knows of no principals is not asked about them
     return {} if principal is None else {"principal": principal}
 
@@ -204,7 +204,7 @@ def _verify_text(payload: DigestPayload, text: str) -> Verification:
     checks = [_hash_mismatch(payload, text)]
     is_its_text = checks[0] is None
     checks += [_snippet_mismatch(payload, number, text) for number in range(len(payload.evidence_snippets))]
-    unfound = unfound_in(payload, text) if is_its_text else ()
+    unfound = find_unfound(payload, text) if is_its_text else ()
     return Verification(tuple(check for check in checks if check), len(payload.evidence_snippets), unfound)
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
-from aerogram._mcp.defaults import checked_principal, contract_for
+from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.negotiation import EXTENSION
-from aerogram._mcp.pairing import parted
+from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
 from aerogram._mcp.service import CURRENT, Caller, Profile, Service
 from aerogram.contract import Contract, insist_on
@@ -101,7 +101,7 @@ def install(
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
     service.claim(negotiate, _names_of_tools(server))
-    who = checked_principal(principal) or _token_principal
+    who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
     server._transforms = Standing(Latecomers(replies), server._transforms)
@@ -189,7 +189,7 @@ class _Replies(Transform):
     async def _check_names(self, known: set[str]) -> None:
         """Compare the names in the settings with the tools that are listed, and those that can be called unlisted."""
         self._service.has_checked_names = True  # looking for a tool may list them
-        unlisted = {name for names in self._service.named.values() for name in names} - known
+        unlisted = {name for names in self._service.names_by_setting.values() for name in names} - known
         known |= {name for name in unlisted if await self._server.get_tool(name) is not None}
         self._service.check_names(known)
 
@@ -346,7 +346,7 @@ class _Replies(Transform):
         is_theirs = opened.contract.speaker.name == "bare" and not self._normalizes
         if is_theirs or is_rows_of_any_length(tool.return_type):
             return value
-        return parted(value, opened.contract)
+        return split_pair(value, opened.contract)
 
     def _converted(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: FastMCP's own, and the documented one for what FastMCP does not know."""

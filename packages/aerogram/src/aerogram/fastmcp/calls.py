@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import PREFIX
-from aerogram._mcp.service import CURRENT, Opened
+from aerogram._mcp.service import CURRENT, AcceptedCall
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp.handlers import is_listened_to
 
@@ -39,7 +39,7 @@ class Turn(NamedTuple):
 
     request: Any
     finished: list[ToolResult]
-    around: Opened | None = None
+    around: AcceptedCall | None = None
 
 
 TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")

@@ -34,7 +34,7 @@ from aerogram.errors import (
     names_at,
 )
 from aerogram.problems import problem_of
-from aerogram.reply import Paged, Reply
+from aerogram.reply import Reply, ResumablePage
 
 try:
     import mcp_types
@@ -138,7 +138,7 @@ class _Told(ToolResult):
 
 
 def _made_of(tool: Tool, value: Any) -> dict[str, Any]:
-    said = value.reply if isinstance(value, Paged) else value
+    said = value.reply if isinstance(value, ResumablePage) else value
     try:
         made = _data_alone(said) if isinstance(said, Reply) else tool.convert_result(value)
     except Exception:  # noqa: BLE001 - FastMCP cannot write every value that we can

@@ -12,7 +12,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from aerogram._mcp.service import CURRENT, Around
+from aerogram._mcp.service import CURRENT, OuterContract
 from aerogram.archive import Archive
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp.handlers import own_value
@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     """What the contract of a mounted server has from the one around it."""
 
     keeper: Keeper | None
-    around: Around
+    around: OuterContract
 
 
 _KEEPER: ContextVar[Keeper | None] = ContextVar("aerogram_keeper", default=None)
@@ -127,14 +127,14 @@ def _behind(server: FastMCP[Any]) -> list[Provider]:
     return [one for one in server.providers if one is not server._local_provider]
 
 
-def _around() -> Around:
+def _around() -> OuterContract:
     """What the contract does that is answering; the payload alone is no answer for those who list an envelope."""
     opened = CURRENT.get(None)
     if opened is None:
-        return Around()
+        return OuterContract()
     contract = opened.contract
     speaker = None if contract.speaker.name == "bare" else contract.speaker
-    return Around(speaker, contract.observer is not None, contract.limits is not None)
+    return OuterContract(speaker, contract.observer is not None, contract.limits is not None)
 
 
 def outermost() -> FastMCP[Any] | None:

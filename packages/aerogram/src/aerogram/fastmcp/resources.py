@@ -9,7 +9,7 @@ import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from aerogram._mcp.results import meta_of, read_error
+from aerogram._mcp.results import meta_of, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Service
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import MissingExtra, NotFound
@@ -19,7 +19,7 @@ from aerogram.normalize.signals import is_signal
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
 from aerogram.sanitize import Step, sanitize_text
-from aerogram.shape.pages import Paged
+from aerogram.shape.pages import ResumablePage
 
 try:
     import mcp_types
@@ -116,7 +116,7 @@ def _clean(found: Any, steps: Sequence[Step]) -> Any:
 
 def unreadable(problem: Problem, uri: str) -> MCPError:
     """The protocol error for a resource that cannot be read."""
-    return MCPError(**read_error(problem, _asked_for(uri)))
+    return MCPError(**resource_error(problem, _asked_for(uri)))
 
 
 def _asked_for(uri: str) -> str:
@@ -129,7 +129,7 @@ def _asked_for(uri: str) -> str:
 
 def _contents(component: Any, uri: str, value: Any) -> Read:
     """The contents of a resource, which of a reply are its data."""
-    said = value.reply if isinstance(value, Paged) else value
+    said = value.reply if isinstance(value, ResumablePage) else value
     if not isinstance(said, Reply):
         return _written(component, uri, value)
     if said.problem is not None:

@@ -147,11 +147,11 @@ class MemoryCounters(Counters):
         if rate not in self._limiters:
             self._limiters[rate] = Throttled(using=_GCRA, quota=_quota(rate), store=self._store, key_prefix=_PREFIX)
         limiter = self._limiters[rate]
-        return _counted(limiter.limit(key)) if costs else _seen(limiter.peek(key))
+        return _burst_count(limiter.limit(key)) if costs else _burst_state(limiter.peek(key))
 
     async def take(self, quotas: Sequence[QuotaCount], units: int) -> tuple[bool, list[int]]:
         """Units of all quotas or of none, under the store's lock."""
-        return _taken(self._take.do(*_flat(quotas, units)))
+        return _parse_take(self._take.do(*_flat(quotas, units)))
 
     async def close(self) -> None:
         """There is nothing to let go of."""
@@ -175,12 +175,12 @@ class RedisCounters(Counters):
             )
         limiter = self._limiters[rate]
         with _reaching_the_store():
-            return _counted(await limiter.limit(key)) if costs else _seen(await limiter.peek(key))
+            return _burst_count(await limiter.limit(key)) if costs else _burst_state(await limiter.peek(key))
 
     async def take(self, quotas: Sequence[QuotaCount], units: int) -> tuple[bool, list[int]]:
         """Units of all quotas or of none, by a script."""
         with _reaching_the_store():
-            return _taken(await self._take.do(*_flat(quotas, units)))
+            return _parse_take(await self._take.do(*_flat(quotas, units)))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -188,16 +188,16 @@ class RedisCounters(Counters):
         await client.aclose(close_connection_pool=True)
 
 
-def _counted(result: Any) -> BurstCount:
+def _burst_count(result: Any) -> BurstCount:
     state = result.state
     return BurstCount(result.limited, state.remaining, state.reset_after, state.retry_after)
 
 
-def _seen(state: Any) -> BurstCount:
+def _burst_state(state: Any) -> BurstCount:
     return BurstCount(state.remaining < 1, state.remaining, state.reset_after, state.retry_after)
 
 
-def _taken(answer: Sequence[Any]) -> tuple[bool, list[int]]:
+def _parse_take(answer: Sequence[Any]) -> tuple[bool, list[int]]:
     return bool(answer[0]), [int(used) for used in answer[1:]]
 
 

@@ -41,8 +41,8 @@ __all__ = [
     "Limits",
     "Plan",
     "Quota",
+    "QuotaUsage",
     "TooFast",
-    "Usage",
     "UsedUp",
     "header_fields",
     "parse_plan",
@@ -150,7 +150,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LimitState:
     """Where a caller stands under one limit."""
 
     policy: str
@@ -181,7 +181,7 @@ class Allowance:
     units: int = 0
     taken: tuple[QuotaCount, ...] = ()
 
-    def now_used(self, used: Sequence[int]) -> None:
+    def update_remaining(self, used: Sequence[int]) -> None:
         """Say what is left of the limit it speaks of, when so much is used of what it has taken from."""
         policy = (self.rate_limit.extra or {}).get("policy") if self.rate_limit else None
         for count, spent in zip(self.taken, used, strict=True):
@@ -190,7 +190,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class QuotaUsage:
     """What a principal has used of a quota, for a bill or a dashboard."""
 
     policy: str
@@ -202,7 +202,7 @@ class Usage:
 class TooFast(RateLimited):
     """A burst limit refused the call; `rate_limit` is the state to tell the caller."""
 
-    def __init__(self, message: str, standing: Standing, remediation: str) -> None:
+    def __init__(self, message: str, standing: LimitState, remediation: str) -> None:
         super().__init__(message, remediation=remediation, retry_after=standing.retry_after)
         self.rate_limit = standing.rate_limit()
 
@@ -210,7 +210,7 @@ class TooFast(RateLimited):
 class UsedUp(QuotaExceeded):
     """A quota refused the call; `rate_limit` is the state to tell the caller."""
 
-    def __init__(self, message: str, standing: Standing, remediation: str) -> None:
+    def __init__(self, message: str, standing: LimitState, remediation: str) -> None:
         super().__init__(message, remediation=remediation, retry_after=standing.retry_after)
         self.rate_limit = standing.rate_limit()
 
@@ -240,7 +240,7 @@ class Limits:
         """Limits that this process counts alone."""
         if find_spec("throttled") is None:
             raise MissingExtra("limits", "throttled-py")
-        return cls(cast("Counters", _InMemory()), plan, **options)
+        return cls(cast("Counters", _LazyMemoryCounters()), plan, **options)
 
     @classmethod
     def in_redis(cls, url: str, plan: Plan | Callable[[str | None], Plan], **options: Any) -> Self:
@@ -274,7 +274,7 @@ class Limits:
         if more and allowance.taken:
             uncapped = [one._replace(cap=-1) for one in allowance.taken]
             try:
-                allowance.now_used((await self._counters.take(uncapped, more))[1])
+                allowance.update_remaining((await self._counters.take(uncapped, more))[1])
             except Unavailable as error:
                 log.warning("%d units could not be settled: %s", more, error)
         return allowance
@@ -286,7 +286,7 @@ class Limits:
         if units is not None:
             await self.settle(allowance, units)
 
-    async def usage(self, principal: str | None, tool: str | None = None) -> tuple[Usage, ...]:
+    async def usage(self, principal: str | None, tool: str | None = None) -> tuple[QuotaUsage, ...]:
         """What a principal has used of its quotas: those over all tools, or those that hold for one tool."""
         plan = self._plan_of(principal)
         rules = [("", one) for one in plan.overall] if tool is None else plan.rules(tool)
@@ -295,7 +295,7 @@ class Limits:
         counts = _counts(principal, quotas, now)
         used = (await self._counters.take([one._replace(cap=-1) for one in counts], 0))[1] if counts else []
         return tuple(
-            Usage(_policy(scope, quota), spent, quota.units, quota.window(now)[1].timestamp())
+            QuotaUsage(_policy(scope, quota), spent, quota.units, quota.window(now)[1].timestamp())
             for (scope, quota), spent in zip(quotas, used, strict=True)
         )
 
@@ -310,12 +310,12 @@ class Limits:
         quotas = [(scope, one) for scope, one in rules if isinstance(one, Quota)]
         if len(rules) > 1:  # whom one limit refuses has paid into no other one
             for scope, burst in bursts:
-                await self._burst(principal, scope, burst, costs=False)
+                await self._take_burst(principal, scope, burst, costs=False)
         now = self._clock()
         allowance = Allowance(units=units, taken=tuple(_counts(principal, quotas, now)))
-        standings = await self._under_quotas(allowance, quotas, now) if quotas else []
+        standings = await self._take_quotas(allowance, quotas, now) if quotas else []
         try:
-            standings += [await self._burst(principal, scope, burst) for scope, burst in bursts]
+            standings += [await self._take_burst(principal, scope, burst) for scope, burst in bursts]
         except TooFast:  # another call was faster since
             await self.settle(allowance, 0)
             raise
@@ -324,18 +324,18 @@ class Limits:
             allowance.rate_limit, allowance.notices = tightest.rate_limit(), self._warning(tightest)
         return allowance
 
-    async def _under_quotas(
+    async def _take_quotas(
         self, allowance: Allowance, quotas: Sequence[tuple[str, Quota]], now: float
-    ) -> list[Standing]:
+    ) -> list[LimitState]:
         """Where a caller stands once all quotas are taken from; `UsedUp`, and nothing taken, when one is too small."""
         refused, used = await self._counters.take(allowance.taken, allowance.units)
         return [
-            _under_quota(scope, quota, spent, allowance.units if refused else 0, now)
+            _quota_state(scope, quota, spent, allowance.units if refused else 0, now)
             for (scope, quota), spent in zip(quotas, used, strict=True)
             if quota.units is not None
         ]
 
-    async def _burst(self, principal: str | None, scope: str, burst: Burst, *, costs: bool = True) -> Standing:
+    async def _take_burst(self, principal: str | None, scope: str, burst: Burst, *, costs: bool = True) -> LimitState:
         from aerogram.limits.counters import BurstRate
 
         rate = BurstRate(burst.calls, burst.seconds, burst.at_once or burst.calls)
@@ -343,17 +343,17 @@ class Limits:
         # to the next millisecond: who waits exactly that long must be let through
         wait = math.ceil(count.retry_after * 1000) / 1000 if count.refused else None
         resets_at = self._clock() + count.reset_after
-        standing = Standing(_policy(scope, burst), rate.capacity, count.remaining, burst.seconds, resets_at, wait)
+        standing = LimitState(_policy(scope, burst), rate.capacity, count.remaining, burst.seconds, resets_at, wait)
         if wait is not None:
             seconds = f"{math.ceil(wait)} second{'s' if wait > 1 else ''}"
             raise TooFast(
-                f"Rate limit exceeded: {burst.calls} requests per {burst.period}{_for(scope)}",
+                f"Rate limit exceeded: {burst.calls} requests per {burst.period}{_scope_text(scope)}",
                 standing,
                 f"Wait {seconds} before retrying. Consider batching requests.",
             )
         return standing
 
-    def _warning(self, standing: Standing) -> tuple[Notice, ...]:
+    def _warning(self, standing: LimitState) -> tuple[Notice, ...]:
         if standing.share_left >= self._warn_below:
             return ()
         state = standing.rate_limit()
@@ -380,28 +380,28 @@ def _counts(principal: str | None, quotas: Sequence[tuple[str, Quota]], now: flo
     return counts
 
 
-def _under_quota(scope: str, quota: Quota, spent: int, refused: int, now: float) -> Standing:
+def _quota_state(scope: str, quota: Quota, spent: int, refused: int, now: float) -> LimitState:
     """Where a caller stands under a quota; `UsedUp` when these refused units would not have fitted into it."""
     cap = quota.units or 0
     begin, end = quota.window(now)
     full = refused > 0 and spent + refused > cap
     wait = max(math.ceil(end.timestamp() - now), 1) if full else None
     length = round((end - begin).total_seconds())
-    standing = Standing(_policy(scope, quota), cap, max(cap - spent, 0), length, end.timestamp(), wait)
+    standing = LimitState(_policy(scope, quota), cap, max(cap - spent, 0), length, end.timestamp(), wait)
     if full:
-        raise _used_up(standing, quota, scope, end, refused)
+        raise _quota_error(standing, quota, scope, end, refused)
     return standing
 
 
-def _used_up(standing: Standing, quota: Quota, scope: str, end: dt.datetime, units: int) -> UsedUp:
+def _quota_error(standing: LimitState, quota: Quota, scope: str, end: dt.datetime, units: int) -> UsedUp:
     reset = end.isoformat(timespec="minutes")
-    message = f"Quota exceeded: {quota.units} a {quota.period}{_for(scope)} (reset {reset})"
+    message = f"Quota exceeded: {quota.units} a {quota.period}{_scope_text(scope)} (reset {reset})"
     if quota.units is not None and units > quota.units:
         return UsedUp(message, standing, f"This call costs {units} units, more than the whole quota: ask for less")
     return UsedUp(message, standing, f"Wait until {reset}, or raise the cap; retrying before cannot succeed.")
 
 
-def _for(scope: str) -> str:
+def _scope_text(scope: str) -> str:
     return f" for {scope}" if scope else ""
 
 
@@ -415,7 +415,7 @@ def _key(principal: str | None, scope: str, limit: Limit) -> str:
     return f"{{{who}}}:{_policy(scope, limit)}"
 
 
-class _InMemory:
+class _LazyMemoryCounters:
     """Counters in memory, made when something is first counted: a server without limits starts without them."""
 
     _made: Counters | None = None

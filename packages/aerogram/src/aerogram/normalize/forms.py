@@ -141,7 +141,7 @@ def _outline(value: Any, known: dict[int, tuple[str, Any]], depth: int) -> str:
         return known[id(value)][0]
     if depth >= _DEEPEST_OUTLINE:
         return qualified_name(type(value))
-    parts = [_outline(part, known, depth + 1) for part in _outlined(value)]
+    parts = [_outline(part, known, depth + 1) for part in _outline_parts(value)]
     text = ",".join(sorted(parts) if isinstance(value, AbstractSet) else parts)
     if len(text) > _LONGEST_OUTLINE:
         text = text[:_LONGEST_OUTLINE] + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -149,7 +149,7 @@ def _outline(value: Any, known: dict[int, tuple[str, Any]], depth: int) -> str:
     return text
 
 
-def _outlined(value: Any) -> Iterable[Any]:
+def _outline_parts(value: Any) -> Iterable[Any]:
     """The parts that make up the outline of a value."""
     if type(value) in (list, tuple) or isinstance(value, AbstractSet):
         return bounded_list(value)
@@ -245,7 +245,12 @@ def form_of(kind: type) -> Form | None:
     if issubclass(kind, BaseException):  # before anything else that it may be: its text may say what is secret
         return Form("exception", str)
     return (
-        _own_words(kind) or _record(kind) or _by_base(kind, _BASES) or _container(kind) or _hooked(kind) or _live(kind)
+        _own_form(kind)
+        or _record(kind)
+        or _by_base(kind, _BASES)
+        or _container(kind)
+        or _hook_form(kind)
+        or _live(kind)
     )
 
 
@@ -256,11 +261,11 @@ def _by_base(kind: type, table: tuple[tuple[type | tuple[type, ...], Callable[[A
     return None
 
 
-def _own_words(kind: type) -> Form | None:
+def _own_form(kind: type) -> Form | None:
     return Form("json", operator.methodcaller("__json__")) if callable(getattr(kind, "__json__", None)) else None
 
 
-def _hooked(kind: type) -> Form | None:
+def _hook_form(kind: type) -> Form | None:
     for name in _HOOKS:
         if inspect.isroutine(getattr(kind, name, None)):
             return Form("json", operator.methodcaller(name))
@@ -292,7 +297,7 @@ def _live(kind: type) -> Form | None:
 def _record(kind: Any) -> Form | None:
     if is_model(kind):
         return Form("json", dumper(kind), weigher(kind))
-    convert = _declared(kind)
+    convert = _field_reader(kind)
     if convert is not None:
         return Form("json", convert)
     if kind.__module__.partition(".")[0] in ("pydantic", "pydantic_core") and kind.__str__ is not object.__str__:
@@ -300,7 +305,7 @@ def _record(kind: Any) -> Form | None:
     return None
 
 
-def _declared(kind: Any) -> Callable[[Any], Any] | None:
+def _field_reader(kind: Any) -> Callable[[Any], Any] | None:
     """A reader of the fields that a class declares, in the way of one of the packages for it."""
     if hasattr(kind, "__dataclass_fields__"):
         return dataclass_reader(kind)

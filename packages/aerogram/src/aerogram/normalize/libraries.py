@@ -61,17 +61,17 @@ def _long_number(value: Any) -> Any:
 
 def _array(numpy: Any, value: Any) -> Any:
     if value.dtype.kind in "mM":
-        return _nested(value, lambda item: _instant(numpy, item))
+        return _nest(value, lambda item: _instant(numpy, item))
     if value.dtype.names:
-        return _nested(value, lambda item: dict(zip(value.dtype.names, item, strict=True)))
+        return _nest(value, lambda item: dict(zip(value.dtype.names, item, strict=True)))
     return value.tolist()
 
 
-def _nested(value: Any, convert: Callable[[Any], Any]) -> Any:
+def _nest(value: Any, convert: Callable[[Any], Any]) -> Any:
     return (
         convert(value[()])
         if value.ndim == 0
-        else [_nested(part, convert) if value.ndim > 1 else convert(part) for part in value]
+        else [_nest(part, convert) if value.ndim > 1 else convert(part) for part in value]
     )
 
 
@@ -193,7 +193,7 @@ def _sqlalchemy(sqlalchemy: Any, kind: type) -> Form | None:
     return None
 
 
-def _mapped(orm: Any, kind: type) -> Form | None:
+def _columns_form(orm: Any, kind: type) -> Form | None:
     """An object of a mapped class: its loaded columns; nothing is fetched for it."""
     names = [column.key for column in orm.class_mapper(kind).column_attrs]
     return _json(lambda value: {name: value.__dict__[name] for name in names if name in value.__dict__})
@@ -202,7 +202,7 @@ def _mapped(orm: Any, kind: type) -> Form | None:
 def mapped_form(kind: type) -> Form | None:
     """The form of a class that SQLAlchemy maps to a table."""
     orm = sys.modules.get("sqlalchemy.orm")
-    return _mapped(orm, kind) if orm is not None and hasattr(kind, "__mapper__") else None
+    return _columns_form(orm, kind) if orm is not None and hasattr(kind, "__mapper__") else None
 
 
 # Pictures

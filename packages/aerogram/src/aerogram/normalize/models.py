@@ -18,7 +18,7 @@ from pydantic.dataclasses import is_pydantic_dataclass
 from aerogram.normalize.plain import extent
 from aerogram.normalize.signals import SIGNALS
 
-__all__ = ["Withheld", "dumper", "is_model", "shown_fields", "weigher"]
+__all__ = ["WithheldValue", "dump_fields", "dumper", "is_model", "weigher"]
 
 _MOST_EXTRA = 1_000_000
 _SETTINGS: dict[str, Any] = {"mode": "json", "by_alias": True, "polymorphic_serialization": True, "warnings": False}
@@ -27,7 +27,7 @@ _HIDING = frozenset(("serialization", "serialization_exclude", "serialization_ex
 _ROOT = "root"
 
 
-class Withheld(NamedTuple):
+class WithheldValue(NamedTuple):
     """A value that is not shown: only its own serialiser may write it, and that one raised."""
 
     value: Any
@@ -82,7 +82,7 @@ def weigher(kind: Any) -> Callable[[Any, int], int]:
     return weigh
 
 
-def shown_fields(value: Any, room: int, error: BaseException) -> Any:
+def dump_fields(value: Any, room: int, error: BaseException) -> Any:
     """The fields of a model that could not be written whole, because of `error`; each for its own form."""
     kind: Any = type(value)
     layout = _layout(kind)
@@ -92,7 +92,7 @@ def shown_fields(value: Any, room: int, error: BaseException) -> Any:
         return value.root
     shown: dict[str, Any] = {}
     for field in (*layout.fields, *_extra_fields(value, layout)):
-        part, copied = _shown(value, field, room)
+        part, copied = _dump_field(value, field, room)
         shown |= part
         room -= copied
     return shown
@@ -103,7 +103,7 @@ def _extra_fields(value: Any, layout: _Layout) -> Iterable[_Field]:
     return [_Field(name, name, is_excluded=False, is_masked=layout.has_masked_extra) for name in extra]
 
 
-def _shown(value: Any, field: _Field, room: int) -> tuple[dict[str, Any], int]:
+def _dump_field(value: Any, field: _Field, room: int) -> tuple[dict[str, Any], int]:
     """One field under its name on the wire, or nothing when its own rule leaves it out; and what was copied for it."""
     if field.is_excluded:
         return {}, 0
@@ -118,7 +118,7 @@ def _shown(value: Any, field: _Field, room: int) -> tuple[dict[str, Any], int]:
         raise
     except BaseException as raised:  # noqa: BLE001 - whatever it is, the other fields are shown
         error = raised
-    return {field.wire: Withheld(held, error) if field.is_masked or held is value else held}, 0
+    return {field.wire: WithheldValue(held, error) if field.is_masked or held is value else held}, 0
 
 
 # What the schema of a class says
@@ -139,7 +139,7 @@ def _layout(kind: Any) -> _Layout:
         return _Layout(_is_masked(inner, definitions), is_root=True)
     while "fields" not in inner:
         inner = inner["schema"]
-    fields = [_field(name, one, definitions) for name, one in _named(inner["fields"])]
+    fields = [_field(name, one, definitions) for name, one in _field_items(inner["fields"])]
     computed = [_field(one["property_name"], one, definitions) for one in inner.get("computed_fields", ())]
     return _Layout(
         is_masked=False,
@@ -148,7 +148,7 @@ def _layout(kind: Any) -> _Layout:
     )
 
 
-def _named(fields: Any) -> Iterable[tuple[str, Any]]:
+def _field_items(fields: Any) -> Iterable[tuple[str, Any]]:
     """Fields and their names: a model has a mapping of them, a dataclass a list."""
     return fields.items() if isinstance(fields, Mapping) else [(one["name"], one) for one in fields]
 

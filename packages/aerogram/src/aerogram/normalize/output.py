@@ -34,15 +34,15 @@ def schema_of(annotation: Any, registry: Registry) -> dict[str, Any] | None:
     """The schema of an annotation, its definitions kept; none when nothing can be said about it."""
     try:
         # A list takes a configuration where a dataclass or typed dictionary alone would not.
-        items: Any = list[_known(annotation)]  # type: ignore[misc]  # a type that is only known at run time
+        items: Any = list[_adapt_typed_dict(annotation)]  # type: ignore[misc]  # a type that is only known at run time
         adapter: TypeAdapter[Any] = TypeAdapter(items, config=ConfigDict(arbitrary_types_allowed=True))
         whole = adapter.json_schema(mode="serialization", by_alias=True, schema_generator=_generator(registry))
     except (PydanticUserError, PydanticOmit, NameError, TypeError):
         return None
-    return _unwrapped(whole)
+    return _unwrap(whole)
 
 
-def _unwrapped(whole: dict[str, Any]) -> dict[str, Any]:
+def _unwrap(whole: dict[str, Any]) -> dict[str, Any]:
     """The schema of the items, with the definitions that it still refers to."""
     schema, definitions = whole.get("items", {}), whole.get("$defs", {})
     if "$ref" in schema:
@@ -124,7 +124,7 @@ class _Generator(GenerateJsonSchema):
         """Flags can be combined, so that any integer may come."""
         if issubclass(schema["cls"], enum.Flag):
             return {"type": "integer"}
-        return _untitled(super().enum_schema(schema), schema["cls"])
+        return _without_title(super().enum_schema(schema), schema["cls"])
 
     def named_tuple_schema(self, schema: core_schema.NamedTupleSchema) -> JsonSchemaValue:
         """A named tuple is an object; inside a model pydantic writes it as an array."""
@@ -136,12 +136,12 @@ class _Generator(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """A subclass may add fields, and a content block may be sent as an attachment."""
-        found = self._registered(schema["cls"])
+        found = self._registered_schema(schema["cls"])
         return self._open(super().model_schema(schema), schema["cls"]) if found is None else found
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         """A subclass may add fields."""
-        found = self._registered(schema["cls"])
+        found = self._registered_schema(schema["cls"])
         return self._open(super().dataclass_schema(schema), schema["cls"]) if found is None else found
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
@@ -151,7 +151,7 @@ class _Generator(GenerateJsonSchema):
     def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> JsonSchemaValue:
         """A class that pydantic does not know: its registered schema, what its fields say, or anything."""
         kind = schema["cls"]
-        return self._registered(kind) or _record_schema(kind, self.registry) or _shape(kind)
+        return self._registered_schema(kind) or _record_schema(kind, self.registry) or _shape(kind)
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> JsonSchemaValue:  # noqa: ARG002 - as above
         """A function is sent as its name."""
@@ -161,7 +161,7 @@ class _Generator(GenerateJsonSchema):
         """Titles that repeat a name cost tokens and say nothing."""
         return False
 
-    def _registered(self, kind: type) -> JsonSchemaValue | None:
+    def _registered_schema(self, kind: type) -> JsonSchemaValue | None:
         found = self.registry.schema(kind)
         if found is not None:
             return dict(found)
@@ -172,7 +172,7 @@ class _Generator(GenerateJsonSchema):
     def _open(self, schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
         if schema.get("additionalProperties") is False:
             schema = _without(schema, "additionalProperties")
-        return _untitled(schema, kind)
+        return _without_title(schema, kind)
 
 
 def _record_schema(kind: Any, registry: Registry) -> JsonSchemaValue | None:
@@ -206,7 +206,7 @@ def _shape(kind: type) -> JsonSchemaValue:
 _TABLES = ("DataFrame", "LazyFrame", "RecordBatch", "Table")
 
 
-def _known(annotation: Any) -> Any:
+def _adapt_typed_dict(annotation: Any) -> Any:
     """A typed dictionary of the standard library, before Python 3.12, in the form that pydantic reads."""
     if not typing.is_typeddict(annotation) or type(annotation).__module__ != "typing":
         return annotation
@@ -224,7 +224,7 @@ def _without(schema: JsonSchemaValue, *names: str) -> JsonSchemaValue:
     return {name: part for name, part in schema.items() if name not in names}
 
 
-def _untitled(schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
+def _without_title(schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
     return _without(schema, "title") if schema.get("title") == kind.__name__ else schema
 
 
@@ -269,7 +269,7 @@ class Output:
     @classmethod
     def of(cls, annotation: Any, registry: Registry = DEFAULT) -> Output:
         """Read an annotation; one that no schema can describe makes no promise."""
-        declared, is_rows = _declared(annotation), is_rows_of_any_length(annotation)
+        declared, is_rows = _sent_type(annotation), is_rows_of_any_length(annotation)
         if _is_unstructured(declared, registry):
             return cls(None, is_rows=is_rows)
         schema = schema_of(declared, registry)
@@ -317,11 +317,11 @@ class Output:
         return None
 
 
-def _declared(annotation: Any) -> Any:
+def _sent_type(annotation: Any) -> Any:
     """The type whose values are sent: what is awaited, the items of a stream, the second half of a pair."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (collections.abc.Awaitable, collections.abc.Coroutine):
-        return _declared(arguments[-1])
+        return _sent_type(arguments[-1])
     if origin in _STREAMS:
         return list[arguments[0]]  # type: ignore[valid-type]
     if origin is tuple and len(arguments) == PAIR and _is_structure(arguments[1]):

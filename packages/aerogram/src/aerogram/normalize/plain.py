@@ -51,22 +51,22 @@ def is_open(kind: type) -> bool:
 def extent(value: Any, limit: int) -> int:
     """How many items and characters a value takes with every shared part repeated; past `limit`, counting stops."""
     total = 0
-    level = _opened((value,))
+    level = _containers_in((value,))
     for _ in range(_DEEPEST_LOOK):
         total += sum(map(len, level))
         if not level or total > limit:
             return total
         if len(level) > _MANY and len(set(map(id, level))) < len(level):
-            return total + _weighed(level, limit - total)
+            return total + _weigh(level, limit - total)
         tracked, text = _split(level)
         total += text
         children = list(chain.from_iterable(map(_parts, tracked)))
         total += _text_among(children)
-        level = _opened(children)
+        level = _containers_in(children)
     raise RecursionError("too many levels")
 
 
-def _weighed(level: Sequence[Any], limit: int) -> int:
+def _weigh(level: Sequence[Any], limit: int) -> int:
     """The extent of what is inside many containers of which some are the same: each is looked at once per level."""
     total = 0
     weights = Counter(map(id, level))
@@ -77,7 +77,7 @@ def _weighed(level: Sequence[Any], limit: int) -> int:
         for key, part in parts.items():
             children = list(_parts(part))
             total += weights[key] * _text_among(children)
-            for child in _opened(children):
+            for child in _containers_in(children):
                 inside[id(child)] += weights[key]
                 found[id(child)] = child
         total += sum(len(part) * inside[key] for key, part in found.items())
@@ -87,7 +87,7 @@ def _weighed(level: Sequence[Any], limit: int) -> int:
     raise RecursionError("too many levels")
 
 
-def _opened(values: Sequence[Any]) -> Sequence[Any]:
+def _containers_in(values: Sequence[Any]) -> Sequence[Any]:
     """The containers among some values; for a record the dictionary of its fields."""
     kinds = set(map(type, values))
     if not kinds <= _USUAL:

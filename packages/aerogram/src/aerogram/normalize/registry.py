@@ -13,7 +13,7 @@ from aerogram.normalize.forms import Form, form_of, moment, qualified_name
 from aerogram.normalize.libraries import library_form, mapped_form
 from aerogram.normalize.signals import SIGNALS
 
-__all__ = ["DEFAULT", "Refused", "Registry", "register"]
+__all__ = ["DEFAULT", "NeedsCarefulEncoding", "Registry", "register"]
 
 _MOST = 10_000
 _PLAIN = (str, int, float, bool, type(None), dict, list, tuple)
@@ -21,7 +21,7 @@ _MOMENTS = dict.fromkeys((dt.datetime, dt.date, dt.time), moment)
 _NATIVE = (dt.datetime, dt.date, dt.time, uuid.UUID, enum.Enum)
 
 
-class Refused(TypeError):
+class NeedsCarefulEncoding(TypeError):
     """The fast way does not do this value; the careful one will."""
 
 
@@ -34,7 +34,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._own: dict[type, tuple[Form, Mapping[str, Any] | None]] = {}
-        self.forms: Mapping[type, Form] = _Memory(self._resolve)
+        self.forms: Mapping[type, Form] = _FormCache(self._resolve)
         self.surveyed: dict[type, Callable[[Any], Any]] = {**_MOMENTS}
         self.data: set[type] = set()
         self.overrides_native = False
@@ -48,7 +48,7 @@ class Registry:
             raise ValueError(f"{qualified_name(kind)} has its JSON form already")
         self._own[kind] = (Form("json", to_json), schema)
         self.overrides_native = self.overrides_native or issubclass(kind, _NATIVE)
-        self.forms = _Memory(self._resolve)
+        self.forms = _FormCache(self._resolve)
         self.surveyed = {**_MOMENTS}
         self.data = set()
 
@@ -59,14 +59,14 @@ class Registry:
 
     def schema(self, kind: type) -> Mapping[str, Any] | None:
         """The schema registered for a type or its nearest base."""
-        found = self._registered(kind)
+        found = self._find_own(kind)
         return found[1] if found else None
 
-    def _registered(self, kind: type) -> tuple[Form, Mapping[str, Any] | None] | None:
+    def _find_own(self, kind: type) -> tuple[Form, Mapping[str, Any] | None] | None:
         return next((self._own[base] for base in kind.__mro__ if base in self._own), None)
 
     def _resolve(self, kind: type) -> Form:
-        found = self._registered(kind)
+        found = self._find_own(kind)
         if found:
             return found[0]
         try:
@@ -77,7 +77,7 @@ class Registry:
             return Form("odd", lambda value: f"{type.__getattribute__(type(value), '__name__')} object")
 
 
-class _Memory(dict[type, Form]):
+class _FormCache(dict[type, Form]):
     """Resolved forms; bounded, because classes can be made at run time without end."""
 
     def __init__(self, resolve: Callable[[type], Form]) -> None:

@@ -15,9 +15,9 @@ from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start
-from aerogram.normalize.signals import SIGNALS, tell_log
+from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.normalize.values import encode
-from aerogram.normalize.walk import Unreadable
+from aerogram.normalize.walk import UnreadableValue
 from aerogram.reply import Notice
 
 __all__ = ["ResourceResult", "normalize_resource_payload"]
@@ -112,25 +112,25 @@ def normalize_resource_payload(
         return value
     if isinstance(value, BaseException):
         raise value
-    reading = _Reading(encode_text(str(uri)), mime_type, policy, infer)
+    reading = _PayloadReader(encode_text(str(uri)), mime_type, policy, infer)
     try:
         contents = reading.contents(value)
     except (Exception, *SIGNALS):
         raise
     except BaseException as error:  # what is no `Exception` would end the server
-        tell_log("the payload of %s cannot be read", reading.uri, error=error)
-        raise Unreadable(f"the payload of {reading.uri} cannot be read") from error
+        log_error("the payload of %s cannot be read", reading.uri, error=error)
+        raise UnreadableValue(f"the payload of {reading.uri} cannot be read") from error
     return ResourceResult(
-        contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=_roomy(policy)
+        contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=_with_room(policy)
     )
 
 
-def _roomy(policy: Policy) -> Policy:
+def _with_room(policy: Policy) -> Policy:
     """The limit is on payloads; base64 and quoting make them larger."""
     return replace(policy, max_bytes=policy.max_bytes * 8)
 
 
-class _Reading:
+class _PayloadReader:
     """One payload on its way to contents."""
 
     def __init__(self, uri: str, mime_type: str | None, policy: Policy, infer: bool) -> None:
@@ -148,7 +148,7 @@ class _Reading:
         if isinstance(value, str):
             return [self._text(str.__str__(value), "text/plain")]
         if isinstance(value, _BINARY):
-            self._within(memoryview(value).nbytes)
+            self._check_size(memoryview(value).nbytes)
             return [self._blob(bytes(value))]
         if isinstance(value, Path):
             return [self._file(value)]
@@ -159,24 +159,24 @@ class _Reading:
     def _several(self, value: Any) -> list[Any] | None:
         """Contents that are made already: one, a list of them, or a dictionary but for its URI."""
         if _is_sdk_contents(value):
-            return [self._typed(_wire(value))]
+            return [self._with_mime(_wire(value))]
         if isinstance(value, Mapping):
-            return self._made(value)
+            return self._from_mapping(value)
         if isinstance(value, (list, tuple)) and value and all(map(_is_whole, value)):
-            return [self._typed(_wire(item)) for item in value]
+            return [self._with_mime(_wire(item)) for item in value]
         return None
 
-    def _made(self, value: Mapping[Any, Any]) -> list[Any] | None:
+    def _from_mapping(self, value: Mapping[Any, Any]) -> list[Any] | None:
         if (
             value.keys() == {"contents"}
             and isinstance(value["contents"], list)
             and all(map(_is_whole, value["contents"]))
         ):
-            return [self._typed(_wire(item)) for item in value["contents"]]
+            return [self._with_mime(_wire(item)) for item in value["contents"]]
         wire = {"uri": self.uri, **_wire(value)}
-        return [self._typed(wire)] if _is_whole(wire) else None
+        return [self._with_mime(wire)] if _is_whole(wire) else None
 
-    def _typed(self, wire: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_mime(self, wire: Mapping[str, Any]) -> dict[str, Any]:
         """Contents that are made already, with a MIME type where they say none: by what they hold, as for payloads."""
         default = "text/plain" if "text" in wire else None
         return {"uri": wire["uri"], "mimeType": self._mime(default, uri=wire["uri"]), **wire}
@@ -189,14 +189,14 @@ class _Reading:
         return found or default or "application/octet-stream"
 
     def _text(self, text: str, default: str) -> dict[str, Any]:
-        self._within(len(text))
+        self._check_size(len(text))
         return {"uri": self.uri, "mimeType": self._mime(default), "text": encode_text(text)}
 
     def _blob(self, data: bytes, default: str | None = None) -> dict[str, Any]:
-        self._within(len(data))
+        self._check_size(len(data))
         return {"uri": self.uri, "mimeType": self._mime(default, data), "blob": base64_text(data)}
 
-    def _within(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         if size > self.policy.max_bytes:
             raise TokenLimitExceeded(f"the payload of {self.uri} is larger than {self.policy.max_bytes:,} bytes")
 
@@ -205,10 +205,10 @@ class _Reading:
             with path.open("rb") as file:
                 return self._read(file, path.name)
         except PermissionError as error:
-            tell_log("the file behind %s may not be read", self.uri, error=error)
+            log_error("the file behind %s may not be read", self.uri, error=error)
             raise Forbidden(f"the file behind {self.uri} may not be read") from None
         except (OSError, ValueError) as error:  # their words have the path in them, which is the server's own
-            tell_log("the file behind %s cannot be read", self.uri, error=error)
+            log_error("the file behind %s cannot be read", self.uri, error=error)
             raise NotFound(f"there is no file behind {self.uri}") from None
 
     def _read(self, file: Any, name: str | None) -> dict[str, Any]:
@@ -218,12 +218,12 @@ class _Reading:
         while piece := file.read(_CHUNK):
             pieces.append(piece)
             size += len(piece)
-            self._within(size)
+            self._check_size(size)
         if pieces and isinstance(pieces[0], str):
             return self._text("".join(pieces), "text/plain")
-        return self._bytes_read(b"".join(pieces), name)
+        return self._decode_bytes(b"".join(pieces), name)
 
-    def _bytes_read(self, data: bytes, name: str | None) -> dict[str, Any]:
+    def _decode_bytes(self, data: bytes, name: str | None) -> dict[str, Any]:
         guessed = mimetypes.guess_type(name)[0] if self.infer and name else None
         declared = self.declared or guessed
         if declared is None or declared.startswith(_TEXTUAL) or declared.endswith(("+json", "+xml")):
@@ -250,7 +250,7 @@ class _Reading:
             mime = self.declared or wire["mimeType"]
             return {"uri": self.uri, "mimeType": mime, "blob": wire["data"]}
         if wire["type"] == "resource":
-            return self._typed(wire["resource"])
+            return self._with_mime(wire["resource"])
         return self._text(wire.get("text") or encode(wire, self.policy).body.decode(), "text/plain")
 
 

@@ -19,7 +19,7 @@ from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Problem, plain
+from aerogram.reply import Notice, Problem, part_to_json
 
 __all__ = [
     "NOTICES",
@@ -82,7 +82,7 @@ class ToolResult:
         policy: Policy | None = None,
     ) -> None:
         rules = policy or _DEFAULT
-        blocks = [_explicit(item, rules) for item in ([content] if isinstance(content, str) else content)]
+        blocks = [_encode_block(item, rules) for item in ([content] if isinstance(content, str) else content)]
         written = None if structured_content is _ABSENT else encode(structured_content, rules)
         self.body = b"[" + b",".join(body for body, _ in blocks) + b"]"
         self._structured = written.body if written else None
@@ -115,12 +115,12 @@ class ToolResult:
         """The result of another package as ours; `to_mcp` gives the same object back."""
         if isinstance(result, cls):
             return result
-        made = cls.copied(result)
+        made = cls.copy_of(result)
         made._foreign = result
         return made
 
     @classmethod
-    def copied(cls, result: Any) -> ToolResult:
+    def copy_of(cls, result: Any) -> ToolResult:
         """A result that says the same as one of the mcp SDK or of FastMCP, in words that can be sent."""
         structured = _ABSENT if result.structured_content is None else result.structured_content
         return cls(result.content, structured, is_error=result.is_error, meta=result.meta)
@@ -145,7 +145,7 @@ class ToolResult:
         try:
             return cls([encode_text(text)], is_error=True, meta={PROBLEM: _facts(problem)})
         except TokenLimitExceeded:
-            return cls.failed(_in_short(problem))
+            return cls.failed(_shorten_problem(problem))
 
     @property
     def content(self) -> list[dict[str, Any]]:
@@ -234,7 +234,7 @@ class ToolResult:
 
 def notices_body(notices: tuple[Notice, ...]) -> bytes:
     """The `_meta` that carries some notices."""
-    return encode({NOTICES: [plain(notice) for notice in notices]}, _DEFAULT).body
+    return encode({NOTICES: [part_to_json(notice) for notice in notices]}, _DEFAULT).body
 
 
 def response_start(request_id: str | int | None) -> bytes:
@@ -257,7 +257,7 @@ def text_content(body: bytes) -> bytes:
     return text_block(body, b'[{"type":"text","text":%b}]')
 
 
-def _explicit(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
+def _encode_block(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
     """A block as JSON, and what had to be changed in it."""
     if isinstance(item, str):
         text = encode(item, policy)
@@ -270,13 +270,13 @@ def _explicit(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
     return written.body, written.notices
 
 
-def _in_short(problem: Problem) -> Problem:
+def _shorten_problem(problem: Problem) -> Problem:
     """A failure must not fail because it says too much."""
     message = f"{str(problem.message)[:_LONGEST_MESSAGE]}… (too much was said to send it all)"
     return Problem(problem.code[:100], message, problem.kind, problem.retry, retry_after=problem.retry_after)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
-    facts: dict[str, Any] = plain(problem)
+    facts: dict[str, Any] = part_to_json(problem)
     del facts["retry"]
     return {**facts, "retryable": problem.retryable}

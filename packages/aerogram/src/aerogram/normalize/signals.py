@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from asyncio import CancelledError, current_task
 
-__all__ = ["SIGNALS", "contained", "is_signal", "tell_log"]
+__all__ = ["SIGNALS", "contain", "is_signal", "log_error"]
 
 _log = logging.getLogger("aerogram")
 
@@ -28,7 +28,7 @@ def is_signal(error: BaseException) -> bool:
     return task is None or task.cancelling() > 0
 
 
-def contained(error: BaseException) -> Exception:
+def contain(error: BaseException) -> Exception:
     """An exception for one that would end the server, such as that of `sys.exit`; one that is meant to is raised."""
     if isinstance(error, Exception):
         return error
@@ -39,7 +39,7 @@ def contained(error: BaseException) -> Exception:
     return failure
 
 
-def tell_log(message: str, *words: str, error: BaseException | None = None) -> None:
+def log_error(message: str, *words: str, error: BaseException | None = None) -> None:
     """Tell the server's log what its author has to mend, with the trace; nobody else will see it."""
     trace = (type(error), error, error.__traceback__) if error is not None else None
     try:

@@ -10,13 +10,13 @@ from typing import Any
 from aerogram.normalize.policy import Policy
 from aerogram.reply import Notice
 
-__all__ = ["Drained", "drain", "is_here", "settle"]
+__all__ = ["DrainedItems", "drain", "is_here", "settle"]
 
 _HERE = frozenset((dict, list, str, int, float, bool, type(None)))
 """What nobody has to wait for."""
 
 
-class Drained(list[Any]):
+class DrainedItems(list[Any]):
     """What was read of a stream; `notice` says so when that is not all."""
 
     notice: Notice | None = None
@@ -28,9 +28,9 @@ class _Meter:
     def __init__(self, policy: Policy) -> None:
         self.items = policy.max_items
         self.room = policy.max_bytes
-        self.read = Drained()
+        self.read = DrainedItems()
 
-    def takes(self, item: Any) -> bool:
+    def take(self, item: Any) -> bool:
         """Keep an item if there is room for it."""
         self.room -= len(item) if isinstance(item, (str, bytes, bytearray)) else 1
         if len(self.read) >= self.items or self.room < 0:
@@ -41,10 +41,10 @@ class _Meter:
         return True
 
 
-def drain(source: Iterable[Any], policy: Policy) -> Drained:
+def drain(source: Iterable[Any], policy: Policy) -> DrainedItems:
     """The items of an iterator up to the policy's limits; a generator with more is closed."""
     meter, iterator = _Meter(policy), iter(source)
-    if not all(map(meter.takes, iterator)):
+    if not all(map(meter.take, iterator)):
         _close(iterator)
     return meter.read
 
@@ -73,10 +73,10 @@ async def settle(value: Any, policy: Policy | None = None) -> Any:
     return await _drain_async(value, policy or Policy()) if isinstance(value, AsyncIterable) else value
 
 
-async def _drain_async(source: AsyncIterable[Any], policy: Policy) -> Drained:
+async def _drain_async(source: AsyncIterable[Any], policy: Policy) -> DrainedItems:
     meter, iterator = _Meter(policy), aiter(source)
     async for item in iterator:
-        if not meter.takes(item):
+        if not meter.take(item):
             await _close_async(iterator)
             break
     return meter.read

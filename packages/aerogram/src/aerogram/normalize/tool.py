@@ -22,9 +22,9 @@ from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import TOOL, ToolResult, is_foreign_result, read_json, text_block, text_content
-from aerogram.normalize.signals import SIGNALS, tell_log
-from aerogram.normalize.stream import Drained, drain, settle
-from aerogram.normalize.values import Encoded, encode, encode_carefully, encode_fast, encode_items
+from aerogram.normalize.signals import SIGNALS, log_error
+from aerogram.normalize.stream import DrainedItems, drain, settle
+from aerogram.normalize.values import EncodedValue, encode, encode_carefully, encode_fast, encode_items
 from aerogram.normalize.walk import ASK_THE_OPERATOR
 from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem
@@ -50,8 +50,8 @@ def normalize_tool_result(
     """
     try:
         promise = returns if isinstance(returns, Output) else _promise(returns, policy.registry)
-        result = _normalized(value, policy, promise, mime_type)
-        return _kept(result, value, promise) if promise.schema is not None else result
+        result = _normalize(value, policy, promise, mime_type)
+        return _check_promise(result, value, promise) if promise.schema is not None else result
     except SIGNALS:
         raise
     except BaseException as error:  # noqa: BLE001 - a value must not keep its request from being answered
@@ -68,7 +68,7 @@ def _promise(annotation: Any, registry: Registry) -> Output:
 _remembered_promise = lru_cache(maxsize=1024)(Output.of)
 
 
-def _normalized(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
+def _normalize(value: Any, policy: Policy, promise: Output, mime_type: str | None = None) -> Any:
     kind = type(value)
     if issubclass(kind, dict) and "content" in value and is_written_result(value, policy):
         return ToolResult.of_wire(value, policy=policy)
@@ -86,11 +86,11 @@ def _special(value: Any, policy: Policy, promise: Output, mime_type: str | None)
     if is_pair(value) and not promise.is_rows:
         return _pair(value[0], value[1], policy, promise)
     if issubclass(type(value), ToolResult) or is_foreign_result(type(value), TOOL):
-        return _passed(value)
-    return _formed(value, policy, promise)
+        return _make_sendable(value)
+    return _normalize_form(value, policy, promise)
 
 
-def _formed(value: Any, policy: Policy, promise: Output) -> Any:
+def _normalize_form(value: Any, policy: Policy, promise: Output) -> Any:
     """Failures and streams; anything else is data."""
     form = policy.registry.forms[type(value)]
     if form.kind == "json" and is_structure(type(value)):
@@ -98,15 +98,15 @@ def _formed(value: Any, policy: Policy, promise: Output) -> Any:
     if form.kind == "exception":
         return ToolResult.failed(_safe_problem(value))
     if form.kind == "awaitable":
-        return _normalized(_awaited(value, policy), policy, promise)
+        return _normalize(_run_awaitable(value, policy), policy, promise)
     if form.kind == "iterator":
         value = drain(form.convert(value), policy)
-    if type(value) is Drained:
+    if type(value) is DrainedItems:
         return _data(list(value), policy, promise, (value.notice,) if value.notice else ())
     return _data(value, policy, promise)
 
 
-def _awaited(value: Any, policy: Policy) -> Any:
+def _run_awaitable(value: Any, policy: Policy) -> Any:
     """Outside of an event loop a coroutine can be run to its end; inside of one it had to be awaited."""
     try:
         asyncio.get_running_loop()
@@ -130,26 +130,28 @@ def _data(value: Any, policy: Policy, promise: Output, notices: tuple[Notice, ..
     if body.startswith(b"{"):
         return ToolResult.of_bytes(text_content(body), body, notices, promise.is_boxed)
     is_listed = body.startswith(b"[") and policy.blocks == "each"
-    content = _array(_texts(value, Encoded(body), policy)) if is_listed else text_content(body)
+    content = _array(_texts(value, EncodedValue(body), policy)) if is_listed else text_content(body)
     return ToolResult.of_bytes(content, body, notices, is_boxed=True)
 
 
 def _careful_data(
-    value: Any, encoded: Encoded, policy: Policy, promise: Output, notices: tuple[Notice, ...]
+    value: Any, encoded: EncodedValue, policy: Policy, promise: Output, notices: tuple[Notice, ...]
 ) -> ToolResult:
     if encoded.is_content:
-        return ToolResult.of_bytes(_array(_flattened(value, policy)), None, notices + encoded.notices)
+        return ToolResult.of_bytes(_array(_flatten(value, policy)), None, notices + encoded.notices)
     content = _array(_texts(value, encoded, policy))
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
-    return ToolResult.of_bytes(content, _structured(encoded, promise), notices + encoded.notices, is_boxed=boxed)
+    return ToolResult.of_bytes(
+        content, _structured_content(encoded, promise), notices + encoded.notices, is_boxed=boxed
+    )
 
 
-def _structured(encoded: Encoded, promise: Output) -> bytes | None:
+def _structured_content(encoded: EncodedValue, promise: Output) -> bytes | None:
     """Structured content; none for what has no JSON form, unless a schema has promised some."""
     return None if encoded.odd and promise.schema is None else encoded.body
 
 
-def _texts(value: Any, encoded: Encoded, policy: Policy) -> list[bytes]:
+def _texts(value: Any, encoded: EncodedValue, policy: Policy) -> list[bytes]:
     """The text blocks of some data, and the media that stood in it."""
     bodies = [encoded.body]
     if policy.blocks == "each" and encoded.body.startswith(b"["):
@@ -170,10 +172,10 @@ def _items(value: Any) -> Iterator[bytes]:
         for item in value:
             yield from _items(item)
     elif value is not None:
-        yield _written(value)
+        yield _write(value)
 
 
-def _written(value: Any) -> bytes:
+def _write(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:  # an integer beyond 64 bits
@@ -183,14 +185,14 @@ def _written(value: Any) -> bytes:
 # Content: blocks, alone or in lists
 
 
-def _flattened(value: Any, policy: Policy) -> list[bytes]:
+def _flatten(value: Any, policy: Policy) -> list[bytes]:
     if value is None:
         return []
     form = policy.registry.forms[type(value)]
     if form.kind == "block":
         return [encode(form.convert(value), policy).body]
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return [block for item in value for block in _flattened(item, policy)]
+        return [block for item in value for block in _flatten(item, policy)]
     return _texts(value, encode(value, policy), policy)
 
 
@@ -207,11 +209,11 @@ def is_pair(value: Any) -> bool:
 
 def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> ToolResult:
     """Content from the first half, structured content from the second."""
-    shown = ToolResult.of(_normalized(payload, policy, _NO_PROMISE))
+    shown = ToolResult.of(_normalize(payload, policy, _NO_PROMISE))
     encoded = encode(structured, policy)
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
     notices = shown.notices + encoded.notices
-    return ToolResult.of_bytes(shown.body, _structured(encoded, promise), notices, is_boxed=boxed)
+    return ToolResult.of_bytes(shown.body, _structured_content(encoded, promise), notices, is_boxed=boxed)
 
 
 # Finished results
@@ -241,7 +243,7 @@ def is_finished(value: Any) -> bool:
     return isinstance(value, ToolResult) or is_foreign_result(type(value), TOOL)
 
 
-def _passed(value: Any) -> Any:
+def _make_sendable(value: Any) -> Any:
     """The same object, unless it could not be sent: then one that can, with the same meaning."""
     if isinstance(value, ToolResult):
         return value
@@ -250,23 +252,23 @@ def _passed(value: Any) -> Any:
     except SIGNALS:
         raise
     except BaseException:  # noqa: BLE001 - a lone surrogate, a cycle: nothing its own server could send
-        return ToolResult.copied(value)
+        return ToolResult.copy_of(value)
     return value
 
 
 # Failures
 
 
-def _kept(result: Any, value: Any, promise: Output) -> Any:
+def _check_promise(result: Any, value: Any, promise: Output) -> Any:
     """The result, or an error in its place if it breaks the schema that was promised for it."""
     if not isinstance(result, ToolResult) or result.isError:
         return result
     if not result.has_structured_content:
-        return _broken("there is no structured content")
+        return _breach_result("there is no structured content")
     if not result.notices and (type(value) is promise.trusted or _holds(value, promise)):
         return result
     breach = promise.breach(result.data())
-    return _broken(breach) if breach else result
+    return _breach_result(breach) if breach else result
 
 
 def _holds(value: Any, promise: Output) -> bool:
@@ -275,8 +277,8 @@ def _holds(value: Any, promise: Output) -> bool:
     return kind in _DATA and not (kind is dict and "content" in value) and promise.holds(value)
 
 
-def _broken(reason: str) -> ToolResult:
-    tell_log("a result breaks its output schema: %s", reason)
+def _breach_result(reason: str) -> ToolResult:
+    log_error("a result breaks its output schema: %s", reason)
     words = f"the result breaks its output schema: {reason}"
     return ToolResult.failed(Problem.of("INTERNAL_ERROR", words, retry="no", remediation=ASK_THE_OPERATOR))
 
@@ -289,7 +291,7 @@ def _safe_problem(error: BaseException) -> Problem:
     except SIGNALS:
         raise
     except BaseException:  # noqa: BLE001 - an exception whose own methods raise
-        tell_log("an exception of type %s was returned or raised, and cannot be read", type(error).__name__)
+        log_error("an exception of type %s was returned or raised, and cannot be read", type(error).__name__)
         words = f"{type(error).__name__} at the top cannot be read"
         return Problem.of("INTERNAL_ERROR", words, remediation=ASK_THE_OPERATOR)
 

@@ -19,12 +19,12 @@ from aerogram.normalize.forms import dataclass_reader, stored_fields
 from aerogram.normalize.models import is_model
 from aerogram.normalize.plain import extent, has_non_finite, is_open
 from aerogram.normalize.policy import Policy
-from aerogram.normalize.registry import Refused
+from aerogram.normalize.registry import NeedsCarefulEncoding
 from aerogram.normalize.signals import SIGNALS
 from aerogram.normalize.walk import Walk
 from aerogram.reply import Notice
 
-__all__ = ["Encoded", "encode", "encode_carefully", "encode_fast", "encode_items"]
+__all__ = ["EncodedValue", "encode", "encode_carefully", "encode_fast", "encode_items"]
 
 _OPTIONS = (
     orjson.OPT_PASSTHROUGH_DATACLASS
@@ -41,7 +41,7 @@ _NULL = re.compile(rb"null")  # faster than `in`, which is slow on common letter
 _members = attrgetter("__dict__")
 
 
-class Encoded(NamedTuple):
+class EncodedValue(NamedTuple):
     """A value as JSON bytes, what was changed on the way, and the media that stood in it.
 
     `odd`: it has no JSON form; the bytes are then its text. `is_content`: it is a block, or
@@ -55,10 +55,10 @@ class Encoded(NamedTuple):
     is_content: bool = False
 
 
-def encode(value: Any, policy: Policy) -> Encoded:
+def encode(value: Any, policy: Policy) -> EncodedValue:
     """Write a value as JSON. A value that is too large, or that cannot even be named, raises a `ReplyError`."""
     body = encode_fast(value, policy)
-    return encode_carefully(value, policy) if body is None else Encoded(body)
+    return encode_carefully(value, policy) if body is None else EncodedValue(body)
 
 
 def encode_fast(value: Any, policy: Policy) -> bytes | None:
@@ -72,12 +72,12 @@ def encode_fast(value: Any, policy: Policy) -> bytes | None:
     return body if len(body) <= policy.max_bytes else None
 
 
-def encode_carefully(value: Any, policy: Policy) -> Encoded:
+def encode_carefully(value: Any, policy: Policy) -> EncodedValue:
     """The JSON of any value, with a notice for each place where it had to be changed."""
     walk = Walk(policy)
     body = orjson.dumps(walk.write(value))
-    walk.prove(value, body)
-    return Encoded(body, tuple(walk.notices), tuple(walk.media), walk.is_odd, walk.has_listed_block)
+    walk.check_size(value, body)
+    return EncodedValue(body, tuple(walk.notices), tuple(walk.media), walk.is_odd, walk.has_listed_block)
 
 
 def encode_items(value: list[Any], policy: Policy) -> list[bytes] | None:
@@ -93,19 +93,19 @@ _ITEMS = _SCALARS | {dict}
 
 def _object(value: Any, policy: Policy) -> bytes:
     if policy.registry.overrides_native:
-        raise Refused
+        raise NeedsCarefulEncoding
     if type(value) not in _PLAIN:
-        value = _opened(value, policy)
+        value = _open(value, policy)
     if type(value) is dict and len(value) <= _FEW and _is_flat(value, policy.max_bytes // _FEW):
         return orjson.dumps(value, option=_OPTIONS)
     return _compound(value, policy)
 
 
-def _opened(value: Any, policy: Policy) -> Any:
+def _open(value: Any, policy: Policy) -> Any:
     """One step into an object; one that is copied by it is weighed first."""
     form, convert, weigh = policy.registry.forms[type(value)]
     if form != "json" or (weigh is not None and weigh(value, policy.max_bytes) > policy.max_bytes):
-        raise Refused
+        raise NeedsCarefulEncoding
     return convert(value)
 
 
@@ -126,22 +126,22 @@ def _is_flat(value: dict[Any, Any], longest: int) -> bool:
 
 def _scalar(value: Any, policy: Policy) -> bytes:
     if (type(value) is str and len(value) > policy.max_bytes) or (type(value) is float and value - value != 0):
-        raise Refused
+        raise NeedsCarefulEncoding
     return orjson.dumps(value, option=_OPTIONS)
 
 
 def _compound(value: Any, policy: Policy) -> bytes:
-    value = value if policy.registry.has_own else _unfolded(value, policy)
+    value = value if policy.registry.has_own else _unfold(value, policy)
     size = extent(value, policy.max_bytes)
     if size > policy.max_bytes:
-        raise Refused
+        raise NeedsCarefulEncoding
     body = _dumps_within(policy.max_depth, value, _hook(policy, size))
     if _NULL.search(body) and has_non_finite(value, _hook(policy, size)):  # orjson writes NaN as null and says nothing
-        raise Refused
+        raise NeedsCarefulEncoding
     return body
 
 
-def _unfolded(value: Any, policy: Policy) -> Any:
+def _unfold(value: Any, policy: Policy) -> Any:
     """A list of dataclasses, here or one level down, as a list of their fields: cheaper than a call for each."""
     if type(value) is dict and len(value) <= _FEW:
         found = {name: held for name, part in value.items() if (held := _fields(part, policy))}
@@ -174,18 +174,18 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
             return surveyed[kind](value)
         form = registry.forms[kind]
         if form.kind != "json":
-            raise Refused
+            raise NeedsCarefulEncoding
         if form.weigh is not None and not is_open(kind):
             room -= form.weigh(value, room)
             if room < 0:
-                raise Refused
+                raise NeedsCarefulEncoding
         plain = form.convert(value)
         if is_open(kind) and not registry.has_own:
             surveyed[kind] = _reader(kind, form.convert)
         else:  # the survey has not seen what is inside
             room -= 1 + extent(plain, room)
             if room < 0:
-                raise Refused
+                raise NeedsCarefulEncoding
         return plain
 
     return plainer
@@ -203,7 +203,7 @@ def _reader(kind: Any, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return held
         plain = convert(value)
         if extent(plain, _MOST_ASIDE) > _MOST_ASIDE:
-            raise Refused
+            raise NeedsCarefulEncoding
         return plain
 
     return read

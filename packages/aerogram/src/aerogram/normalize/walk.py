@@ -14,13 +14,13 @@ import orjson
 from aerogram.errors import ReplyError, TokenLimitExceeded
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
-from aerogram.normalize.models import Withheld, is_model, shown_fields
+from aerogram.normalize.models import WithheldValue, dump_fields, is_model
 from aerogram.normalize.policy import Policy
-from aerogram.normalize.signals import SIGNALS, tell_log
+from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.problems import problem_of
 from aerogram.reply import Notice
 
-__all__ = ["ASK_THE_OPERATOR", "TooLarge", "Unreadable", "Walk"]
+__all__ = ["ASK_THE_OPERATOR", "TooLarge", "UnreadableValue", "Walk"]
 
 _EXACT_INTEGER = 2**53
 _LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
@@ -34,7 +34,7 @@ ASK_THE_OPERATOR = "This is for whoever runs the server to mend; its log says mo
 """What a caller can do about a value that the server cannot send."""
 
 
-class Unreadable(ReplyError):
+class UnreadableValue(ReplyError):
     """A value cannot be written, nor named: its own methods raise."""
 
     def __init__(self, message: str) -> None:
@@ -68,7 +68,7 @@ class Walk:
             self.notices.append(Notice(f"{self._unsaid:,} more places were changed", "FALLBACK_USED", "info"))
         return plain
 
-    def prove(self, value: Any, body: bytes) -> None:
+    def check_size(self, value: Any, body: bytes) -> None:
         """Refuse a body over the limit, naming the value it came from."""
         if len(body) > self.policy.max_bytes:
             raise self._too_large(value)
@@ -84,7 +84,7 @@ class Walk:
                 if kind in _SCALARS:
                     self._take(1, value)
                     return _SCALARS[kind](self, value)
-                barred = self._bar(value)
+                barred = self._enter(value)
                 if barred is not None:
                     return barred
                 entered.append(value)
@@ -94,7 +94,7 @@ class Walk:
                 if form.kind != "json":
                     return _FORMED[form.kind](self, value, form)
                 value = self._plainer(value, form)
-        except (TooLarge, Unreadable, *SIGNALS):
+        except (TooLarge, UnreadableValue, *SIGNALS):
             raise
         except BaseException as error:  # noqa: BLE001 - the rest of the data is written all the same
             del self._path[depth:]
@@ -104,7 +104,7 @@ class Walk:
             for one in entered:
                 del self._above[id(one)]
 
-    def _bar(self, value: Any) -> Any:
+    def _enter(self, value: Any) -> Any:
         """What stands for a value that must not be gone into, because that would never end; else enter it."""
         self._take(_CONTAINER_COST if type(value) in _CONTAINERS else _OBJECT_COST, value)
         key, limit = id(value), self.policy.max_depth
@@ -136,7 +136,7 @@ class Walk:
             raise
         except BaseException as raised:  # noqa: BLE001 - its fields are asked one by one
             error = raised
-        return shown_fields(value, self._room, error)
+        return dump_fields(value, self._room, error)
 
     # Scalars
 
@@ -166,7 +166,7 @@ class Walk:
     def _same(self, value: Any) -> Any:
         return value
 
-    def _withheld(self, value: Withheld) -> Any:
+    def _withheld(self, value: WithheldValue) -> Any:
         return self._unreadable(value.value, value.error)
 
     # Containers
@@ -234,10 +234,10 @@ class Walk:
         except BaseException as error:
             if not count:
                 raise
-            tell_log(
+            log_error(
                 "a returned iterator at %s broke off after %s items", _pointer(self._path), str(count), error=error
             )
-            self._note("PARTIAL_FAILURE", f"it broke off after {count:,} items: {_described(error)}", value)
+            self._note("PARTIAL_FAILURE", f"it broke off after {count:,} items: {_describe(error)}", value)
             return _END
 
     def _awaitable(self, value: Any, _: Form) -> Any:
@@ -270,13 +270,13 @@ class Walk:
         return self._text(text)
 
     def _unreadable(self, value: Any, error: BaseException) -> Any:
-        reason = f"it cannot be read: {_described(error)}"
+        reason = f"it cannot be read: {_describe(error)}"
         if not self._is_logged:
             self._is_logged = True
             where = _pointer(self._path) or "the top"
-            tell_log("a returned value of type %s at %s cannot be read", _type_name(value), where, error=error)
+            log_error("a returned value of type %s at %s cannot be read", _type_name(value), where, error=error)
         if not self._path:
-            raise Unreadable(f"the value of type {_type_name(value)} at the top: {reason}") from error
+            raise UnreadableValue(f"the value of type {_type_name(value)} at the top: {reason}") from error
         self._note("PARTIAL_FAILURE", reason, value)
         self._mark_odd()
         return f"[unreadable {_type_name(value)}]"
@@ -315,7 +315,7 @@ _SCALARS: dict[type, Callable[[Walk, Any], Any]] = {
     float: Walk._number,
     bool: Walk._same,
     type(None): Walk._same,
-    Withheld: Walk._withheld,
+    WithheldValue: Walk._withheld,
 }
 _CONTAINERS: dict[type, Callable[[Walk, Any], Any]] = {
     dict: Walk._mapping,
@@ -350,6 +350,6 @@ def _type_name(value: Any) -> str:
         return "object"
 
 
-def _described(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """What went wrong inside a stranger's method: its kind, not its words, which may be anything."""
     return f"{_type_name(error)} was raised"

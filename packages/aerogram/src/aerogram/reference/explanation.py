@@ -25,15 +25,15 @@ class Explanation:
     warning: WarningCode | None
 
     @property
-    def said_as(self) -> Mapping[str, str]:
+    def codes_by_dialect(self) -> Mapping[str, str]:
         """For an error: the code that a client reads in each dialect which knows nothing of Aerogram."""
-        return _said_as(self.code) if self.error is not None else {}
+        return _codes_by_dialect(self.code) if self.error is not None else {}
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON data."""
         error = _columns(self.error, "kind", "status", "retry", "title", "remediation", "parent")
         if self.error is not None:
-            error |= {"user_text": dict(self.error.user_text), "said_as": dict(self.said_as)}
+            error |= {"user_text": dict(self.error.user_text), "said_as": dict(self.codes_by_dialect)}
         warning = _columns(self.warning, "severity", "description", "suggestion", "user_text")
         return {"code": self.code, "error": error or None, "warning": warning or None}
 
@@ -57,7 +57,7 @@ def explain_all() -> list[Explanation]:
     return [Explanation(name, TABLE.get(name), WARNINGS.get(name)) for name in names]
 
 
-def _said_as(code: str) -> dict[str, str]:
+def _codes_by_dialect(code: str) -> dict[str, str]:
     """What is left of the code in each dialect once the extension, which keeps the exact one, is taken away."""
     from aerogram.dialects.extension import KEY  # it brings pydantic, which a list of codes can do without
 

@@ -34,7 +34,7 @@ def declarations(schema: Schema, *, parameter: str | None = None, aliases: Mappi
     words = {name: _at(root, pointer.split("/")[1:]) for name, pointer in sorted((aliases or {}).items())}
     default = _mark(root, parameter) if parameter is not None else None
     named = {**root.pop("$defs", {}), _identifier(str(root["title"])): root}
-    writer = _Writer(named, words, default)
+    writer = _TypeScriptWriter(named, words, default)
     return "\n".join([writer.alias(name) for name in words] + [writer.declaration(name) for name in named])
 
 
@@ -58,13 +58,13 @@ def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name.partition("[")[0])
 
 
-def _bare(schema: Schema) -> dict[str, Any]:
+def _without_annotations(schema: Schema) -> dict[str, Any]:
     """A schema without the words that do not change its type."""
     return {word: value for word, value in schema.items() if word not in _SAYS_NOTHING}
 
 
 @dataclass
-class _Writer:
+class _TypeScriptWriter:
     """Writes one set of declarations, in which each can name the others."""
 
     named: Mapping[str, Schema]
@@ -113,9 +113,9 @@ class _Writer:
 
     def type_of(self, schema: Schema) -> str:
         """The type of a value that keeps the schema."""
-        bare = _bare(schema)
+        bare = _without_annotations(schema)
         for name, aliased in self.aliases.items():
-            if bare == _bare(aliased):
+            if bare == _without_annotations(aliased):
                 return name
         return self._plain_type(schema)
 
@@ -131,9 +131,9 @@ class _Writer:
         branches = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(schema.get("type"), list):
             branches = [{**schema, "type": one} for one in schema["type"]]
-        return _union([self.type_of(one) for one in branches]) if branches else self._typed(schema)
+        return _union([self.type_of(one) for one in branches]) if branches else self._simple_type(schema)
 
-    def _typed(self, schema: Schema) -> str:
+    def _simple_type(self, schema: Schema) -> str:
         """The type of a schema that says one word for its type, or none."""
         kind = schema.get("type")
         if kind == "array":

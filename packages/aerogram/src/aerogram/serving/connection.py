@@ -21,13 +21,13 @@ from aerogram.dialects import dialect
 from aerogram.errors import Unavailable
 from aerogram.reply import Reply, new_request_id
 
-__all__ = ["TURNED_AWAY", "Room", "connection_within", "is_turned_away", "refuse_crowd"]
+__all__ = ["TURNED_AWAY", "ConnectionSlots", "connection_class", "is_turned_away", "refuse_if_full"]
 
 SLOWEST_HEAD: Final = 10.0
 """Seconds in which the head of a request has to arrive."""
 
 
-def connection_within(timeout: float, room: Room) -> type[H11Protocol]:
+def connection_class(timeout: float, room: ConnectionSlots) -> type[H11Protocol]:
     """Connections for a server whose requests have so many seconds, 0 for any number, and that has so much room."""
     seconds = min(timeout or SLOWEST_HEAD, SLOWEST_HEAD)
     return type("Connection", (_Connection,), {"seconds": seconds, "room": room})
@@ -37,7 +37,7 @@ class _Connection(H11Protocol):
     """One client's line to the server."""
 
     seconds: ClassVar[float]
-    room: ClassVar[Room]
+    room: ClassVar[ConnectionSlots]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -125,7 +125,7 @@ TURNED_AWAY: Final = "turned_away"
 """What stands in the state of a request whose connection has no place."""
 
 
-class Room:
+class ConnectionSlots:
     """The places, and the connections that have one."""
 
     def __init__(self, places: int) -> None:
@@ -149,7 +149,7 @@ def is_turned_away(scope: Scope) -> bool:
     return TURNED_AWAY in scope.get("state", ())
 
 
-def refuse_crowd(scope: Scope) -> None:
+def refuse_if_full(scope: Scope) -> None:
     """Raise what a request is told whose connection has no place."""
     if is_turned_away(scope):
         raise Unavailable("The server has no place for another connection", retry_after=COME_BACK)

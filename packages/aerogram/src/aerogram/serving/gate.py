@@ -17,7 +17,17 @@ from urllib.parse import urlsplit
 
 from aerogram.errors import AerogramError, Forbidden, ReplyError, Unauthenticated, Unavailable
 
-__all__ = ["Access", "Caller", "Exposed", "Gate", "Key", "Keys", "is_loopback", "needs_keys", "refuse_exposure"]
+__all__ = [
+    "Access",
+    "AccessCheck",
+    "AccessKey",
+    "AccessKeys",
+    "AuthenticatedCaller",
+    "ExposedServer",
+    "is_loopback",
+    "needs_keys",
+    "refuse_exposure",
+]
 
 log = logging.getLogger("aerogram.server")
 
@@ -52,7 +62,7 @@ class Access(Protocol):
         """The pages of others that may call it."""
 
 
-class Key(Protocol):
+class AccessKey(Protocol):
     """An API key that was recognised."""
 
     @property
@@ -64,18 +74,18 @@ class Key(Protocol):
         """Whom it stands for."""
 
 
-class Keys(Protocol):
+class AccessKeys(Protocol):
     """The API keys of a server."""
 
     @property
     def has_active(self) -> bool:
         """Whether there is a key that is good."""
 
-    def check(self, secret: str) -> Key:
+    def check(self, secret: str) -> AccessKey:
         """The key that a secret belongs to; `Unauthenticated` when it is wrong, or good no longer."""
 
 
-class Exposed(AerogramError):
+class ExposedServer(AerogramError):
     """The server would be open to everybody who can reach it, and nobody has said that this is meant."""
 
 
@@ -95,20 +105,20 @@ def needs_keys(settings: Access) -> bool:
     return settings.auth == "keys"
 
 
-def refuse_exposure(settings: Access, keys: Keys) -> None:
+def refuse_exposure(settings: Access, keys: AccessKeys) -> None:
     """Raise `Exposed` rather than listen where others can reach it without a key that anybody could have."""
     if settings.transport == "http" and needs_keys(settings) and not keys.has_active:
-        raise Exposed(
+        raise ExposedServer(
             f"{settings.host} can be reached from elsewhere and there is no API key: make one with "
             "'aerogram keys create NAME', or say --auth none to let everybody in"
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class AuthenticatedCaller:
     """Who a request is from, in the words in which Starlette's authentication says it."""
 
-    key: Key
+    key: AccessKey
 
     is_authenticated = True
 
@@ -123,30 +133,30 @@ class Caller:
         return self.key.name
 
 
-class _Place(NamedTuple):
+class _HostPort(NamedTuple):
     """A host and its port, if one is named."""
 
     name: str
     port: int | None
 
 
-class Gate:
+class AccessCheck:
     """Lets requests in or refuses them."""
 
-    def __init__(self, settings: Access, keys: Keys) -> None:
+    def __init__(self, settings: Access, keys: AccessKeys) -> None:
         self._needs_key = needs_keys(settings)
         self._keys = keys
         self._own = settings.host.strip("[]").lower()
         self._hosts = settings.allowed_hosts
         self._origins = frozenset(settings.allowed_origins)
 
-    def admit(self, headers: Headers, *, is_open: bool = False) -> Caller | None:
+    def admit(self, headers: Headers, *, is_open: bool = False) -> AuthenticatedCaller | None:
         """Who asks, or None for somebody who need not say; a refusal is a `ReplyError`."""
-        host = self._checked_host(headers)
+        host = self._check_host(headers)
         self._check_origin(headers, host)
-        return self._identified(headers, is_open=is_open)
+        return self._identify(headers, is_open=is_open)
 
-    def _checked_host(self, headers: Headers) -> _Place:
+    def _check_host(self, headers: Headers) -> _HostPort:
         given = headers.get(b"host", ())
         parts = _HOST.fullmatch(given[0].decode("latin-1")) if len(given) == 1 else None
         if parts is None:
@@ -157,9 +167,9 @@ class Gate:
                 f"This server is not known as {name[:100]!r}",
                 remediation=f"Call it by its address, or list the name: --allowed-hosts {name[:100]}",
             )
-        return _Place(name, int(parts[2]) if parts[2] else None)
+        return _HostPort(name, int(parts[2]) if parts[2] else None)
 
-    def _check_origin(self, headers: Headers, host: _Place) -> None:
+    def _check_origin(self, headers: Headers, host: _HostPort) -> None:
         for raw in headers.get(b"origin", ()):
             origin = raw.decode("latin-1").lower()
             if not (self._origins & {"*", origin} or _is_own(origin, host)):
@@ -168,17 +178,17 @@ class Gate:
                     remediation=f"List the origin: --allowed-origins {origin[:100]}",
                 )
 
-    def _identified(self, headers: Headers, *, is_open: bool) -> Caller | None:
+    def _identify(self, headers: Headers, *, is_open: bool) -> AuthenticatedCaller | None:
         secret = _secret(headers)
         if secret is not None:
-            return Caller(self._checked(secret))
+            return AuthenticatedCaller(self._check_key(secret))
         if self._needs_key and not is_open:
             raise Unauthenticated(
                 "An API key is needed", remediation="Send a key in the X-API-Key header, or as a Bearer token"
             )
         return None
 
-    def _checked(self, secret: str) -> Key:
+    def _check_key(self, secret: str) -> AccessKey:
         try:
             return self._keys.check(secret)
         except ReplyError:
@@ -211,7 +221,7 @@ def _is_listed(name: str, listed: Sequence[str]) -> bool:
     return any(one in ("*", name) or (one.startswith("*.") and name.endswith(one[1:])) for one in listed)
 
 
-def _is_own(origin: str, host: _Place) -> bool:
+def _is_own(origin: str, host: _HostPort) -> bool:
     """Whether a page is the server's own; on one machine, pages of all its ports count as such."""
     try:
         parts = urlsplit(origin)

@@ -21,17 +21,17 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Message, Receive, Scope, Send
 from aerogram._http.headers import Fields
-from aerogram._http.negotiation import Refused
+from aerogram._http.negotiation import HttpRefusal
 from aerogram._http.responses import render
 from aerogram.cli.terminal import one_line
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
 from aerogram.problems import problem_of
 from aerogram.reply import Reply, accept_request_id, new_request_id
-from aerogram.serving.connection import is_turned_away, refuse_crowd
-from aerogram.serving.gate import Access, Caller, Gate, Keys
+from aerogram.serving.connection import is_turned_away, refuse_if_full
+from aerogram.serving.gate import Access, AccessCheck, AccessKeys, AuthenticatedCaller
 
-__all__ = ["Exemptions", "Guard", "Rules", "mcp_principal", "principal_of", "protect"]
+__all__ = ["Exemptions", "GuardMiddleware", "Rules", "mcp_principal", "principal_of", "protect"]
 
 log = logging.getLogger("aerogram.access")
 
@@ -69,9 +69,9 @@ class Exemptions(NamedTuple):
 NO_EXEMPTIONS: Final = Exemptions()
 
 
-def protect(app: Any, settings: Rules, keys: Keys, exempt: Exemptions = NO_EXEMPTIONS) -> None:
+def protect(app: Any, settings: Rules, keys: AccessKeys, exempt: Exemptions = NO_EXEMPTIONS) -> None:
     """Guard a Starlette application; call it before the application starts, and before `install` or after it."""
-    app.add_middleware(Guard, settings=settings, keys=keys, exempt=exempt)
+    app.add_middleware(GuardMiddleware, settings=settings, keys=keys, exempt=exempt)
     if settings.allowed_origins:
         from starlette.middleware.cors import CORSMiddleware
 
@@ -88,7 +88,7 @@ def protect(app: Any, settings: Rules, keys: Keys, exempt: Exemptions = NO_EXEMP
 def principal_of(scope: Scope) -> str | None:
     """Who asks, as the guard has found out."""
     caller = scope.get("user")
-    return caller.identity if isinstance(caller, Caller) else None
+    return caller.identity if isinstance(caller, AuthenticatedCaller) else None
 
 
 def mcp_principal() -> str | None:
@@ -103,7 +103,7 @@ def mcp_principal() -> str | None:
         return None
 
 
-class Guard:
+class GuardMiddleware:
     """The middleware; one for an application."""
 
     def __init__(
@@ -111,13 +111,13 @@ class Guard:
         app: App,
         *,
         settings: Rules,
-        keys: Keys,
+        keys: AccessKeys,
         open_paths: frozenset[str] = OPEN_PATHS,
         exempt: Exemptions = NO_EXEMPTIONS,
     ) -> None:
         self.app = app
         self.exempt = exempt
-        self.gate = Gate(settings, keys)
+        self.gate = AccessCheck(settings, keys)
         self.max_body = settings.max_body
         self.timeout = settings.timeout
         self._open_paths = open_paths
@@ -126,9 +126,9 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
         if scope["type"] == "http":
-            await _Passage(self, scope, receive, send).go()
+            await _GuardedRequest(self, scope, receive, send).handle()
         elif scope["type"] == "websocket":
-            await self._socket(scope, receive, send)
+            await self._handle_websocket(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -150,7 +150,7 @@ class Guard:
         task.add_done_callback(self._left_behind.discard)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self.admit(scope)
         except ReplyError:
@@ -159,10 +159,10 @@ class Guard:
         await self.app(scope, receive, send)
 
 
-class _Passage:
+class _GuardedRequest:
     """One request on its way through the guard."""
 
-    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, guard: GuardMiddleware, scope: Scope, receive: Receive, send: Send) -> None:
         self._guard = guard
         self._scope = scope
         self._receive = receive
@@ -174,21 +174,21 @@ class _Passage:
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._started = time.perf_counter()
 
-    async def go(self) -> None:
+    async def handle(self) -> None:
         """Pass, and be entered into the log."""
         try:
             try:
-                refuse_crowd(self._scope)
+                refuse_if_full(self._scope)
                 self._guard.admit(self._scope)
                 self._check_declared_size()
             except ReplyError as refusal:
                 await self._answer(refusal)
             else:
-                await self._pass()
+                await self._forward()
         finally:
             self._log()
 
-    async def _pass(self) -> None:
+    async def _forward(self) -> None:
         """Run the application, and answer for it if its time is over before it has begun to."""
         task = asyncio.create_task(self._run())
         try:
@@ -198,7 +198,7 @@ class _Passage:
                 await task
             else:
                 self._guard.leave_behind(task)
-                self._refusal = _too_late(limit or 0)
+                self._refusal = _timeout_error(limit or 0)
         finally:
             if not task.done():
                 task.cancel()
@@ -215,7 +215,7 @@ class _Passage:
     def _check_declared_size(self) -> None:
         for name, value in self._scope["headers"]:
             if name.lower() == b"content-length" and value.isdigit() and int(value) > self._largest:
-                raise _too_large(self._largest)
+                raise _too_large_error(self._largest)
 
     async def _take(self) -> Message:
         """The next message from the client; a body that grows beyond its limit ends here."""
@@ -223,7 +223,7 @@ class _Passage:
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))
             if self._taken > self._largest:
-                self._refusal = _too_large(self._largest)
+                self._refusal = _too_large_error(self._largest)
                 raise self._refusal
         return message
 
@@ -278,8 +278,8 @@ class _Passage:
         log.info(words, extra={"request_id": self._request_id(), "request": facts})
 
 
-def _too_large(limit: int) -> Refused:
-    return Refused(
+def _too_large_error(limit: int) -> HttpRefusal:
+    return HttpRefusal(
         413,
         "CONTENT_TOO_LARGE",
         f"The body of a request has at most {limit:,} bytes",
@@ -288,7 +288,7 @@ def _too_large(limit: int) -> Refused:
     )
 
 
-def _too_late(limit: float) -> Unavailable:
+def _timeout_error(limit: float) -> Unavailable:
     return Unavailable(
         f"There was no answer within {limit:g} seconds", remediation="Try again, or ask for less", retry_after=1
     )

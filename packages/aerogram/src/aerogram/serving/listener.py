@@ -49,12 +49,12 @@ def listening(host: str, port: int, variable: str | None = "AEROGRAM_PORT") -> I
     try:
         found = socket.create_server((host.strip("[]"), port), family=family, backlog=_WAITING)
     except OSError as error:
-        raise _not_listening(error, host, port, variable) from error
+        raise _listen_error(error, host, port, variable) from error
     with found:
         yield found
 
 
-def _not_listening(error: OSError, host: str, port: int, variable: str | None) -> AerogramError:
+def _listen_error(error: OSError, host: str, port: int, variable: str | None) -> AerogramError:
     if error.errno == errno.EADDRINUSE:
         other = f" or {variable}={port + 1}" if variable else ""
         return PortTaken(f"port {port} is taken: end the other server, or choose another with --port {port + 1}{other}")
@@ -67,12 +67,12 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
     """The server of an application; whoever runs it brings a socket."""
     import uvicorn
 
-    from aerogram.serving.connection import Room, connection_within
+    from aerogram.serving.connection import ConnectionSlots, connection_class
 
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=connection_within(settings.timeout, Room(settings.max_connections)),
+            http=connection_class(settings.timeout, ConnectionSlots(settings.max_connections)),
             ws="none",
             log_config=None,
             log_level="warning",

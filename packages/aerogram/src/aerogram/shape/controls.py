@@ -12,12 +12,12 @@ from aerogram.errors import InvalidReply
 from aerogram.shape.modes import Mode
 from aerogram.shape.pages import LARGEST_SIZE
 
-__all__ = ["CONTROLS", "Choice", "Controls", "checked", "chosen"]
+__all__ = ["CONTROLS", "Choice", "Controls", "check_choice", "controls_for"]
 
 Choice: TypeAlias = bool | Iterable[str] | Mapping[str, Iterable[str]] | None
 
 
-class Asked(BaseModel):
+class ControlArguments(BaseModel):
     """What a caller may ask of a reply."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -31,12 +31,12 @@ class Asked(BaseModel):
 
 def _schema(name: str) -> dict[str, Any]:
     """A control as an optional input: absent rather than null, which keeps listings short."""
-    whole: dict[str, Any] = Asked.model_json_schema()["properties"][name]
+    whole: dict[str, Any] = ControlArguments.model_json_schema()["properties"][name]
     known = next(option for option in whole["anyOf"] if option.get("type") != "null")
     return {**known, "description": whole["description"]}
 
 
-CONTROLS: Final[Mapping[str, Mapping[str, Any]]] = {name: _schema(name) for name in Asked.model_fields}
+CONTROLS: Final[Mapping[str, Mapping[str, Any]]] = {name: _schema(name) for name in ControlArguments.model_fields}
 """The controls and their schemas, in the order in which they are listed."""
 
 SHAPE_CHANGING: Final = frozenset({"response_mode", "fields"})
@@ -65,10 +65,10 @@ class Controls:
             return {}, dict(arguments)
         asked = {name: value for name, value in arguments.items() if name in self.names and value is not None}
         rest = {name: value for name, value in arguments.items() if name not in self.names}
-        return Asked.model_validate(asked).model_dump(exclude_none=True), rest
+        return ControlArguments.model_validate(asked).model_dump(exclude_none=True), rest
 
 
-def checked(choice: Choice) -> Choice:
+def check_choice(choice: Choice) -> Choice:
     """The setting, if it is one; what an iterable gives only once is kept."""
     if isinstance(choice, bool) or choice is None:
         return choice
@@ -86,7 +86,7 @@ def checked(choice: Choice) -> Choice:
     return kept
 
 
-def chosen(choice: Choice, tool: str) -> Controls:
+def controls_for(choice: Choice, tool: str) -> Controls:
     """The controls that a checked setting gives to a tool: all of them to all, to some tools, or some to each."""
     if isinstance(choice, Mapping):
         return Controls(tuple(choice.get(tool, ())))

@@ -37,7 +37,7 @@ def select(
     page of them; nothing is refused where there are none.
     """
     rows = among if among is not None else data if isinstance(data, list) else [data]
-    shared = Names(kind.ids_only if kind else ()).shared(rows) if mode != "full" else None
+    shared = Names(kind.ids_only if kind else ()).shared_member(rows) if mode != "full" else None
     wrong = _wrong(fields, rows, mode, kind, shared)
     if wrong:
         raise _refusal(wrong, _allowed(rows, mode, kind, shared), mode)

@@ -295,7 +295,7 @@ class _Fitting:
     def _in_a_mode(self, account: Account) -> _Done | None:
         """The whole list in the richest mode that fits, for types whose modes show less than its identifiers do."""
         data = self.reply.data
-        shared = self.reducer.names.shared(data) if isinstance(data, list) else None
+        shared = self.reducer.names.shared_member(data) if isinstance(data, list) else None
         for mode in reversed(MODES[:-1]) if isinstance(data, list) and not self.mold.keeps_whole(data) else ():
             few = [self.reducer.view(item, mode, self.mold.item, shared) for item in sample(data)]
             if self.reducer.price(dumps(few).decode()) * len(data) * SLACK > self.budget * len(few):
@@ -417,7 +417,7 @@ class _Fitting:
         rows, every = rows_of(self.reply.data), ahead() if fitted is None or self._is_tight(fitted.reply) else []
         if self.resume is None or rows is None or not every:
             return None
-        row = hardest_row(every, self.reducer.kind, self.reducer.names.shared(every))
+        row = hardest_row(every, self.reducer.kind, self.reducer.names.shared_member(every))
         page = replace(self.reply.page or Page(), cursor=self.resume(1), has_more=True)
         return replace(self, reply=self.reply.replace(data=rows.replaced(self.reply.data, [row]), page=page))
 

@@ -113,7 +113,7 @@ def in_mode(value: Any, mode: Mode, kind: RecordType | None = None, shared: str 
     if isinstance(value, str):
         return clip(value, _STRING_LENGTHS[mode])
     if isinstance(value, (list, tuple)):
-        known = Names(kind.ids_only if kind else ()).shared(value)
+        known = Names(kind.ids_only if kind else ()).shared_member(value)
         return [in_mode(item, mode, kind, known) for item in value[: _LIST_LENGTHS[mode]]]
     return value
 

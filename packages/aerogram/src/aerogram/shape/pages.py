@@ -18,12 +18,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from aerogram.cursor import Cursors, Position, query_hash
 from aerogram.errors import ValidationFailed
 from aerogram.jsontext import dumps
-from aerogram.reply import Page, Paged, Reply, Resume
+from aerogram.reply import Page, Reply, ResumablePage, Resume
 from aerogram.shape.modes import Mode, RecordType, bare
 
 __all__ = [
-    "Paged",
     "Pager",
+    "ResumablePage",
     "Resume",
     "Rows",
     "Window",
@@ -156,7 +156,9 @@ class Pager:
             size = position.size
         return Window(position.offset, size, position.after, position.seen)
 
-    def page(self, found: Iterable[Any], window: Window, *, key: Key | None = None, total: int | None = None) -> Paged:
+    def page(
+        self, found: Iterable[Any], window: Window, *, key: Key | None = None, total: int | None = None
+    ) -> ResumablePage:
         """The reply for what was found in a window (with the one item more, if there is one)."""
         items = list(islice(found, window.limit))
         shown = items[: window.size]
@@ -171,8 +173,8 @@ class Pager:
         cursor = resume(len(shown)) if more else None
         page = Page(cursor=cursor, has_more=more, total=total, page_size=window.size)
         if not shown and window.offset == 0:
-            return Paged(Reply.empty(page=page))
-        return Paged(Reply.ok(shown, page=page), resume)
+            return ResumablePage(Reply.empty(page=page))
+        return ResumablePage(Reply.ok(shown, page=page), resume)
 
     def seal(self, offset: int, after: Any = None, seen: int = 1, size: int | None = None) -> str:
         """The cursor that goes on after so many items, and after so many of those with the key `after`.
@@ -263,10 +265,10 @@ def packed(reply: Reply[Any], resume: Resume | None) -> Reply[Any]:
     return reply.replace(page=replace(reply.page, extra={**(reply.page.extra or {}), _CURSORS: cursors}))
 
 
-def unpacked(reply: Reply[Any]) -> Reply[Any] | Paged:
+def unpacked(reply: Reply[Any]) -> Reply[Any] | ResumablePage:
     """What was packed."""
     extra = dict((reply.page.extra if reply.page else None) or {})
     if reply.page is None or _CURSORS not in extra:
         return reply
     cursors = extra.pop(_CURSORS)
-    return Paged(reply.replace(page=replace(reply.page, extra=extra or None)), cursors.__getitem__)
+    return ResumablePage(reply.replace(page=replace(reply.page, extra=extra or None)), cursors.__getitem__)

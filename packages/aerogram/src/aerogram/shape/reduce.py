@@ -231,8 +231,8 @@ class Reducer:
             return None
         left -= sum(row.cost for row in rows) + named.cost
         if len(rows) == len(items) and not self.detail_first:
-            left = self._enrich(rows, left, mold.item, self.names.shared(items))
-        self._fill(rows, left, mold.item, self.names.shared(items))
+            left = self._enrich(rows, left, mold.item, self.names.shared_member(items))
+        self._fill(rows, left, mold.item, self.names.shared_member(items))
         return Part([*(row.shown for row in rows), *named.shown], brackets + sum(row.cost for row in rows) + named.cost)
 
     def _rows(self, items: list[Any], left: float, mold: Mold) -> tuple[list[_Row], _Named]:
@@ -260,7 +260,7 @@ class Reducer:
         """What a separator adds, which may be less than nothing: `},{` is one token where `}` and `{` are two."""
         if self._rolls or len(items) < SAMPLED_ITEMS:
             return
-        shared = self.names.shared(items)
+        shared = self.names.shared_member(items)
         sample = [bare(item, self.kind, shared) for item in items[:SAMPLED_ITEMS]]
         alone = sum(self.price(dumps(item).decode()) for item in sample)
         together = self.price(dumps(sample).decode()) - self.price("[]")
@@ -279,7 +279,7 @@ class Reducer:
         return rows or self._squeezed_first(items, left, mold)
 
     def _squeezed_first(self, items: list[Any], left: float, mold: Mold) -> list[_Row]:
-        part = self.reduce(items[0], left - self._join, mold.item, self.names.shared(items)) if items else None
+        part = self.reduce(items[0], left - self._join, mold.item, self.names.shared_member(items)) if items else None
         return [] if part is None else [_Row(items[0], part.value, part.cost + self._join, len(MODES) - 1)]
 
     def view(self, item: Any, mode: Mode, mold: Mold, shared: str | None = None) -> Any:

@@ -72,7 +72,7 @@ class Refusal:
         rows, room = rows_of(self.reply.data), self.budget - (SPARE if self.is_cut else 0)
         if rows is None or (rows.name is not None and not self.is_cut):
             return self.serves(in_mode(self.reply.data, mode, self.kind), room)
-        shared = self.names.shared(rows.items)
+        shared = self.names.shared_member(rows.items)
         shown = [in_mode(row, mode, self.kind, shared) for row in rows.items]
         return self.serves(rows.replaced(self.reply.data, shown), room)
 

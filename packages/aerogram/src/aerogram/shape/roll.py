@@ -78,7 +78,7 @@ class Roll:
     @cached_property
     def shared(self) -> str | None:
         """The member that identifies the items."""
-        return self.names.shared(self.items)
+        return self.names.shared_member(self.items)
 
     @cached_property
     def _known(self) -> list[str | int]:

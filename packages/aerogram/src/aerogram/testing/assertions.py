@@ -7,7 +7,7 @@ from typing import Any
 from aerogram.codes import TABLE
 from aerogram.dialects.protocol import Dialect
 from aerogram.reply import Problem, Reply
-from aerogram.testing.observation import heard, observe
+from aerogram.testing.observation import observe, read_strictly
 
 __all__ = ["assert_problem", "assert_success"]
 
@@ -22,7 +22,7 @@ def assert_success(
     """
     reply = _read(result, dialect)
     if reply.problem is not None:
-        raise AssertionError(f"it failed with {_told(reply.problem)}")
+        raise AssertionError(f"it failed with {_describe(reply.problem)}")
     if status is not None and reply.status != status:
         raise AssertionError(f"its status is {reply.status}, not {status}")
     if whole and reply.fidelity is not None and reply.fidelity.level != "full":
@@ -47,13 +47,15 @@ def assert_problem(
     if problem is None:
         raise AssertionError("it did not fail")
     if code is not None and not is_code(problem.code, code):
-        raise AssertionError(f"it failed with {_told(problem)}, not with {code}")
+        raise AssertionError(f"it failed with {_describe(problem)}, not with {code}")
     if kind is not None and problem.kind != kind:
-        raise AssertionError(f"it failed with {_told(problem)}, whose kind is {problem.kind}, not {kind}")
+        raise AssertionError(f"it failed with {_describe(problem)}, whose kind is {problem.kind}, not {kind}")
     if retryable is not None and problem.retryable != retryable:
         raise AssertionError(f"{problem.code} is {'' if problem.retryable else 'not '}retryable")
-    if field is not None and field not in _blamed(problem):
-        raise AssertionError(f"{_told(problem)} blames {', '.join(_blamed(problem)) or 'no field'}, not {field}")
+    if field is not None and field not in _blamed_fields(problem):
+        raise AssertionError(
+            f"{_describe(problem)} blames {', '.join(_blamed_fields(problem)) or 'no field'}, not {field}"
+        )
     return problem
 
 
@@ -65,18 +67,18 @@ def is_code(found: str, wanted: str) -> bool:
 def _read(result: Any, dialect: str | Dialect | None) -> Reply[Any]:
     if isinstance(result, Reply):
         return result
-    reply, complaints = heard(result, observe(result), dialect)
+    reply, complaints = read_strictly(result, observe(result), dialect)
     if reply is None or complaints:
         raise AssertionError("; ".join(evidence for _, evidence in complaints))
     return reply
 
 
-def _told(problem: Problem) -> str:
+def _describe(problem: Problem) -> str:
     advice = f" ({problem.remediation})" if problem.remediation else ""
     return f"{problem.code}: {problem.message}{advice}"
 
 
-def _blamed(problem: Problem) -> list[str]:
+def _blamed_fields(problem: Problem) -> list[str]:
     """The fields in the details of a problem, its list of errors included, by name and by last step of a pointer."""
     details = problem.details or {}
     found = []

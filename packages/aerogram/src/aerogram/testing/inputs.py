@@ -9,7 +9,7 @@ from typing import Any, Final
 from aerogram.errors import MissingExtra
 from aerogram.jsontext import dumps, loads
 
-__all__ = ["example_of", "explain_mismatch", "number_near", "spoiled"]
+__all__ = ["example_of", "explain_mismatch", "number_near", "spoil_arguments"]
 
 Schema = Mapping[str, Any]
 
@@ -40,10 +40,10 @@ def example_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
         if isinstance(schema.get(name), list) and schema[name]:
             return schema[name][0]
     if "$ref" in schema:
-        return example_of(_referred(schema["$ref"], whole), whole, depth + 1)
+        return example_of(_resolve(schema["$ref"], whole), whole, depth + 1)
     for name in ("anyOf", "oneOf", "allOf"):
         if schema.get(name):
-            return example_of(_preferred(schema[name]), whole, depth + 1)
+            return example_of(_first_not_null(schema[name]), whole, depth + 1)
     return _by_type(schema, whole, depth)
 
 
@@ -85,18 +85,18 @@ def number_near(schema: Any, wanted: int, usual: range, root: Schema | None = No
     return min(known, key=lambda one: abs(one - wanted), default=None)
 
 
-def _preferred(options: list[Any]) -> Any:
+def _first_not_null(options: list[Any]) -> Any:
     return next((one for one in options if not isinstance(one, Mapping) or one.get("type") != "null"), options[0])
 
 
-def _referred(reference: str, root: Schema) -> Any:
+def _resolve(reference: str, root: Schema) -> Any:
     found: Any = root
     for step in reference.removeprefix("#/").split("/"):
         found = found.get(step.replace("~1", "/").replace("~0", "~"), {}) if isinstance(found, Mapping) else {}
     return found
 
 
-def spoiled(
+def spoil_arguments(
     schema: Schema, good: Mapping[str, Any], root: Schema | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Arguments that a schema forbids: each required one missing, each known one with a value of the wrong type."""

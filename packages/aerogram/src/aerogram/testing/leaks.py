@@ -12,7 +12,7 @@ from typing import Final
 
 from aerogram.sanitize import Redaction
 
-__all__ = ["FAULT", "InjectedFault", "leaks_in", "unlogged"]
+__all__ = ["FAULT", "InjectedFault", "leaks_in", "without_logging"]
 
 FAULT: Final = "canary-5f1d7c0e"
 """A word that only the injected exception says."""
@@ -30,7 +30,7 @@ class InjectedFault(RuntimeError):
 
 
 @contextmanager
-def unlogged() -> Iterator[None]:
+def without_logging() -> Iterator[None]:
     """Keep exceptions that were injected out of the log: a trace in it looks like a crash of the user's own."""
     log = logging.getLogger("aerogram")
     log.addFilter(_is_not_injected)

@@ -14,7 +14,7 @@ from aerogram.errors import ContractError
 from aerogram.jsontext import loads
 from aerogram.reply import Reply
 
-__all__ = ["Complaint", "Observation", "observe"]
+__all__ = ["Complaint", "ObservedAnswer", "observe"]
 
 Complaint = tuple[str, str]
 """The name of a promise, and the evidence that it was broken."""
@@ -24,7 +24,7 @@ UNREADABLE: Final = "The answer could not be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ObservedAnswer:
     """An answer: its body as JSON, what it says about itself from outside, and every word of it.
 
     `failed` is the mark of failure that the protocol has for it, None where there is none.
@@ -41,18 +41,18 @@ class Observation:
         return recognise(self.body) if wanted is None else dialect_named(wanted)
 
 
-def observe(result: Any) -> Observation:
+def observe(result: Any) -> ObservedAnswer:
     """A tool result, an HTTP response, or a body (text or parsed) as an observation."""
     if all(hasattr(result, name) for name in ("status_code", "headers", "content")):
         text = bytes(result.content).decode("utf-8", "replace")
-        return Observation("http", _json(text), result.status_code >= FAILURES, text)
+        return ObservedAnswer("http", _json(text), result.status_code >= FAILURES, text)
     tool = _tool_result(result)
     if tool is not None:
         text = "\n".join(tool.texts)
         body = tool.structured if tool.structured is not None else _json(text)
-        return Observation("mcp", body, tool.failed, text, tool.meta)
+        return ObservedAnswer("mcp", body, tool.failed, text, tool.meta)
     body = loads(result) if isinstance(result, (str, bytes, bytearray, memoryview)) else result
-    return Observation("body", body, None, str(body))
+    return ObservedAnswer("body", body, None, str(body))
 
 
 def _json(text: str) -> Any:
@@ -62,7 +62,9 @@ def _json(text: str) -> Any:
         return None
 
 
-def heard(result: Any, seen: Observation, wanted: str | Dialect | None) -> tuple[Reply[Any] | None, list[Complaint]]:
+def read_strictly(
+    result: Any, seen: ObservedAnswer, wanted: str | Dialect | None
+) -> tuple[Reply[Any] | None, list[Complaint]]:
     """The reply in an answer, read strictly in its dialect, and what is wrong with it."""
     try:
         speaker = seen.speaker(wanted)
@@ -73,16 +75,16 @@ def heard(result: Any, seen: Observation, wanted: str | Dialect | None) -> tuple
         else:
             reply = speaker.decode(seen.body, lenient=False)
     except ContractError as error:
-        return None, [("envelope", f"{error}; the answer is {_shown(seen)}")]
+        return None, [("envelope", f"{error}; the answer is {_excerpt(seen)}")]
     return reply, list(_complaints(reply, seen))
 
 
-def _complaints(reply: Reply[Any], seen: Observation) -> Iterator[Complaint]:
+def _complaints(reply: Reply[Any], seen: ObservedAnswer) -> Iterator[Complaint]:
     if seen.failed is not None and seen.failed != (reply.problem is not None):
         mark = "isError" if seen.protocol == "mcp" else "an error status"
         says = f"the body says {reply.problem.code}" if reply.problem else "the body says that it succeeded"
         yield "mark", f"{says}, and {mark} is {'' if seen.failed else 'not '}set"
 
 
-def _shown(seen: Observation) -> str:
+def _excerpt(seen: ObservedAnswer) -> str:
     return (seen.text or repr(seen.body))[:160]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-__all__ = ["PROMISES", "BrokenPromises", "Failure", "Report", "Unseen", "Visit"]
+__all__ = ["PROMISES", "BrokenPromises", "Failure", "Report", "UnseenTarget", "Visit"]
 
 PROMISES: Final[Mapping[str, str]] = {
     "answer": "every request is answered",
@@ -47,7 +47,7 @@ class Visit(NamedTuple):
     outcome: str
 
 
-class Unseen(NamedTuple):
+class UnseenTarget(NamedTuple):
     """What a sweep did not look at, and why; no promise is judged by it."""
 
     target: str
@@ -81,7 +81,7 @@ class Report:
 
     visited: list[Visit] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    unseen: list[Unseen] = field(default_factory=list)
+    unseen: list[UnseenTarget] = field(default_factory=list)
     _succeeded: set[str] = field(default_factory=set, repr=False)
 
     def visit(self, target: str, probe: str, outcome: str, *, succeeded: bool = False) -> None:
@@ -96,15 +96,15 @@ class Report:
         if not any((one.target, one.promise, one.evidence) == (target, promise, shown) for one in self.failures):
             self.failures.append(Failure(target, probe, promise, shown))
 
-    def leave(self, target: str, what: str) -> None:
+    def leave_out(self, target: str, what: str) -> None:
         """Note what is not looked at."""
-        if Unseen(target, what) not in self.unseen:
-            self.unseen.append(Unseen(target, what))
+        if UnseenTarget(target, what) not in self.unseen:
+            self.unseen.append(UnseenTarget(target, what))
 
     def ignore(self, settings: Iterable[str]) -> None:
         """Note settings that are for nothing that there is."""
         for words in settings:
-            self.leave("settings", words)
+            self.leave_out("settings", words)
 
     @property
     def targets(self) -> list[str]:
@@ -117,7 +117,7 @@ class Report:
         return [target for target in self.targets if target not in self._succeeded and target not in NOT_THERE]
 
     @property
-    def broken(self) -> list[str]:
+    def broken_promises(self) -> list[str]:
         """The names of the promises that were broken, sorted."""
         return sorted({one.promise for one in self.failures})
 

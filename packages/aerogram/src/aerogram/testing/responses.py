@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from aerogram._http.exchange import SAFE_METHODS
-from aerogram._http.negotiation import CURRENT, LEGACY, PARAMETER, PROBLEM, Choice, Versions
-from aerogram._http.routes import CONTROLS, Entry
-from aerogram.client.reading import linked, read
+from aerogram._http.negotiation import CURRENT, LEGACY, PARAMETER, PROBLEM, EnvelopeChoice, Versions
+from aerogram._http.routes import CONTROLS, RouteEntry
+from aerogram.client.reading import add_next_link, read
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import AerogramError
@@ -18,29 +18,29 @@ from aerogram.reply import Reply
 from aerogram.testing.asgi import Response
 from aerogram.testing.inputs import explain_mismatch
 from aerogram.testing.leaks import leaks_in
-from aerogram.testing.observation import Complaint, heard, observe
-from aerogram.testing.settings import Settings
+from aerogram.testing.observation import Complaint, observe, read_strictly
+from aerogram.testing.settings import SweepSettings
 from aerogram.testing.trails import is_refusal
 from aerogram.tokens import Budget
 
-__all__ = ["Answer", "Ask", "Place"]
+__all__ = ["KnownApp", "ProbeRequest", "ResponseCheck"]
 
 _FAILURES: Final = 400
 _REDIRECTS: Final = 300
 
 
 @dataclass(frozen=True)
-class Place:
+class KnownApp:
     """An application as it is known: its envelopes, its OpenAPI document, and whether Aerogram is installed on it."""
 
-    settings: Settings
+    settings: SweepSettings
     versions: Versions
     document: Mapping[str, Any]
     is_installed: bool
 
 
 @dataclass(frozen=True)
-class Ask:
+class ProbeRequest:
     """One request: which shape is asked for, and how."""
 
     method: str
@@ -51,16 +51,16 @@ class Ask:
     is_faulty: bool = False
     how: str = "?envelope=v2"
 
-    def choice(self, versions: Versions) -> Choice:
+    def choice(self, versions: Versions) -> EnvelopeChoice:
         """What the negotiation comes to."""
         asked = self.query.get(PARAMETER)
         return versions.negotiate([] if asked is None else [asked], self.accept)
 
 
-class Answer:
+class ResponseCheck:
     """A response, and what is wrong with it."""
 
-    def __init__(self, place: Place, ask: Ask, response: Response, entry: Entry | None) -> None:
+    def __init__(self, place: KnownApp, ask: ProbeRequest, response: Response, entry: RouteEntry | None) -> None:
         self.place, self.ask, self.response, self.entry = place, ask, response, entry
         self.choice = ask.choice(place.versions)
         self.has_failed = response.status_code >= _FAILURES
@@ -95,9 +95,9 @@ class Answer:
     def _read(self) -> Reply[Any]:
         is_foreign = not self.is_ours or (self.version == LEGACY and dialect_named(self._dialect).name == "bare")
         if self.response.status_code and not is_foreign:
-            reply, self.found = heard(self.response, observe(self.response), self._dialect)
+            reply, self.found = read_strictly(self.response, observe(self.response), self._dialect)
             if reply is not None:
-                return linked(reply, self.response.headers.get("link", ""), self.ask.path)
+                return add_next_link(reply, self.response.headers.get("link", ""), self.ask.path)
         try:
             return read(self.response) if self.response.status_code else Reply.failed("INTERNAL_ERROR", "no answer")
         except AerogramError:
@@ -166,7 +166,7 @@ class Answer:
         terms = self.entry.terms if self.entry else None
         limit: Budget | None = None
         if terms is not None and self.version == CURRENT:
-            limit = self.place.settings.limit(terms.operation, self._heeded)
+            limit = self.place.settings.limit(terms.operation, self._effective_query)
         if limit is None or is_refusal(self.reply):
             return
         size = limit.counter.count(self.response.text)
@@ -174,7 +174,7 @@ class Answer:
             yield "budget", f"it has {size} {limit.counter.unit}, and the budget is {limit.limit}"
 
     @property
-    def _heeded(self) -> Mapping[str, Any]:
+    def _effective_query(self) -> Mapping[str, Any]:
         """The query without controls that work which is done may pass over, if the answer says that it did."""
         said = {notice.code for notice in self.reply.notices}
         if self.ask.method in SAFE_METHODS or "CONTROL_IGNORED" not in said:

@@ -13,20 +13,20 @@ from aerogram.errors import AerogramError, ContractError
 from aerogram.reply import Reply
 from aerogram.testing.inputs import explain_mismatch
 from aerogram.testing.leaks import leaks_in
-from aerogram.testing.observation import UNREADABLE, Complaint, Observation, heard, observe
-from aerogram.testing.settings import Settings
+from aerogram.testing.observation import UNREADABLE, Complaint, ObservedAnswer, observe, read_strictly
+from aerogram.testing.settings import SweepSettings
 from aerogram.testing.trails import is_refusal
 from aerogram.tokens import Budget
 
-__all__ = ["Answer"]
+__all__ = ["ResultCheck"]
 
 
-class Answer:
+class ResultCheck:
     """A tool result, and what is wrong with it."""
 
     def __init__(self, result: Any, tool: Any, dialect: Any) -> None:
         self.result, self.tool = result, tool
-        self.seen: Observation = observe(result)
+        self.seen: ObservedAnswer = observe(result)
         self.schema = getattr(tool, "output_schema", None)
         self.dialect = dialect
         self.is_content = self._is_content()
@@ -35,16 +35,16 @@ class Answer:
         if self.is_content:
             reply = Reply(self.seen.body)
         else:
-            reply, self.found = heard(result, self.seen, dialect)
+            reply, self.found = read_strictly(result, self.seen, dialect)
         self.is_read = reply is not None
-        self.reply = reply or _leniently(result)
+        self.reply = reply or _read_leniently(result)
 
     def _is_content(self) -> bool:
         """Whether a handler has made the result itself, which is then sent as it is."""
         is_ours = _is_spoken(self.seen.body) or any(name.startswith(PREFIX) for name in self.seen.meta)
         return not (self.seen.failed or is_ours or self.schema) and self.result.structured_content is None
 
-    def complaints(self, request_id: str, limit: Budget | None, settings: Settings) -> Iterator[Complaint]:
+    def complaints(self, request_id: str, limit: Budget | None, settings: SweepSettings) -> Iterator[Complaint]:
         """Every promise that the answer breaks."""
         yield from self.found
         yield from self._about_schema()
@@ -123,7 +123,7 @@ def _json_of(text: str) -> Any:
         return None
 
 
-def _leniently(result: Any) -> Reply[Any]:
+def _read_leniently(result: Any) -> Reply[Any]:
     try:
         return read(result)
     except AerogramError:

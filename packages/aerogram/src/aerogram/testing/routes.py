@@ -12,17 +12,17 @@ from urllib.parse import parse_qsl
 
 from aerogram._http.exchange import Layer
 from aerogram._http.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
-from aerogram._http.routes import CONTENT, Entry
+from aerogram._http.routes import CONTENT, RouteEntry
 from aerogram.jsontext import dumps
 from aerogram.reply import Reply
 from aerogram.shape.controls import CONTROLS
 from aerogram.testing.asgi import Response, running, send
-from aerogram.testing.inputs import example_of, number_near, spoiled
+from aerogram.testing.inputs import example_of, number_near, spoil_arguments
 from aerogram.testing.leaks import InjectedFault
 from aerogram.testing.report import Report
-from aerogram.testing.responses import Answer, Ask, Place
-from aerogram.testing.settings import Settings
-from aerogram.testing.trails import LIMITED, PAGE_SIZES, Trail
+from aerogram.testing.responses import KnownApp, ProbeRequest, ResponseCheck
+from aerogram.testing.settings import SweepSettings
+from aerogram.testing.trails import LIMITED, PAGE_SIZES, FollowUpChecks
 
 __all__ = ["sweep_app"]
 
@@ -36,31 +36,31 @@ _CRASH: Final = 500
 _GUESSES: Final = ("1", "example", "6f1e4a52-3c1f-4b6c-9a55-0f5f5a1f0c11", "1.5")
 
 
-async def sweep_app(app: Any, settings: Settings) -> Report:
+async def sweep_app(app: Any, settings: SweepSettings) -> Report:
     """Visit every route of an application."""
     async with running(app) as state:
         await send(app, "GET", NOWHERE, state=state)  # an application builds itself at its first request
-        sweep = _Sweep(app, settings, state)
+        sweep = _AppSweep(app, settings, state)
         with sweep.faulty():
-            await sweep.everything()
+            await sweep.run()
     return sweep.report
 
 
-class _Sweep:
+class _AppSweep:
     """One application."""
 
     _numbers = itertools.count(1)
 
-    def __init__(self, app: Any, settings: Settings, state: Mapping[str, Any]) -> None:
+    def __init__(self, app: Any, settings: SweepSettings, state: Mapping[str, Any]) -> None:
         self.app, self.settings, self.state = app, settings, state
         self.report = Report()
         layer = _layer(app.middleware_stack)
         self.versions = settings.versions or (layer.versions if layer is not None else Versions())
         self.entries = list(_entries(app, self.versions))
         self.document: Mapping[str, Any] = app.openapi() if hasattr(app, "openapi") else {}
-        self.place = Place(settings, self.versions, self.document, layer is not None)
+        self.place = KnownApp(settings, self.versions, self.document, layer is not None)
 
-    async def everything(self) -> None:
+    async def run(self) -> None:
         """Every route, and what is not there."""
         routes = {f"{method} {one.terms.path}" for one in self.entries for method in one.methods or ()}
         self.report.ignore(self.settings.strays(routes, {one.terms.path for one in self.entries}, "route"))
@@ -79,19 +79,19 @@ class _Sweep:
         router = self.app.router
         held = router.middleware_stack
 
-        async def stumble(scope: Any, receive: Any, send: Any) -> None:
+        async def raise_fault(scope: Any, receive: Any, send: Any) -> None:
             if scope.get("state", {}).get(_FAULT):
                 raise InjectedFault
             await held(scope, receive, send)
 
-        router.middleware_stack = stumble
+        router.middleware_stack = raise_fault
         try:
             yield
         finally:
             router.middleware_stack = held
 
     async def ask(
-        self, target: str, probe: str, ask: Ask, entry: Entry | None, expected: tuple[int, ...] = ()
+        self, target: str, probe: str, ask: ProbeRequest, entry: RouteEntry | None, expected: tuple[int, ...] = ()
     ) -> tuple[Reply[Any], Response]:
         """One request, its answer checked."""
         request_id = f"sweep-{next(self._numbers)}"
@@ -103,7 +103,7 @@ class _Sweep:
             self.app, ask.method, ask.path, query=ask.query, headers=headers, body=ask.body, state=state,
             patience=self.settings.patience,
         )  # fmt: skip
-        answer = Answer(self.place, ask, response, entry)
+        answer = ResponseCheck(self.place, ask, response, entry)
         self.report.visit(target, probe, answer.outcome, succeeded=answer.reply.problem is None)
         for promise, evidence in answer.complaints(request_id):
             self.report.fail(target, probe, promise, evidence)
@@ -114,7 +114,9 @@ class _Sweep:
     async def send(self, target: str, arguments: Mapping[str, Any]) -> Reply[Any]:
         """What a reply leads to."""
         path, _, query = target.removeprefix("GET ").partition("?")
-        ask = Ask("GET", path, {PARAMETER: CURRENT, **dict(parse_qsl(query, keep_blank_values=True)), **arguments})
+        ask = ProbeRequest(
+            "GET", path, {PARAMETER: CURRENT, **dict(parse_qsl(query, keep_blank_values=True)), **arguments}
+        )
         entry = next((one for one in self.entries if one.pattern.match(ask.path)), None)
         if entry is None:
             return Reply.failed("NOT_FOUND", f"the reply leads to {target}, and there is no such route")
@@ -129,7 +131,7 @@ def _layer(stack: Any) -> Layer | None:
     return stack
 
 
-def _entries(app: Any, versions: Versions) -> Iterator[Entry]:
+def _entries(app: Any, versions: Versions) -> Iterator[RouteEntry]:
     if hasattr(app, "openapi"):
         from aerogram.fastapi import entries_of
     else:
@@ -137,13 +139,13 @@ def _entries(app: Any, versions: Versions) -> Iterator[Entry]:
     yield from entries_of(app.routes, versions, "")
 
 
-def _shapes(versions: Versions) -> Iterator[Ask]:
+def _shapes(versions: Versions) -> Iterator[ProbeRequest]:
     """The ways to ask: by the query, by Accept, not at all, and for problem details."""
     vendored = versions.media_type(CURRENT)
-    yield Ask("GET", "", {PARAMETER: CURRENT})
-    yield Ask("GET", "", accept=vendored, how=vendored)
-    yield Ask("GET", "", how="nothing asked for")
-    yield Ask("GET", "", accept=f"{PROBLEM}, application/json", how=PROBLEM)
+    yield ProbeRequest("GET", "", {PARAMETER: CURRENT})
+    yield ProbeRequest("GET", "", accept=vendored, how=vendored)
+    yield ProbeRequest("GET", "", how="nothing asked for")
+    yield ProbeRequest("GET", "", accept=f"{PROBLEM}, application/json", how=PROBLEM)
 
 
 # routes
@@ -152,12 +154,12 @@ def _shapes(versions: Versions) -> Iterator[Ask]:
 class _Route:
     """A route with one of its methods, and an example of its arguments."""
 
-    def __init__(self, sweep: _Sweep, entry: Entry, method: str) -> None:
+    def __init__(self, sweep: _AppSweep, entry: RouteEntry, method: str) -> None:
         self.sweep, self.entry, self.method = sweep, entry, method
         self.name = f"{method} {entry.terms.path}"
         self.described = sweep.document.get("paths", {}).get(entry.terms.path, {}).get(method.lower(), {})
         self.given = sweep.settings.examples_of(self.name, entry.terms.path)
-        self.arguments: Mapping[str, Any] = self.given[0] if self.given else self._derived()
+        self.arguments: Mapping[str, Any] = self.given[0] if self.given else self._derive_arguments()
         self.controls = self._controls()
 
     def _controls(self) -> frozenset[str]:
@@ -167,14 +169,14 @@ class _Route:
         )
 
     def _parameters(self) -> list[Mapping[str, Any]]:
-        return [_resolved(one, self.sweep.document) for one in self.described.get("parameters", ())]
+        return [_resolve(one, self.sweep.document) for one in self.described.get("parameters", ())]
 
     def _body_schema(self) -> Mapping[str, Any]:
-        body = _resolved(self.described.get("requestBody", {}), self.sweep.document)
-        found = _resolved(body.get("content", {}).get("application/json", {}).get("schema", {}), self.sweep.document)
+        body = _resolve(self.described.get("requestBody", {}), self.sweep.document)
+        found = _resolve(body.get("content", {}).get("application/json", {}).get("schema", {}), self.sweep.document)
         return found if isinstance(found, Mapping) else {}
 
-    def _derived(self) -> dict[str, Any]:
+    def _derive_arguments(self) -> dict[str, Any]:
         """Arguments that satisfy what is known of the route."""
         root = self.sweep.document
         found = {
@@ -191,14 +193,14 @@ class _Route:
         """A value for a parameter of the path that its pattern takes."""
         others = re.findall(r"\{(\w+)", self.entry.terms.path)
         for guess in (*([known[name]] if name in known else ()), *_GUESSES):
-            path = _filled(self.entry.terms.path, {**dict.fromkeys(others, "1"), **known, name: guess})
+            path = _fill(self.entry.terms.path, {**dict.fromkeys(others, "1"), **known, name: guess})
             if self.entry.pattern.match(path):
                 return guess
         return "example"
 
-    def request(self, arguments: Mapping[str, Any], shape: Ask | None = None) -> Ask:
+    def request(self, arguments: Mapping[str, Any], shape: ProbeRequest | None = None) -> ProbeRequest:
         """Arguments as a request: those in the path, then those in the query or the body."""
-        shape = shape or Ask(self.method, "", {PARAMETER: CURRENT})
+        shape = shape or ProbeRequest(self.method, "", {PARAMETER: CURRENT})
         in_path = set(re.findall(r"\{(\w+)", self.entry.terms.path))
         in_query = {one["name"] for one in self._parameters() if one.get("in") == "query"} | self.controls
         rest = {name: value for name, value in arguments.items() if name not in in_path}
@@ -207,7 +209,7 @@ class _Route:
         query = {name: _in_query(value) for name, value in rest.items() if name in in_query}
         body = {name: value for name, value in rest.items() if name not in in_query}
         sent = dumps(body) if self.method in _WITH_BODY else b""
-        return replace(shape, method=self.method, path=_filled(self.entry.terms.path, arguments), body=sent,
+        return replace(shape, method=self.method, path=_fill(self.entry.terms.path, arguments), body=sent,
                        query={**shape.query, **query})  # fmt: skip
 
     def page_size_near(self, wanted: int) -> int | None:
@@ -219,14 +221,14 @@ class _Route:
         """A request in the newer envelope, its answer checked."""
         return (await self._ask(probe, self.request(arguments)))[0]
 
-    async def _ask(self, probe: str, ask: Ask, *expected: int) -> tuple[Reply[Any], Response]:
+    async def _ask(self, probe: str, ask: ProbeRequest, *expected: int) -> tuple[Reply[Any], Response]:
         return await self.sweep.ask(self.name, probe, ask, self.entry, expected)
 
     async def visit(self, foreign: str | None) -> str | None:
         """Everything that can be asked of the route; gives a cursor of its own, if it has any."""
         settings, report = self.sweep.settings, self.sweep.report
         contract = settings.contract
-        trail = Trail(self, report, self.sweep.send, CONTENT, contract.cursors if contract else None, foreign)
+        trail = FollowUpChecks(self, report, self.sweep.send, CONTENT, contract.cursors if contract else None, foreign)
         is_json = True
         for example in self.given or [self.arguments]:
             self.arguments = example
@@ -239,11 +241,11 @@ class _Route:
         for shape in _shapes(self.sweep.versions):
             await self._ask(f"example, {shape.how}", self.request(self.arguments, shape))
         if self.entry.terms.migrated:
-            await self._errors(is_json)
-        await self._burst(settings.bursts.get(self.name, 0))
+            await self._probe_errors(is_json)
+        await self._probe_burst(settings.bursts.get(self.name, 0))
         return trail.cursor
 
-    async def _errors(self, is_json: bool) -> None:
+    async def _probe_errors(self, is_json: bool) -> None:
         """Every source of errors that this route has."""
         settings = self.sweep.settings
         for shape in _shapes(self.sweep.versions):
@@ -253,23 +255,23 @@ class _Route:
             if wrong is not None:
                 await self._ask(f"wrong method, {shape.how}", replace(good, method=wrong, body=b""), 405)
         if is_json:
-            unclear = Ask(self.method, "", {PARAMETER: "v9"})
+            unclear = ProbeRequest(self.method, "", {PARAMETER: "v9"})
             await self._ask("unclear envelope", self.request(self.arguments, unclear), 400)
-            await self._unacceptable()
-        await self._malformed_body()
-        await self._wrong_arguments()
+            await self._probe_unacceptable()
+        await self._probe_malformed_body()
+        await self._probe_wrong_arguments()
         if self.name in settings.faults:
             reply = await self.ask("marked fault", settings.faults[self.name])
             if reply.problem is None:
                 self.sweep.report.fail(self.name, "marked fault", "mark", "it should fail, and did not")
 
     def _wrong_method(self) -> str | None:
-        path = _filled(self.entry.terms.path, self.arguments)
+        path = _fill(self.entry.terms.path, self.arguments)
         taken = {name for one in self.sweep.entries if one.pattern.match(path) for name in one.methods or _METHODS}
         return next((method for method in _METHODS if method not in taken), None)
 
-    async def _unacceptable(self) -> None:
-        ask = replace(self.request(self.arguments, Ask(self.method, "")), accept=UNHEARD_OF)
+    async def _probe_unacceptable(self) -> None:
+        ask = replace(self.request(self.arguments, ProbeRequest(self.method, "")), accept=UNHEARD_OF)
         reply, response = await self._ask("unacceptable Accept", ask)
         named = f"{reply.problem.details}" if reply.problem else ""
         if response.status_code != _NOT_ACCEPTABLE:
@@ -277,7 +279,7 @@ class _Route:
         elif "application/json" not in named and "application/json" not in response.text:
             self._fail("unacceptable Accept", "negotiation", f"the list is missing: {response.text}")
 
-    async def _malformed_body(self) -> None:
+    async def _probe_malformed_body(self) -> None:
         if self.method not in _WITH_BODY:
             return
         reply, response = await self._ask("malformed body", replace(self.request(self.arguments), body=b'{"a": '))
@@ -286,14 +288,14 @@ class _Route:
         elif reply.problem is None and self._body_schema():
             self._fail("malformed body", "validation", "it was taken")
 
-    async def _wrong_arguments(self) -> None:
+    async def _probe_wrong_arguments(self) -> None:
         known = self._parameters()
         query = {
             "properties": {one["name"]: one.get("schema", {}) for one in known if _is_own(one)},
             "required": [one["name"] for one in known if one.get("in") == "query" and one.get("required")],
         }
         for schema in (query, self._body_schema()):
-            for name, arguments in spoiled(schema, self.arguments, self.sweep.document):
+            for name, arguments in spoil_arguments(schema, self.arguments, self.sweep.document):
                 probe = f"wrong {name}"
                 reply, response = await self._ask(probe, self.request(arguments))
                 if reply.problem is None:
@@ -305,7 +307,7 @@ class _Route:
                 elif name not in response.text:
                     self._fail(probe, "validation", f"nothing names {name}: {reply.problem.message}")
 
-    async def _burst(self, most: int) -> None:
+    async def _probe_burst(self, most: int) -> None:
         for number in range(1, most + 1):
             problem = (await self.ask("burst", self.arguments)).problem
             if problem is not None and problem.kind == LIMITED:
@@ -336,7 +338,7 @@ def _takes_text(schema: Mapping[str, Any]) -> bool:
     return "string" in named or any(_takes_text(one) for one in inner)
 
 
-def _resolved(schema: Any, document: Mapping[str, Any]) -> Any:
+def _resolve(schema: Any, document: Mapping[str, Any]) -> Any:
     while isinstance(schema, Mapping) and "$ref" in schema:
         found: Any = document
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -345,5 +347,5 @@ def _resolved(schema: Any, document: Mapping[str, Any]) -> Any:
     return schema
 
 
-def _filled(path: str, arguments: Mapping[str, Any]) -> str:
+def _fill(path: str, arguments: Mapping[str, Any]) -> str:
     return re.sub(r"\{(\w+)[^}]*\}", lambda found: str(arguments.get(found[1], "example")), path)

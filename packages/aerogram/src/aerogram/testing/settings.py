@@ -12,13 +12,13 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import strays
 from aerogram.tokens import Budget
 
-__all__ = ["Arguments", "Settings"]
+__all__ = ["Arguments", "SweepSettings"]
 
 Arguments: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class SweepSettings:
     """Examples and expectations, by the name of the tool, resource or route."""
 
     examples: Mapping[str, Arguments | Sequence[Arguments]] = field(default_factory=dict)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aerogram.testing.leaks import unlogged
+from aerogram.testing.leaks import without_logging
 from aerogram.testing.report import Report
-from aerogram.testing.settings import Settings
+from aerogram.testing.settings import SweepSettings
 
 __all__ = ["sweep", "sweep_async"]
 
@@ -36,16 +36,16 @@ def sweep(target: Any, **settings: Any) -> Report:
 
 async def sweep_async(target: Any, **settings: Any) -> Report:
     """As `sweep`, to be awaited."""
-    known = Settings(**settings)
+    known = SweepSettings(**settings)
     packages = {cls.__module__.partition(".")[0] for cls in type(target).__mro__}
     if hasattr(target, "middleware_stack") and hasattr(target, "routes"):
         from aerogram.testing.routes import sweep_app
 
-        with unlogged():
+        with without_logging():
             return await sweep_app(target, known)
     if packages & {"fastmcp", "mcp"}:
         from aerogram.testing.tools import sweep_server
 
-        with unlogged():
+        with without_logging():
             return await sweep_server(target, known)
     raise TypeError(f"a {type(target).__name__} is neither an application of Starlette or FastAPI nor an MCP server")

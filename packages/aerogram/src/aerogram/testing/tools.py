@@ -17,13 +17,13 @@ from aerogram.codes import TABLE
 from aerogram.errors import MissingExtra
 from aerogram.reply import Reply
 from aerogram.shape.controls import CONTROLS
-from aerogram.testing.inputs import example_of, number_near, spoiled
+from aerogram.testing.inputs import example_of, number_near, spoil_arguments
 from aerogram.testing.leaks import InjectedFault, leaks_in
 from aerogram.testing.observation import UNREADABLE, Complaint
 from aerogram.testing.report import Report
-from aerogram.testing.results import Answer
-from aerogram.testing.settings import Settings
-from aerogram.testing.trails import LIMITED, PAGE_SIZES, Trail
+from aerogram.testing.results import ResultCheck
+from aerogram.testing.settings import SweepSettings
+from aerogram.testing.trails import LIMITED, PAGE_SIZES, FollowUpChecks
 from aerogram.tokens import Budget
 
 __all__ = ["sweep_server"]
@@ -34,20 +34,20 @@ NOWHERE: Final = "aerogram-sweep://nowhere"
 FAULTY: Final = "aerogram_sweep_fault"
 
 
-async def sweep_server(server: Any, settings: Settings) -> Report:
+async def sweep_server(server: Any, settings: SweepSettings) -> Report:
     """Visit every tool and resource of a FastMCP server or one of the MCP SDK."""
     report, offer = Report(), await _offer(server, settings)
     for era, mode in ERAS.items():
         async with _session(server, mode, settings) as session:
-            sweep = _Sweep(session, settings, report, era, offer)
-            await sweep.everything()
+            sweep = _ServerSweep(session, settings, report, era, offer)
+            await sweep.run()
             async with _session(server, mode, settings) as again:
-                await sweep.listings(again)
-    await _faults(server, settings, report, offer)
+                await sweep.check_listings(again)
+    await _probe_faults(server, settings, report, offer)
     return report
 
 
-async def _offer(server: Any, settings: Settings) -> Mapping[str, Any]:
+async def _offer(server: Any, settings: SweepSettings) -> Mapping[str, Any]:
     """What the extension of the server advertises, in the era that has extensions."""
     async with _session(server, "auto", settings) as session:
         return session.offer
@@ -74,7 +74,7 @@ class _Session:
         async with asyncio.timeout(self._patience):
             return await read_resource(uri)
 
-    async def listed(self, what: str) -> list[Any]:
+    async def list_all(self, what: str) -> list[Any]:
         """All pages of a listing: tools, resources or resource_templates."""
         found = await getattr(self._client, f"list_{what}")()
         if isinstance(found, list):
@@ -93,7 +93,7 @@ class _Session:
 
 
 @asynccontextmanager
-async def _session(server: Any, mode: str, settings: Settings) -> AsyncIterator[_Session]:
+async def _session(server: Any, mode: str, settings: SweepSettings) -> AsyncIterator[_Session]:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(_client(server, mode))
         yield _Session(client, settings.patience)
@@ -120,48 +120,48 @@ def is_fastmcp(server: Any) -> bool:
 # tools
 
 
-class _Sweep:
+class _ServerSweep:
     """One era of a server."""
 
     _numbers = itertools.count(1)
 
     def __init__(
-        self, session: _Session, settings: Settings, report: Report, era: str, offer: Mapping[str, Any]
+        self, session: _Session, settings: SweepSettings, report: Report, era: str, offer: Mapping[str, Any]
     ) -> None:
         self.session, self.settings, self.report, self.era = session, settings, report, era
         self.dialects: list[Any] = [settings.dialect] if settings.dialect else list(offer.get("dialects", ()))
         self.advertised = _budget(offer)
         self.tools: dict[str, Any] = {}
 
-    async def everything(self) -> None:
+    async def run(self) -> None:
         """Every tool, every resource, and what is not there."""
-        self.tools = {tool.name: tool for tool in await self.session.listed("tools")}
+        self.tools = {tool.name: tool for tool in await self.session.list_all("tools")}
         self.report.ignore(self.settings.strays(self.tools, await self._addresses(), "tool or resource"))
-        await self._unknown()
+        await self._probe_unknown()
         foreign: str | None = None
         for name in self.tools:
             if name not in self.settings.skip:
                 foreign = await _Tool(self, name).visit(foreign) or foreign
-        await self._resources()
+        await self._visit_resources()
 
-    async def listings(self, again: _Session) -> None:
+    async def check_listings(self, again: _Session) -> None:
         """What is listed stays the same, for another client too."""
         for what in ("tools", "resources", "resource_templates"):
-            once, twice = await self.session.listed(what), await again.listed(what)
+            once, twice = await self.session.list_all(what), await again.list_all(what)
             self.report.visit(what, f"listing, {self.era}", f"{len(once)}", succeeded=True)
             if [one.model_dump() for one in once] != [one.model_dump() for one in twice]:
                 names = [one.name for one in once], [one.name for one in twice]
                 self.report.fail(what, f"listing, {self.era}", "listing", f"first {names[0]}, then {names[1]}")
 
-    async def _unknown(self) -> None:
+    async def _probe_unknown(self) -> None:
         for what, ask in (
             ("unknown tool", self.session.call(UNKNOWN, {}, {})),
             ("unknown resource", self.session.read(NOWHERE)),
         ):
-            error = await _raised(ask)
-            self.report.visit(what, self.era, _told(error), succeeded=True)
+            error = await _catch(ask)
+            self.report.visit(what, self.era, _describe(error), succeeded=True)
             if not hasattr(error, "error"):
-                self.report.fail(what, self.era, "plane", f"the answer is no protocol error but {_told(error)}")
+                self.report.fail(what, self.era, "plane", f"the answer is no protocol error but {_describe(error)}")
             elif error.error.code != INVALID_PARAMS:
                 self.report.fail(what, self.era, "plane", f"the error code is {error.error.code}, not {INVALID_PARAMS}")
             for leak in leaks_in(str(error), self.settings.secrets):
@@ -179,10 +179,10 @@ class _Sweep:
         try:
             result = await self.session.call(name, arguments, meta)
         except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
-            self.report.visit(name, probe, _told(error))
+            self.report.visit(name, probe, _describe(error))
             self.report.fail(name, probe, *_blame(error))
             return Reply.failed("INTERNAL_ERROR", UNREADABLE)
-        answer = Answer(result, self.tools.get(name), dialect or (self.dialects[0] if self.dialects else None))
+        answer = ResultCheck(result, self.tools.get(name), dialect or (self.dialects[0] if self.dialects else None))
         outcome = answer.reply.problem.code if answer.reply.problem else "content" if answer.is_content else "ok"
         self.report.visit(name, probe, outcome, succeeded=answer.reply.problem is None)
         limit = self.settings.limit(name, arguments, self.advertised)
@@ -197,7 +197,7 @@ class _Sweep:
         try:
             result = await self.session.read(target)
         except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
-            return Reply.failed("NOT_FOUND", _told(error))
+            return Reply.failed("NOT_FOUND", _describe(error))
         contents = result.contents[0]
         return Reply(contents.text if hasattr(contents, "text") else base64.b64decode(contents.blob))
 
@@ -205,14 +205,14 @@ class _Sweep:
 
     async def _addresses(self) -> set[str]:
         """The names under which resources can be spoken of."""
-        templates = await self.session.listed("resource_templates")
+        templates = await self.session.list_all("resource_templates")
         patterns = {name for one in templates for name in (one.name, str(one.uri_template))}
-        return patterns | {str(one.uri) for one in await self.session.listed("resources")}
+        return patterns | {str(one.uri) for one in await self.session.list_all("resources")}
 
-    async def _resources(self) -> None:
-        for resource in await self.session.listed("resources"):
+    async def _visit_resources(self) -> None:
+        for resource in await self.session.list_all("resources"):
             await self._read(str(resource.uri), str(resource.uri), is_certain=True)
-        for template in await self.session.listed("resource_templates"):
+        for template in await self.session.list_all("resource_templates"):
             pattern = str(template.uri_template)
             given = self.settings.examples_of(template.name, pattern)
             for arguments in given or [{}]:
@@ -222,15 +222,17 @@ class _Sweep:
     async def _read(self, name: str, uri: str, *, is_certain: bool) -> None:
         if name in self.settings.skip:
             return
-        error = await _raised(self.session.read(uri))
-        self.report.visit(name, f"reading, {self.era}", _told(error), succeeded=error is None)
+        error = await _catch(self.session.read(uri))
+        self.report.visit(name, f"reading, {self.era}", _describe(error), succeeded=error is None)
         if error is None:
             return
         data = getattr(getattr(error, "error", None), "data", None)
         if is_certain:
-            self.report.fail(name, f"reading, {self.era}", "resource", f"it cannot be read: {_told(error)}")
+            self.report.fail(name, f"reading, {self.era}", "resource", f"it cannot be read: {_describe(error)}")
         elif not isinstance(data, Mapping) or data.get("code") not in TABLE:
-            self.report.fail(name, f"reading, {self.era}", "resource", f"no code says what is wrong: {_told(error)}")
+            self.report.fail(
+                name, f"reading, {self.era}", "resource", f"no code says what is wrong: {_describe(error)}"
+            )
         for leak in leaks_in(f"{error} {data}", self.settings.secrets):
             self.report.fail(name, f"reading, {self.era}", "leak", leak)
 
@@ -238,7 +240,7 @@ class _Sweep:
 class _Tool:
     """A tool, and an example of its arguments."""
 
-    def __init__(self, sweep: _Sweep, name: str) -> None:
+    def __init__(self, sweep: _ServerSweep, name: str) -> None:
         self.sweep, self.name = sweep, name
         self.schema: Mapping[str, Any] = sweep.tools[name].input_schema
         self.given = sweep.settings.examples_of(name)
@@ -257,7 +259,7 @@ class _Tool:
         """Everything that can be asked of the tool; gives a cursor of its own, if it has any."""
         settings, report = self.sweep.settings, self.sweep.report
         contract = settings.contract
-        trail = Trail(self, report, self.sweep.send, ARCHIVE, contract.cursors if contract else None, foreign)
+        trail = FollowUpChecks(self, report, self.sweep.send, ARCHIVE, contract.cursors if contract else None, foreign)
         for example in self.given or [self.arguments]:
             self.arguments = example
             first = await self.ask("example", example)
@@ -267,14 +269,14 @@ class _Tool:
                 report.fail(self.name, "example", "example", f"{first.problem.code}: {first.problem.message}")
         for dialect in self.sweep.dialects[1:]:
             await self.sweep.call(self.name, f"in {dialect}", self.arguments, dialect)
-        await self._wrong_arguments()
+        await self._probe_wrong_arguments()
         if self.name in settings.faults:
-            await self._marked_fault(settings.faults[self.name])
-        await self._burst(settings.bursts.get(self.name, 0))
+            await self._probe_marked_fault(settings.faults[self.name])
+        await self._probe_burst(settings.bursts.get(self.name, 0))
         return trail.cursor
 
-    async def _wrong_arguments(self) -> None:
-        for name, arguments in spoiled(self.schema, self.arguments):
+    async def _probe_wrong_arguments(self) -> None:
+        for name, arguments in spoil_arguments(self.schema, self.arguments):
             probe = f"wrong {name}"
             problem = (await self.ask(probe, arguments)).problem
             if problem is None:
@@ -286,12 +288,12 @@ class _Tool:
             elif name not in f"{problem.message} {problem.details} {problem.remediation}":
                 self.sweep.report.fail(self.name, probe, "validation", f"nothing names {name}: {problem.message}")
 
-    async def _marked_fault(self, arguments: Mapping[str, Any]) -> None:
+    async def _probe_marked_fault(self, arguments: Mapping[str, Any]) -> None:
         reply = await self.ask("marked fault", arguments)
         if reply.problem is None:
             self.sweep.report.fail(self.name, "marked fault", "mark", f"{arguments} should fail, and did not")
 
-    async def _burst(self, most: int) -> None:
+    async def _probe_burst(self, most: int) -> None:
         for number in range(1, most + 1):
             problem = (await self.ask("burst", self.arguments)).problem
             if problem is not None and problem.kind == LIMITED:
@@ -307,7 +309,7 @@ def _budget(offer: Mapping[str, Any]) -> Budget | None:
     return None if not said else Budget.of(f"{said['limit']} {said['unit']}")
 
 
-async def _raised(awaitable: Any) -> Any:
+async def _catch(awaitable: Any) -> Any:
     try:
         await awaitable
     except Exception as error:  # noqa: BLE001 - whatever a client raises is evidence
@@ -315,7 +317,7 @@ async def _raised(awaitable: Any) -> Any:
     return None
 
 
-def _told(error: BaseException | None) -> str:
+def _describe(error: BaseException | None) -> str:
     if error is None:
         return "ok"
     held = getattr(error, "error", None)
@@ -325,15 +327,15 @@ def _told(error: BaseException | None) -> str:
 def _blame(error: Exception) -> Complaint:
     """Which promise an exception of a client breaks."""
     if hasattr(error, "error"):
-        return "plane", _told(error)
+        return "plane", _describe(error)
     is_about_schema = isinstance(error, RuntimeError) and "structured content" in str(error)
-    return "schema" if is_about_schema else "answer", _told(error)
+    return "schema" if is_about_schema else "answer", _describe(error)
 
 
 # faults
 
 
-async def _faults(server: Any, settings: Settings, report: Report, offer: Mapping[str, Any]) -> None:
+async def _probe_faults(server: Any, settings: SweepSettings, report: Report, offer: Mapping[str, Any]) -> None:
     """A tool that raises what no caller should see, for as long as this takes."""
     remove = _inject(server)
     if remove is None:
@@ -341,8 +343,8 @@ async def _faults(server: Any, settings: Settings, report: Report, offer: Mappin
     try:
         for era, mode in ERAS.items():
             async with _session(server, mode, settings) as session:
-                sweep = _Sweep(session, settings, report, era, offer)
-                sweep.tools = {tool.name: tool for tool in await session.listed("tools")}
+                sweep = _ServerSweep(session, settings, report, era, offer)
+                sweep.tools = {tool.name: tool for tool in await session.list_all("tools")}
                 reply = await sweep.call(FAULTY, "injected fault", {})
                 if reply.problem is not None and reply.problem.kind not in ("internal", LIMITED):
                     report.fail(FAULTY, "injected fault", "mark", f"a crash is {reply.problem.code}")

@@ -23,7 +23,7 @@ from aerogram.reply import Reply
 from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.testing.report import Report
 
-__all__ = ["Target", "Trail"]
+__all__ = ["FollowUpChecks", "Target"]
 
 MOST_PAGES: Final = 60
 """How far a list is walked; what comes after it is told, and not judged."""
@@ -53,7 +53,7 @@ class Target(Protocol):
 
 
 @dataclass
-class Trail:
+class FollowUpChecks:
     """The trails of one target. `send` carries calls to whatever a reply names, `cursors` are the server's own."""
 
     target: Target
@@ -77,11 +77,11 @@ class Trail:
     async def follow(self, first: Reply[Any]) -> None:
         """Everything that a successful reply leads to."""
         known = len(self._seen)
-        await self.left_out("example", first)
-        await self.pages(first)
+        await self.check_left_out("example", first)
+        await self.check_pages(first)
         if len(self._seen) > known:  # else there are no pages to go through with these arguments
-            await self.wrong_cursors()
-        await self.budgets()
+            await self.check_wrong_cursors()
+        await self.check_budgets()
 
     async def _carry(self, target: str, arguments: Mapping[str, Any]) -> Reply[Any]:
         if target == self.target.name:
@@ -93,7 +93,7 @@ class Trail:
 
     # pages
 
-    async def pages(self, first: Reply[Any]) -> None:
+    async def check_pages(self, first: Reply[Any]) -> None:
         """All pages: they end, and have each item once."""
         size = self._page_size(first)
         if size is None and (first.page is None or not first.page.has_more):
@@ -156,7 +156,7 @@ class Trail:
         elif total is not None and len(found) >= total:
             self._fail("first pages", "pages", f"after {len(found)} items of {total} there is still more")
         else:
-            self.report.leave(
+            self.report.leave_out(
                 self.target.name, f"the pages after the first {MOST_PAGES}, which have {len(found)} items"
             )
 
@@ -187,7 +187,7 @@ class Trail:
 
     # what was left out
 
-    async def left_out(self, probe: str, reply: Reply[Any]) -> None:
+    async def check_left_out(self, probe: str, reply: Reply[Any]) -> None:
         """Whatever a reply says that it left out is there, or the reply says that it is lost."""
         fidelity = reply.fidelity
         if fidelity is None or _is_full(reply):
@@ -212,18 +212,18 @@ class Trail:
 
     # cursors
 
-    async def wrong_cursors(self) -> None:
+    async def check_wrong_cursors(self) -> None:
         """A cursor that is not one, or not for this query, or too old, is refused."""
         if self.cursor is None:
             return
-        for what, cursor in self._wrong(self.cursor):
+        for what, cursor in self._wrong_cursors(self.cursor):
             reply = await self.target.ask(f"{what} cursor", {**self.target.arguments, "cursor": cursor})
             if reply.problem is None:
                 self._fail(f"{what} cursor", "cursor", f"it was taken: {len(items_of(reply))} items came")
             elif reply.problem.kind not in ("validation", "not_found", "conflict", LIMITED):
                 self._fail(f"{what} cursor", "cursor", f"the refusal is {reply.problem.code}, not about the cursor")
 
-    def _wrong(self, good: str) -> Iterator[tuple[str, str]]:
+    def _wrong_cursors(self, good: str) -> Iterator[tuple[str, str]]:
         yield "garbled", "this-is-no-cursor"
         position = _position(good)
         if position is None:  # not one of ours: whoever made it knows what else is wrong
@@ -241,7 +241,7 @@ class Trail:
 
     # budgets
 
-    async def budgets(self) -> None:
+    async def check_budgets(self) -> None:
         """Budgets that a caller sets: far too large, too small, and absurd."""
         if "max_tokens" not in self.target.controls:
             return
@@ -249,7 +249,7 @@ class Trail:
         half = max(len(json.dumps(whole.data, default=str)) // 6, 1)
         for probe, size in (("half the budget", half), ("budget of 1", 1)):
             reply = await self.target.ask(probe, {**self.target.arguments, "max_tokens": size})
-            await self.left_out(probe, reply)
+            await self.check_left_out(probe, reply)
 
 
 def is_refusal(reply: Reply[Any]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.jsontext import dumps
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import Entry, FileState, Graph, Identity
+from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of
 
@@ -52,11 +52,11 @@ CROSS JOIN LATERAL (
 """
 
 
-class _Chunk(NamedTuple):
+class _NewChunk(NamedTuple):
     """A chunk with everything that is stored about it."""
 
     id: int
-    entry: Entry
+    entry: DocumentEntry
     place: int
 
     @property
@@ -68,7 +68,7 @@ class _Chunk(NamedTuple):
         return [*self.body, *self.entry.head_terms[self.place]]
 
 
-class _Old(NamedTuple):
+class _OldChunk(NamedTuple):
     """A chunk that was there before a change, as far as its terms need it."""
 
     id: int
@@ -82,7 +82,7 @@ class _Old(NamedTuple):
 
 
 async def put(
-    connection: Any, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]
+    connection: Any, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]
 ) -> int:
     """Replace what these files held; the generation of the change."""
     # a table that was just made has no statistics, and the planner would read it whole
@@ -90,7 +90,7 @@ async def put(
     ordered = sorted(states, key=lambda one: one.path)
     await connection.execute(_FILES, *_columns([astuple(one) for one in ordered], 7))
     before = {old.id: old for old in await _clear(connection, [one.path for one in ordered])}
-    chunks = [chunk async for chunk in _identified(connection, entries)]
+    chunks = [chunk async for chunk in _assign_ids(connection, entries)]
     numbers = await _insert_documents(connection, entries, {one.path: one.checksum for one in states})
     await _insert_chunks(connection, chunks, numbers)
     # the same words under the same id have the same postings, unless their language was taken for another one
@@ -128,7 +128,7 @@ async def touch(connection: Any, states: Sequence[FileState]) -> None:
 
 async def set_meta(connection: Any, values: Mapping[str, str]) -> int:
     """Remember something about the index; the generation of the change."""
-    generation = await _next(connection, 0, 0)
+    generation = await _next_generation(connection, 0, 0)
     await connection.execute(
         "INSERT INTO aerogram_meta SELECT * FROM unnest($1::text[], $2::text[]) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -151,21 +151,21 @@ async def reserve(connection: Any, identities: Sequence[Identity]) -> None:
 
 async def set_mentions(connection: Any, found: Mapping[str, Sequence[tuple[int, int]]]) -> int:
     """Replace what is known about who is named where; the generation of the change."""
-    generation = await _next(connection, 0, 0)
+    generation = await _next_generation(connection, 0, 0)
     await connection.execute("DELETE FROM aerogram_mentions")
     rows = [(_text(entity), one, count) for entity, places in found.items() for one, count in places]
     await connection.copy_records_to_table("aerogram_mentions", records=rows, columns=("entity", "id", "count"))
     return generation
 
 
-async def _clear(connection: Any, files: Sequence[str]) -> list[_Old]:
+async def _clear(connection: Any, files: Sequence[str]) -> list[_OldChunk]:
     """Delete the documents of some files; the chunks that they had."""
     rows = await connection.fetch(
         "DELETE FROM aerogram_chunks c USING aerogram_documents d WHERE d.id = c.document AND d.file = ANY($1) "
         "RETURNING c.id, c.text, c.header, d.language",
         files,
     )
-    old = [_Old(*row) for row in rows]
+    old = [_OldChunk(*row) for row in rows]
     if old and await connection.fetchval("SELECT dimensions FROM aerogram_state"):
         await connection.execute("DELETE FROM aerogram_vectors WHERE id = ANY($1)", [one.id for one in old])
     await connection.execute(
@@ -176,7 +176,7 @@ async def _clear(connection: Any, files: Sequence[str]) -> list[_Old]:
     return old
 
 
-async def _identified(connection: Any, entries: Sequence[Entry]) -> Any:
+async def _assign_ids(connection: Any, entries: Sequence[DocumentEntry]) -> Any:
     """The chunks with their ids, which are the same for ever for the same words in the same document."""
     keys = [key for entry in entries for key in _keys(entry)]
     rows = await connection.fetch(
@@ -195,17 +195,19 @@ async def _identified(connection: Any, entries: Sequence[Entry]) -> Any:
         known |= {tuple(row[:3]): row[3] for row in map(tuple, made)}
     for entry in entries:
         for place, key in enumerate(_keys(entry)):
-            yield _Chunk(known[key], entry, place)
+            yield _NewChunk(known[key], entry, place)
 
 
-def _keys(entry: Entry) -> Iterator[tuple[str, str, int]]:
+def _keys(entry: DocumentEntry) -> Iterator[tuple[str, str, int]]:
     seen: Counter[str] = Counter()
     for chunk in entry.chunks:
         yield entry.document.path, chunk.digest, seen[chunk.digest]
         seen[chunk.digest] += 1
 
 
-async def _insert_documents(connection: Any, entries: Sequence[Entry], checksums: Mapping[str, str]) -> dict[str, int]:
+async def _insert_documents(
+    connection: Any, entries: Sequence[DocumentEntry], checksums: Mapping[str, str]
+) -> dict[str, int]:
     """The numbers of the documents by their paths."""
     rows = [_document(entry, checksums[entry.document.file]) for entry in entries]
     numbers = dict(map(tuple, await connection.fetch(_DOCUMENTS, *_columns(rows, 18))))
@@ -219,7 +221,7 @@ async def _insert_documents(connection: Any, entries: Sequence[Entry], checksums
     return numbers
 
 
-def _document(entry: Entry, checksum: str) -> tuple[Any, ...]:
+def _document(entry: DocumentEntry, checksum: str) -> tuple[Any, ...]:
     document = entry.document
     said = [getattr(document, name) for name in DOCUMENT.split(", ")[:10]]
     source = document.source
@@ -228,7 +230,7 @@ def _document(entry: Entry, checksum: str) -> tuple[Any, ...]:
     return tuple(_text(one) for one in [*said, *about, *keys, len(entry.chunks)])
 
 
-async def _insert_chunks(connection: Any, chunks: Sequence[_Chunk], numbers: Mapping[str, int]) -> None:
+async def _insert_chunks(connection: Any, chunks: Sequence[_NewChunk], numbers: Mapping[str, int]) -> None:
     rows, vectors = [], []
     for one in chunks:
         chunk, number = one.entry.chunks[one.place], numbers[one.entry.document.path]
@@ -244,11 +246,11 @@ async def _insert_chunks(connection: Any, chunks: Sequence[_Chunk], numbers: Map
         )
 
 
-async def _step(connection: Any, gone: Sequence[_Old], new: Mapping[int, Sequence[str]]) -> int:
+async def _step(connection: Any, gone: Sequence[_OldChunk], new: Mapping[int, Sequence[str]]) -> int:
     """Take the lock that all writers take last, and change what belongs to all of them."""
     old = {one.id: one.terms for one in gone}
     terms = sum(map(len, new.values())) - sum(map(len, old.values()))
-    generation = await _next(connection, len(new) - len(old), terms)
+    generation = await _next_generation(connection, len(new) - len(old), terms)
     if old:
         await postings.drop(connection, old)
         await connection.execute("DELETE FROM aerogram_likenesses WHERE id = ANY($1) OR other = ANY($1)", list(old))
@@ -257,7 +259,7 @@ async def _step(connection: Any, gone: Sequence[_Old], new: Mapping[int, Sequenc
     return generation
 
 
-async def _next(connection: Any, chunks: int, terms: int) -> int:
+async def _next_generation(connection: Any, chunks: int, terms: int) -> int:
     found: int = await connection.fetchval(
         "UPDATE aerogram_state SET generation = generation + 1, chunks = chunks + $1, terms = terms + $2 "
         "RETURNING generation",

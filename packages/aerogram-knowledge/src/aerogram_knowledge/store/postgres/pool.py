@@ -52,10 +52,10 @@ def meaning_of(error: BaseException) -> BaseException:
     lost = (OSError, pg.InterfaceError, pg.InternalClientError, pg.PostgresConnectionError, pg.CannotConnectNowError)
     if isinstance(error, lost):
         return Unavailable("PostgreSQL cannot be reached at the moment", retry_after=LATER)
-    return _said_by_server(error) if isinstance(error, pg.PostgresError) else error
+    return _error_of_state(error) if isinstance(error, pg.PostgresError) else error
 
 
-def _said_by_server(error: Any) -> ReplyError:
+def _error_of_state(error: Any) -> ReplyError:
     """The meaning of an error by the class of its SQLSTATE."""
     state = str(error.sqlstate or "")
     passing = {
@@ -69,10 +69,10 @@ def _said_by_server(error: Any) -> ReplyError:
     if state[:2] in passing:
         message, retry_after = passing[state[:2]]
         return Unavailable(message, retry_after=retry_after)
-    return _for_good(error, state)
+    return _permanent_error(error, state)
 
 
-def _for_good(error: Any, state: str) -> ReplyError:
+def _permanent_error(error: Any, state: str) -> ReplyError:
     if state == "3D000":
         return NotFound(f"PostgreSQL says: {error}", remediation="Make it, for example with `createdb`")
     if state.startswith("28"):
@@ -144,24 +144,24 @@ class Pool:
     def change(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
         """Work in one transaction that may take longer than a question."""
 
-        async def together(connection: Any) -> T:
+        async def run_in_transaction(connection: Any) -> T:
             async with connection.transaction():
                 await connection.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
                 return await work(connection)
 
-        return self.run(together, seconds)
+        return self.run(run_in_transaction, seconds)
 
-    def apart(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+    def run_apart(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
         """Long work outside a transaction, with a connection that is not used again, because it may set it up."""
 
-        async def alone(connection: Any) -> T:
+        async def run_alone(connection: Any) -> T:
             await connection.execute("SET statement_timeout = 0")
             try:
                 return await work(connection)
             finally:
                 connection.terminate()
 
-        return self.run(alone, seconds)
+        return self.run(run_alone, seconds)
 
     def run(self, work: Callable[[Any], Awaitable[T]], seconds: float | None = None) -> T:
         """What some work with a connection gives, or why it could not be done; in time either way."""
@@ -188,7 +188,7 @@ class Pool:
             asyncio.run_coroutine_threadsafe(_end(pool), _LOOP.get()).result(self.patience)
 
     async def _work(self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
-        pool = await self._opened()
+        pool = await self._open()
         try:
             connection = await pool.acquire(timeout=self.patience)
         except ValueError as error:
@@ -214,7 +214,7 @@ class Pool:
             with contextlib.suppress(Exception):  # one that cannot go back is ended by the pool, and a new one made
                 await pool.release(connection, timeout=GRACE)
 
-    async def _opened(self) -> Any:
+    async def _open(self) -> Any:
         if self._closed:
             raise Unavailable("The store is closed")
         async with self._opening:

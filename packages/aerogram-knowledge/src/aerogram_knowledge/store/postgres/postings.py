@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from aerogram_knowledge.lexicon import Term
+from aerogram_knowledge.lexicon import QueryTerm
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
 
-__all__ = ["BITS", "Earned", "add", "drop", "earned", "names", "rounded_lengths"]
+__all__ = ["BITS", "WordScores", "add", "drop", "names", "rounded_lengths", "score_words"]
 
 BITS: Final = 14
 BLOCK: Final = 1 << BITS
@@ -90,7 +90,7 @@ def names(places: bytes, one: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Earned:
+class WordScores:
     """What each chunk of some blocks earns for a query, in the order of ids."""
 
     blocks: Ids
@@ -123,7 +123,9 @@ class Earned:
         return scores
 
 
-def earned(rows: Sequence[tuple[str, int, bytes]], terms: Sequence[Term], total: int, length: int) -> Earned:
+def score_words(
+    rows: Sequence[tuple[str, int, bytes]], terms: Sequence[QueryTerm], total: int, length: int
+) -> WordScores:
     """The scores for a query from the rows of its terms, with so many chunks of so many terms altogether."""
     import numpy as np
 
@@ -137,7 +139,7 @@ def earned(rows: Sequence[tuple[str, int, bytes]], terms: Sequence[Term], total:
     known = sum(one for one, count in zip(worth, found, strict=True) if count)
     blocks = np.array(sorted({block for _, block, _ in rows}), np.int64)
     if not known:
-        return Earned(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
+        return WordScores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
     scores, lengths = np.zeros(len(blocks) << BITS, np.float32), rounded_lengths()
     mean = max(length / max(total, 1), 1.0)
     for term in terms:
@@ -148,7 +150,7 @@ def earned(rows: Sequence[tuple[str, int, bytes]], terms: Sequence[Term], total:
                 often = postings["count"].astype(np.float32)
                 norm = K1 * (1 - B + B / mean * lengths[postings["length"]])
                 scores[start + postings["place"].astype(np.int64)] += weight * often / (often + norm)
-    return Earned(blocks, 1 - np.exp(-scores / np.float32(sum(worth))), unknown, known / sum(worth))
+    return WordScores(blocks, 1 - np.exp(-scores / np.float32(sum(worth))), unknown, known / sum(worth))
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.jsontext import loads
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import Term
-from aerogram_knowledge.store import Candidates, Entry, Found, Graph
+from aerogram_knowledge.lexicon import QueryTerm
+from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChunk
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.postgres.changes import DOCUMENT
-from aerogram_knowledge.store.postgres.postings import Earned, earned
+from aerogram_knowledge.store.postgres.postings import WordScores, score_words
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Ask",
     "candidates",
+    "chunks_by_id",
     "chunks_of",
     "condition",
     "count",
-    "found",
-    "held",
+    "entries",
     "mentions",
     "names_under",
     "paths",
@@ -56,22 +56,22 @@ _POSTINGS: Final = (
 )
 
 
-def found(ask: Ask, ids: Sequence[int]) -> list[Found]:
+def chunks_by_id(ask: Ask, ids: Sequence[int]) -> list[StoredChunk]:
     """The chunks of these ids that exist, in the order of the ids."""
-    rows = {row[0]: Found(*row) for row in ask(f"{_FOUND} WHERE c.id = ANY($1)", list(ids))}
+    rows = {row[0]: StoredChunk(*row) for row in ask(f"{_FOUND} WHERE c.id = ANY($1)", list(ids))}
     return [rows[one] for one in ids if one in rows]
 
 
-def chunks_of(ask: Ask, path: str) -> list[Found]:
+def chunks_of(ask: Ask, path: str) -> list[StoredChunk]:
     """The chunks of one document in order."""
-    return [Found(*row) for row in ask(f"{_FOUND} WHERE d.path = $1 ORDER BY c.idx", path)]
+    return [StoredChunk(*row) for row in ask(f"{_FOUND} WHERE d.path = $1 ORDER BY c.idx", path)]
 
 
-def held(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Entry], dict[str, Graph]]:
+def entries(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[DocumentEntry], dict[str, Graph]]:
     """What some files hold: their documents with texts and vectors, and what they say about who is who."""
-    documents: dict[str, list[Found]] = {}
+    documents: dict[str, list[StoredChunk]] = {}
     for row in ask(f"{_HELD} WHERE d.file = ANY($1) ORDER BY d.id, c.idx", files):
-        documents.setdefault(row[8], []).append(Found(*row))
+        documents.setdefault(row[8], []).append(StoredChunk(*row))
     kept = "JOIN aerogram_documents d ON d.id = x.document WHERE d.file = ANY($1)"
     texts = {
         row[0]: row[1:]
@@ -129,7 +129,7 @@ def mentions(ask: Ask, filters: Filters) -> dict[str, list[tuple[int, int]]]:
 
 def candidates(
     ask: Ask,
-    terms: Sequence[Term],
+    terms: Sequence[QueryTerm],
     vector: str | None,
     filters: Filters,
     by_words: int,
@@ -143,17 +143,17 @@ def candidates(
 
     rows = ask(_POSTINGS, [form for term in terms for form in term.forms])
     total, length = rows[0][:2]
-    scores = earned([tuple(row)[2:] for row in rows if row[2] is not None], terms, total, length)
+    scores = score_words([tuple(row)[2:] for row in rows if row[2] is not None], terms, total, length)
     room = total if filters.is_open else count(ask, filters)
-    allowed = _allowed(ask, filters) if room <= exact and not filters.is_open else None
-    worded = _worded(ask, scores, filters, allowed, by_words)
+    allowed = _filter_chunks(ask, filters) if room <= exact and not filters.is_open else None
+    worded = _best_by_words(ask, scores, filters, allowed, by_words)
     if vector is None:
         there = _numbers(ask("SELECT id FROM aerogram_chunks WHERE id = ANY($1)", worded.tolist()), 0, np.int64)
         ids, meaning = there, np.zeros(len(there), np.float32)
     else:
         wanted = by_meaning if room <= exact else min(by_meaning, nearest)
-        near = _near(ask, vector, filters, allowed, wanted, exact=room <= exact)
-        named = _gathered(
+        near = _best_by_meaning(ask, vector, filters, allowed, wanted, exact=room <= exact)
+        named = _fetch_arrays(
             ask, f"SELECT v.id, {_CLOSE} FROM aerogram_vectors v WHERE v.id = ANY($2)", vector, worded.tolist()
         )
         ids = np.concatenate([near[0], named[0]])
@@ -181,7 +181,7 @@ def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:
     return " AND ".join(parts) or "true", values
 
 
-def _allowed(ask: Ask, filters: Filters) -> Ids:
+def _filter_chunks(ask: Ask, filters: Filters) -> Ids:
     """The chunks that pass narrow filters."""
     import numpy as np
 
@@ -190,7 +190,7 @@ def _allowed(ask: Ask, filters: Filters) -> Ids:
     return ids
 
 
-def _worded(ask: Ask, scores: Earned, filters: Filters, allowed: Ids | None, wanted: int) -> Ids:
+def _best_by_words(ask: Ask, scores: WordScores, filters: Filters, allowed: Ids | None, wanted: int) -> Ids:
     """The best chunks by words that pass the filters."""
     import numpy as np
 
@@ -211,7 +211,7 @@ def _worded(ask: Ask, scores: Earned, filters: Filters, allowed: Ids | None, wan
     return kept[:wanted]
 
 
-def _near(
+def _best_by_meaning(
     ask: Ask, vector: str, filters: Filters, allowed: Ids | None, wanted: int, *, exact: bool
 ) -> tuple[Ids, Numbers]:
     """The chunks closest in meaning that pass the filters, with their cosines."""
@@ -220,15 +220,15 @@ def _near(
     select = f"SELECT v.id, {_CLOSE} FROM aerogram_vectors v"
     order = f"ORDER BY {far} LIMIT {wanted}"
     if allowed is not None:
-        return _gathered(ask, f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
+        return _fetch_arrays(ask, f"{select} WHERE v.id = ANY($2) {order}", vector, allowed.tolist())
     if filters.is_open:
-        return _gathered(ask, f"{select} {order}", vector)
+        return _fetch_arrays(ask, f"{select} {order}", vector)
     where, values = condition(filters, 2)
     joined = f"{select} JOIN aerogram_documents d ON d.id = v.document WHERE {where} {order}"
-    return _gathered(ask, joined, vector, *values)
+    return _fetch_arrays(ask, joined, vector, *values)
 
 
-def _gathered(ask: Ask, statement: str, *values: Any) -> tuple[Ids, Numbers]:
+def _fetch_arrays(ask: Ask, statement: str, *values: Any) -> tuple[Ids, Numbers]:
     """The ids and cosines that a statement finds; two arrays are read much faster than a thousand rows."""
     import numpy as np
 

@@ -53,7 +53,7 @@ class Readers:
         self._asked_at = -LAG
         self._answered = threading.Event()
 
-    def saw(self, generation: int) -> int:
+    def note_generation(self, generation: int) -> int:
         """Remember a generation that was written or read."""
         with self._guard:
             self.seen = max(self.seen, generation)
@@ -73,9 +73,9 @@ class Readers:
     def generation(self) -> int:
         """The generation of what is read."""
         replica = self._current()
-        if replica is not None and self._heard(replica):
-            return self.saw(replica.generation)
-        return self.saw(int(self.primary.fetch(_GENERATION)[0][0]))
+        if replica is not None and self._is_current(replica):
+            return self.note_generation(replica.generation)
+        return self.note_generation(int(self.primary.fetch(_GENERATION)[0][0]))
 
     def states(self) -> list[dict[str, Any]]:
         """What is known of each replica, asked anew."""
@@ -98,7 +98,7 @@ class Readers:
         for _ in self.replicas:
             self._turn = (self._turn + 1) % len(self.replicas)
             one = self.replicas[self._turn]
-            if time.monotonic() >= one.down_until and self._heard(one):
+            if time.monotonic() >= one.down_until and self._is_current(one):
                 return one
         return None
 
@@ -114,13 +114,13 @@ class Readers:
 
     def _ask_primary(self, answered: threading.Event) -> None:
         try:
-            self.saw(int(self.primary.fetch(_GENERATION)[0][0]))
+            self.note_generation(int(self.primary.fetch(_GENERATION)[0][0]))
         except AerogramError as error:
             log.warning("replicas are read as far as they are: %s", error)
         finally:
             answered.set()
 
-    def _heard(self, one: _Replica) -> bool:
+    def _is_current(self, one: _Replica) -> bool:
         """Whether a replica has seen enough, by what it said a moment ago or says now."""
         if one.generation >= self.seen and time.monotonic() - one.asked_at < TRUSTED:
             return True

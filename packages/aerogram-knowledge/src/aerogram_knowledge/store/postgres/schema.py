@@ -77,10 +77,10 @@ VERSION: Final = 1 + len(MIGRATIONS)
 
 async def migrate(connection: Any, dimensions: int) -> None:
     """Bring a database to the present version."""
-    found = await _found(connection)
+    found = await _read_state(connection)
     if found is None:
         await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-        found = await _found(connection)
+        found = await _read_state(connection)
     if found is None:
         await _make(connection, dimensions)
         return
@@ -99,7 +99,7 @@ async def migrate(connection: Any, dimensions: int) -> None:
         )
 
 
-async def _found(connection: Any) -> tuple[int, int] | None:
+async def _read_state(connection: Any) -> tuple[int, int] | None:
     """The version and the dimensions that are there."""
     # looked up in the catalogue itself: to_regclass may remember from before the lock that there was none
     there = "SELECT 1 FROM pg_class WHERE relname = 'aerogram_state' AND pg_table_is_visible(oid)"

@@ -14,8 +14,17 @@ from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound
 from aerogram.jsontext import loads
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import Term
-from aerogram_knowledge.store import Candidates, Entry, FileState, Found, Graph, Health, Identity, said_in
+from aerogram_knowledge.lexicon import QueryTerm
+from aerogram_knowledge.store import (
+    Candidates,
+    DocumentEntry,
+    FileState,
+    Graph,
+    Identity,
+    StoredChunk,
+    StoreHealth,
+    with_source,
+)
 from aerogram_knowledge.store.postgres import changes, questions, schema, upkeep
 from aerogram_knowledge.store.postgres.pool import NEAREST, Pool
 from aerogram_knowledge.store.postgres.replicas import Readers
@@ -84,9 +93,9 @@ class PostgresStore:
 
     def set_meta(self, **values: str) -> None:
         """Remember something."""
-        self._readers.saw(self._primary.change(lambda one: changes.set_meta(one, values), WRITING))
+        self._readers.note_generation(self._primary.change(lambda one: changes.set_meta(one, values), WRITING))
 
-    def shared(self, name: str) -> tuple[bytes, int] | None:
+    def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document that all servers share, and its version."""
         rows = self._primary.fetch("SELECT value, version FROM aerogram_shared WHERE name = $1", name)
         return (rows[0][0], rows[0][1]) if rows else None
@@ -111,9 +120,11 @@ class PostgresStore:
         rows = self._primary.fetch(f"SELECT {changes.FILE} FROM aerogram_files")  # noqa: S608  # names of columns
         return {row[0]: FileState(*row) for row in rows}
 
-    def put(self, states: Sequence[FileState], entries: Sequence[Entry], graphs: Mapping[str, Graph]) -> None:
+    def put(self, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]) -> None:
         """Replace everything that these files held."""
-        self._readers.saw(self._primary.change(lambda one: changes.put(one, states, entries, graphs), WRITING))
+        self._readers.note_generation(
+            self._primary.change(lambda one: changes.put(one, states, entries, graphs), WRITING)
+        )
 
     def touch(self, states: Sequence[FileState]) -> None:
         """Remember that these files were seen again."""
@@ -121,11 +132,11 @@ class PostgresStore:
 
     def remove(self, paths: Sequence[str]) -> None:
         """Forget files and everything they held."""
-        self._readers.saw(self._primary.change(lambda one: changes.forget(one, paths), WRITING))
+        self._readers.note_generation(self._primary.change(lambda one: changes.forget(one, paths), WRITING))
 
-    def entries(self, files: Sequence[str]) -> tuple[list[Entry], dict[str, Graph]]:
+    def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:
         """What some files hold."""
-        return questions.held(self._primary.fetch, list(files), self.dimensions)
+        return questions.entries(self._primary.fetch, list(files), self.dimensions)
 
     def identities(self, after: int, limit: int) -> list[Identity]:
         """The ids that were ever given, in ascending order."""
@@ -137,7 +148,7 @@ class PostgresStore:
         self._primary.change(lambda one: changes.reserve(one, identities), WRITING)
 
     def candidates(
-        self, terms: Sequence[Term], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
     ) -> Candidates:
         """The best chunks by words and the best by meaning, each with both numbers."""
         numbers = changes.numbers_of(vector) if vector else None
@@ -145,11 +156,11 @@ class PostgresStore:
             self._ask, terms, numbers, filters, by_words, by_meaning, exact=self.exact, nearest=self.nearest
         )
 
-    def chunks(self, ids: Iterable[int]) -> list[Found]:
+    def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
-        return questions.found(self._ask, list(ids))
+        return questions.chunks_by_id(self._ask, list(ids))
 
-    def chunks_of(self, path: str) -> list[Found]:
+    def chunks_of(self, path: str) -> list[StoredChunk]:
         """The chunks of one document in order."""
         return questions.chunks_of(self._ask, path)
 
@@ -204,7 +215,7 @@ class PostgresStore:
         """Everything that is known about who is who."""
         found: dict[str, list[Mapping[str, Any]]] = {"entity": [], "relationship": []}
         for kind, record, file in self._ask("SELECT kind, record, file FROM aerogram_graph ORDER BY file, place"):
-            found[kind].append(said_in(file, loads(record)))
+            found[kind].append(with_source(file, loads(record)))
         return Graph(found["entity"], found["relationship"])
 
     def texts(self) -> Iterator[tuple[int, str]]:
@@ -220,7 +231,7 @@ class PostgresStore:
 
     def set_mentions(self, found: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Replace what is known about who is named where."""
-        self._readers.saw(self._primary.change(lambda one: changes.set_mentions(one, found), WRITING))
+        self._readers.note_generation(self._primary.change(lambda one: changes.set_mentions(one, found), WRITING))
 
     def ping(self) -> Mapping[str, Any]:
         """Whether the server answers, how fast, and what it is."""
@@ -229,7 +240,7 @@ class PostgresStore:
             "SELECT current_setting('server_version'), generation, chunks, "
             "(SELECT extversion FROM pg_extension WHERE extname = 'vector') FROM aerogram_state"
         )[0]
-        self._readers.saw(row[1])
+        self._readers.note_generation(row[1])
         return {
             "engine": f"PostgreSQL {row[0].split()[0]}",
             "pgvector": row[3],
@@ -242,17 +253,17 @@ class PostgresStore:
 
     def settle(self) -> None:
         """Make the index over vectors when there are enough of them, and see what other writers have done."""
-        self._primary.apart(lambda one: upkeep.settle(one, self.exact), REBUILDING)
-        self._readers.saw(int(self._primary.fetch("SELECT generation FROM aerogram_state")[0][0]))
+        self._primary.run_apart(lambda one: upkeep.settle(one, self.exact), REBUILDING)
+        self._readers.note_generation(int(self._primary.fetch("SELECT generation FROM aerogram_state")[0][0]))
 
-    def check(self) -> Health:
+    def check(self) -> StoreHealth:
         """Whether the tables tell the same story."""
-        return self._primary.apart(upkeep.check, REBUILDING)
+        return self._primary.run_apart(upkeep.check, REBUILDING)
 
     def rebuild(self) -> None:
         """Make postings and the index over vectors again, from the chunks."""
-        self._readers.saw(self._primary.change(upkeep.rebuild_words, REBUILDING))
-        self._primary.apart(upkeep.rebuild_near, REBUILDING)
+        self._readers.note_generation(self._primary.change(upkeep.rebuild_words, REBUILDING))
+        self._primary.run_apart(upkeep.rebuild_near, REBUILDING)
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import Health
+from aerogram_knowledge.store import StoreHealth
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import driver
 
@@ -43,12 +43,12 @@ _WORDS: Final = (
 )
 
 
-async def check(connection: Any) -> Health:
+async def check(connection: Any) -> StoreHealth:
     """What is wrong, and how much there is."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         files, documents, chunks, generation, known, dimensions, told = await connection.fetchrow(_COUNTS)
         vectors = await connection.fetchval("SELECT count(*) FROM aerogram_vectors") if dimensions else chunks
-        problems = [f"chunk {one} is not found by its words" for one in await _unfound(connection)]
+        problems = [f"chunk {one} is not found by its words" for one in await _find_unreachable(connection)]
         size = await connection.fetchval(_BYTES)
     if known != chunks:
         problems.append(f"the state says {known} chunks and there are {chunks}")
@@ -57,7 +57,7 @@ async def check(connection: Any) -> Health:
     if vectors != chunks:
         problems.append(f"{chunks - vectors} chunks have no vector")
     facts = {"files": files, "documents": documents, "chunks": chunks, "vectors": vectors}
-    return Health(tuple(problems), {**facts, "generation": generation, "bytes": int(size)})
+    return StoreHealth(tuple(problems), {**facts, "generation": generation, "bytes": int(size)})
 
 
 async def rebuild_words(connection: Any) -> int:
@@ -115,7 +115,7 @@ async def _build(connection: Any, statement: str, unfinished: str) -> None:
         await connection.execute(statement)
 
 
-async def _unfound(connection: Any) -> list[int]:
+async def _find_unreachable(connection: Any) -> list[int]:
     """Of some chunks from all over the index, those that their own words do not lead to."""
     most = await connection.fetchval("SELECT COALESCE(max(id), 0) FROM aerogram_chunks")
     missing = []

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Final, Literal, get_args
 
 from aerogram.digest import reader
-from aerogram.digest.limits import Limits, UnreadableSource
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.sources import encoding, html, pdf
 from aerogram.digest.sources.preamble import split_preamble
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
@@ -42,7 +42,7 @@ def read(
     *,
     kind: Kind | None = None,
     name: str = "",
-    limits: Limits | None = None,
+    limits: ReadLimits | None = None,
     preamble: bool = False,
 ) -> CanonicalText:
     """The canonical text of a document: a path, its bytes, or text that is already in hand.
@@ -51,7 +51,7 @@ def read(
     read as a PDF. `kind` decides for text in hand that could be either. Front matter is
     no part of the text, unless `preamble` asks for it.
     """
-    limits = limits or Limits()
+    limits = limits or ReadLimits()
     if kind is not None and kind not in get_args(Kind):
         raise UnreadableSource("unknown_kind", f"{kind!r} is not a kind of source: {', '.join(get_args(Kind))}")
     if isinstance(source, PurePath):
@@ -74,7 +74,7 @@ def reread(
     *,
     kind: Kind | None = None,
     name: str = "",
-    limits: Limits | None = None,
+    limits: ReadLimits | None = None,
 ) -> CanonicalText:
     """The text of a document that a digest speaks of, by its hash; if no reading has that hash, the usual one.
 
@@ -89,7 +89,7 @@ def reread(
     return replace(whole, notes=(*whole.notes, "read with its front matter"))
 
 
-def _load(path: Path, limits: Limits) -> bytes:
+def _load(path: Path, limits: ReadLimits) -> bytes:
     try:
         limits.check_bytes(path.stat().st_size, path.name)
         return path.read_bytes()
@@ -97,7 +97,7 @@ def _load(path: Path, limits: Limits) -> bytes:
         raise UnreadableSource("missing", f"the file cannot be read: {error.strerror}") from error
 
 
-def _read_apart(source: str | bytes, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
+def _read_apart(source: str | bytes, kind: Kind | None, name: str, limits: ReadLimits, preamble: bool) -> CanonicalText:
     """The same text, made in a process of its own."""
     read_here = _read_text if isinstance(source, str) else _read_bytes
     asked = source, kind, name, limits, preamble
@@ -106,10 +106,10 @@ def _read_apart(source: str | bytes, kind: Kind | None, name: str, limits: Limit
 
 
 def _is_pdf(content: bytes, kind: Kind | None, name: str) -> bool:
-    return pdf.is_pdf(content, kind == "pdf" or _named(name) == "pdf")
+    return pdf.is_pdf(content, kind == "pdf" or _kind_by_name(name) == "pdf")
 
 
-def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
+def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: ReadLimits, preamble: bool) -> CanonicalText:
     if _is_pdf(content, kind, name):
         return _read_pdf(content, limits)
     if kind == "pdf":
@@ -119,12 +119,12 @@ def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: Limits, pr
     return found if used == "utf-8" else replace(found, notes=(f"read as {used}",))
 
 
-def _read_pdf(content: bytes, limits: Limits) -> CanonicalText:
+def _read_pdf(content: bytes, limits: ReadLimits) -> CanonicalText:
     raw, notes = pdf.extract(content, limits, limits.deadline())
     return CanonicalText(normalise(raw), "pdfium", pdf.version(), paged=True, notes=notes)
 
 
-def _read_text(text: str, kind: Kind | None, name: str, limits: Limits, preamble: bool) -> CanonicalText:
+def _read_text(text: str, kind: Kind | None, name: str, limits: ReadLimits, preamble: bool) -> CanonicalText:
     limits.check_chars(len(text))
     body = text if preamble else split_preamble(text)[1]
     found = kind or _kind_of(body, name)
@@ -134,12 +134,12 @@ def _read_text(text: str, kind: Kind | None, name: str, limits: Limits, preamble
     return CanonicalText(normalise(body), found, NORMALISATION.partition("/")[2])
 
 
-def _named(name: str) -> Kind:
+def _kind_by_name(name: str) -> Kind:
     return _BY_SUFFIX.get(PurePath(name).suffix.lower(), "plain")
 
 
 def _kind_of(text: str, name: str) -> Kind:
-    named = _named(name)
+    named = _kind_by_name(name)
     if named == "html" or _HTML_START.match(text):
         return "html"
     return "plain" if named == "pdf" else named

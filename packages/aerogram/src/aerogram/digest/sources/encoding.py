@@ -83,14 +83,14 @@ def _is_noise(sample: str) -> bool:
 def _candidates(content: bytes) -> Iterator[str]:
     declared = _DECLARED.search(content, 0, 2048)
     if declared:
-        yield from _known(declared[1].decode("ascii"))
+        yield from _usable_encoding(declared[1].decode("ascii"))
     if content.startswith(b"\x1b$") or b"\x1b$B" in content[:_SAMPLE]:
         yield "iso2022_jp"
     yield from _wide(content[:_SAMPLE])
     yield "utf-8"
 
 
-def _known(declared: str) -> Iterator[str]:
+def _usable_encoding(declared: str) -> Iterator[str]:
     """A declared encoding, if it is one that documents are written in.
 
     Whoever can read the declaration byte by byte does not read UTF-16, and what calls
@@ -142,7 +142,7 @@ def _guess(content: bytes) -> tuple[str, str]:
     sample = content[:_SAMPLE]
     high = len(_HIGH.findall(sample))
     if sum(map(len, _MULTIBYTE.findall(sample))) >= (1 - _TOLERATED) * high:
-        return _STRAY.sub(_stray, content.decode("utf-8", "surrogateescape")), "utf-8 with windows-1252"
+        return _STRAY.sub(_decode_stray, content.decode("utf-8", "surrogateescape")), "utf-8 with windows-1252"
     if high < _DENSE * len(sample):
         return content.decode("cp1252", "replace"), "windows-1252"
     if len(_CYRILLIC.findall(sample)) > 0.85 * high and sample.count(b" ") > 0.06 * len(sample):
@@ -161,6 +161,6 @@ def _plausibility(sample: bytes, encoding: str) -> float:
     return (known - 0.6 * beyond_ascii - 4 * len(_ODD.findall(text))) / (len(text) or 1)
 
 
-def _stray(byte: re.Match[str]) -> str:
+def _decode_stray(byte: re.Match[str]) -> str:
     """A byte that is not UTF-8, read as Windows-1252."""
     return bytes([ord(byte[0]) - 0xDC00]).decode("cp1252", "replace")

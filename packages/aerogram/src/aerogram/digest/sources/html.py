@@ -36,10 +36,10 @@ _COMMENT_END = re.compile(r"--!?>")
 
 def extract(markup: str) -> str:
     """The words of an HTML document, ready to be normalised."""
-    return _Page(markup.replace("\f", " ")).read()
+    return _TextExtractor(markup.replace("\f", " ")).read()
 
 
-class _Page:
+class _TextExtractor:
     """One pass over the markup; `parts` is the text so far."""
 
     def __init__(self, markup: str) -> None:
@@ -52,20 +52,20 @@ class _Page:
     def read(self) -> str:
         position = 0
         while (tag := _TAG_START.search(self.markup, position)) is not None:
-            self.words(self.markup[position : tag.start()])
-            position = self.after_tag(tag)
-        self.words(self.markup[position:])
+            self.add_words(self.markup[position : tag.start()])
+            position = self.read_tag(tag)
+        self.add_words(self.markup[position:])
         return "".join(self.parts)
 
-    def after_tag(self, tag: re.Match[str]) -> int:
+    def read_tag(self, tag: re.Match[str]) -> int:
         """Act on a tag or comment and say where reading goes on."""
         closing, name, comment = tag.groups()
         if comment:
-            return self.after_comment(tag.end())
+            return self.skip_comment(tag.end())
         inside = cast("re.Match[str]", (_ATTRIBUTES if name else _DECLARATION).match(self.markup, tag.end())).end()
         if not self.markup.startswith(">", inside):
             # no tag after all; what was looked at is not looked at again, or many of these would take for ever
-            self.words(self.markup[tag.start() : inside])
+            self.add_words(self.markup[tag.start() : inside])
             return inside
         end = inside + 1
         if not name:
@@ -75,20 +75,20 @@ class _Page:
             self.close(name)
             return end
         self.open(name, self.markup[tag.end() : end])
-        return self.after_raw(name, end) if name in _SILENT or name in _RAW else end
+        return self.read_raw(name, end) if name in _SILENT or name in _RAW else end
 
-    def after_comment(self, start: int) -> int:
+    def skip_comment(self, start: int) -> int:
         if self.markup.startswith((">", "->"), start):
             return self.markup.index(">", start) + 1
         end = _COMMENT_END.search(self.markup, start)
         return end.end() if end else len(self.markup)
 
-    def after_raw(self, name: str, start: int) -> int:
+    def read_raw(self, name: str, start: int) -> int:
         """Read on to the end tag of an element that holds no tags; its text is words unless it is silent."""
         end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(self.markup, start)
         stop = end.start() if end else len(self.markup)
         if name not in _SILENT:
-            self.words(self.markup[start:stop])
+            self.add_words(self.markup[start:stop])
         return stop
 
     def open(self, name: str, attributes: str) -> None:
@@ -97,18 +97,18 @@ class _Page:
             self.cells += 1
             self.at_line_start = self.cells == 1
         elif name == "li":
-            self.line(_BULLET)
+            self.start_line(_BULLET)
         elif name == "tr":
             self.cells = 0
-            self.line("" if self.at_line_start else "\n")
+            self.start_line("" if self.at_line_start else "\n")
         elif name in ("br", "dd"):
-            self.line(" " if self.cells else "\n")
+            self.start_line(" " if self.cells else "\n")
         elif name == "img" and (alt := _ALT.search(attributes)):
-            self.words(f" {alt[1] or alt[2] or ''} ")
+            self.add_words(f" {alt[1] or alt[2] or ''} ")
         elif name in _APART:
-            self.words(" ")
+            self.add_words(" ")
         elif _BLOCKS.fullmatch(name):
-            self.block()
+            self.start_block()
         if name == "pre":
             self.open_pre += 1
 
@@ -119,24 +119,24 @@ class _Page:
             self.cells = 0
         if name == "tr":
             self.cells = 0
-            self.line("\n")
+            self.start_line("\n")
         elif name in _APART:
-            self.words(" ")
+            self.add_words(" ")
         elif _BLOCKS.fullmatch(name):
-            self.block()
+            self.start_block()
 
-    def block(self) -> None:
+    def start_block(self) -> None:
         # a block inside a cell must not tear its row apart, and none stands between a bullet and its words
         if self.cells:
-            self.line("" if self.at_line_start else " ")
+            self.start_line("" if self.at_line_start else " ")
         elif not (self.parts and self.parts[-1] == _BULLET):
-            self.line("\n\n")
+            self.start_line("\n\n")
 
-    def line(self, mark: str) -> None:
+    def start_line(self, mark: str) -> None:
         self.parts.append(mark)
         self.at_line_start = True
 
-    def words(self, raw: str) -> None:
+    def add_words(self, raw: str) -> None:
         text = unescape(raw) if "&" in raw else raw
         if not self.open_pre:
             text = _SPACES.sub(" ", text)

@@ -13,7 +13,7 @@ from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
-from aerogram.digest.limits import Deadline, Limits, UnreadableSource
+from aerogram.digest.limits import Deadline, ReadLimits, UnreadableSource
 from aerogram.digest.sources.encoding import is_text
 from aerogram.digest.text import PAGE_BREAK
 from aerogram.errors import MissingExtra
@@ -32,12 +32,12 @@ _FULL_LINE = 0.8
 _NAMED = 10
 
 
-def extract(content: bytes, limits: Limits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
+def extract(content: bytes, limits: ReadLimits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
     """The pages' words with page breaks between them, and notes on the pages that could not be read."""
     pdfium = _pdfium()
-    left = deadline.left
+    left = deadline.seconds_left
     if not _LOCK.acquire(timeout=-1 if left is None else min(max(0.0, left), threading.TIMEOUT_MAX)):
-        raise deadline.passed()
+        raise deadline.timeout_error()
     try:
         with closing(_open(pdfium, content)) as document:
             return _read_pages(pdfium, document, limits, deadline)
@@ -79,7 +79,7 @@ def _open(pdfium: Any, content: bytes) -> Any:
     return document
 
 
-def _read_pages(pdfium: Any, document: Any, limits: Limits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
+def _read_pages(pdfium: Any, document: Any, limits: ReadLimits, deadline: Deadline) -> tuple[str, tuple[str, ...]]:
     limits.check_pages(len(document))
     pages: list[str] = []
     unread: list[int] = []
@@ -97,7 +97,7 @@ def _read_pages(pdfium: Any, document: Any, limits: Limits, deadline: Deadline) 
     return PAGE_BREAK.join(pages), _note(unread)
 
 
-def _page_words(document: Any, number: int, limits: Limits) -> str:
+def _page_words(document: Any, number: int, limits: ReadLimits) -> str:
     with closing(document[number]) as page, closing(page.get_textpage()) as words:
         limits.check_unpacked(words.count_chars())
         return _mend(words.get_text_range().replace(PAGE_BREAK, "\n"))

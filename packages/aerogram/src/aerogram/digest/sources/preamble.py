@@ -50,13 +50,13 @@ def split_preamble(text: str) -> tuple[Preamble | None, str]:
     if found is None:
         return None, text
     if found["open"] is not None:
-        return _unclosed(lines, found)
+        return _split_unclosed(lines, found)
     if not _is_preamble(found["mark"], found["block"]):
         return None, text
     return Preamble(found["mark"], found["block"]), lines[found.end() :]
 
 
-def _unclosed(text: str, found: re.Match[str]) -> tuple[Preamble | None, str]:
+def _split_unclosed(text: str, found: re.Match[str]) -> tuple[Preamble | None, str]:
     """A document that begins like a preamble which never ends: a rule, unless names and values follow."""
     block = _PAIRS.match(text, found.start("block"))
     if block is None or not STATED.search(block[0]):

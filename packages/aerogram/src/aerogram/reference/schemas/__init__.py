@@ -35,7 +35,7 @@ def typescript(dialect: str) -> str:
     return head + text + _APPLIED.get(dialect, "")
 
 
-def published(dialect: str) -> dict[str, Path]:
+def published_files(dialect: str) -> dict[str, Path]:
     """Where the published files of a dialect's current revision are, by name."""
     folder = FOLDER / dialect / str(REVISIONS[dialect])
     return {name: folder / name for name in ("schema.json", "slim.json", "types.d.ts")}
