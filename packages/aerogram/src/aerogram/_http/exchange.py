@@ -53,7 +53,6 @@ __all__ = [
     "EXCHANGE",
     "MARKS",
     "SAFE_METHODS",
-    "AnsweredRequest",
     "Exchange",
     "HttpRequest",
     "Layer",
@@ -349,75 +348,6 @@ _SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "op
 """Parts of a reply that no field but the body speaks of; most replies have no others."""
 
 
-class AnsweredRequest(HttpRequest):
-    """A request, and what its answer says in fields."""
-
-    terms: Any
-    """What holds for the route of this request; None when there is no such route."""
-    allowance: Any = None
-    """What the caller's limits have let through."""
-    observation: Any = None
-    ours: Body | None = None
-    """What Aerogram itself answers, if it does."""
-
-    @property
-    def _takes_offset(self) -> bool:
-        """Whether this request could have an offset in its query, as far as the parameters of its route are known."""
-        terms: RouteTerms | None = self.terms
-        if terms is None or self.scope["method"] not in SAFE_METHODS:
-            return False
-        return "offset" in terms.parameters or terms.controls.issuperset(terms.parameters)
-
-    def limit_fields(self, given: Fields) -> Fields:
-        """What is left of the caller's limits, unless the answer says it itself."""
-        if fields.find(given, b"ratelimit"):
-            return []
-        told: Reply[Any] = Reply(rate_limit=self.allowance.rate_limit)
-        return fields.of_reply(told, "", self.versions.clock, older=self.versions.rate_limit_headers)
-
-    def with_standard_fields(self, given: Fields, version: Version | None) -> Fields:
-        """The fields of an answer, with what every answer on a migrated route says."""
-        names = dict(given)
-        found = fields.add_vary(
-            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
-        )
-        if version == LEGACY and self.choice.media_type != JSON:
-            found = fields.replace_content_type(found, self.choice.media_type)
-        found.append((b"x-request-id", self.request_id.encode()))
-        if version is not None:
-            found.append(MARKS[version])
-        if self.client_tag is not None:
-            found.append((b"x-client-tag", self.client_tag.encode()))
-        if self.allowance is not None and self.ours is None:
-            found += self.limit_fields(given)
-        if self.observation is not None and self.observation.traceparent:
-            found.append((b"traceparent", self.observation.traceparent.encode()))
-        if self.ours is not None and self.ours.status == _GONE and self.choice.refusal is not None:
-            found.append(
-                (b"link", f'<{fields.link_to(self.target, envelope=CURRENT)}>; rel="successor-version"'.encode())
-            )
-        if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
-            found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
-        if b"access-control-allow-origin" in names:
-            exposed = fields.join_words(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
-            found.append((b"access-control-expose-headers", exposed))
-        return found
-
-    def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
-        """What a reply and its body say in fields."""
-        found: Fields = []
-        if not _SILENT.issuperset(reply.present_fields()):
-            versions, by_offset = self.versions, reply.page is not None and self._takes_offset
-            older = versions.rate_limit_headers
-            # a link is followed with a GET, which does not lead to the next page of anything else
-            told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
-            found = fields.of_reply(told, self.target, versions.clock, older=older, by_offset=by_offset)
-        if body.status != _NOT_MODIFIED:
-            found.append((b"content-type", body.media_type.encode()))
-            found.append((b"content-length", b"%d" % len(body.content)))
-        return found
-
-
 log = logging.getLogger("aerogram")
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -512,9 +442,14 @@ class Layer:
                 scope[EXCHANGE] = exchange.outer
 
 
-class Exchange(AnsweredRequest):
-    """A request, and what becomes of the messages that answer it."""
+class Exchange(HttpRequest):
+    """A request, what becomes of the messages that answer it, and what the answer says in fields."""
 
+    allowance: Any = None
+    """What the caller's limits have let through."""
+    observation: Any = None
+    ours: Body | None = None
+    """What Aerogram itself answers, if it does."""
     settled: Reply[Any] | None = None
     """A reply that is finished before its handler returns it."""
     other_format: Fields | None = None
@@ -863,6 +798,63 @@ class Exchange(AnsweredRequest):
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
         return wanted is not None and fields.matches_tag(wanted, tag)
+
+    @property
+    def _takes_offset(self) -> bool:
+        """Whether this request could have an offset in its query, as far as the parameters of its route are known."""
+        terms = self.terms
+        if terms is None or self.scope["method"] not in SAFE_METHODS:
+            return False
+        return "offset" in terms.parameters or terms.controls.issuperset(terms.parameters)
+
+    def limit_fields(self, given: Fields) -> Fields:
+        """What is left of the caller's limits, unless the answer says it itself."""
+        if fields.find(given, b"ratelimit"):
+            return []
+        told: Reply[Any] = Reply(rate_limit=self.allowance.rate_limit)
+        return fields.of_reply(told, "", self.versions.clock, older=self.versions.rate_limit_headers)
+
+    def with_standard_fields(self, given: Fields, version: Version | None) -> Fields:
+        """The fields of an answer, with what every answer on a migrated route says."""
+        names = dict(given)
+        found = fields.add_vary(
+            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
+        )
+        if version == LEGACY and self.choice.media_type != JSON:
+            found = fields.replace_content_type(found, self.choice.media_type)
+        found.append((b"x-request-id", self.request_id.encode()))
+        if version is not None:
+            found.append(MARKS[version])
+        if self.client_tag is not None:
+            found.append((b"x-client-tag", self.client_tag.encode()))
+        if self.allowance is not None and self.ours is None:
+            found += self.limit_fields(given)
+        if self.observation is not None and self.observation.traceparent:
+            found.append((b"traceparent", self.observation.traceparent.encode()))
+        if self.ours is not None and self.ours.status == _GONE and self.choice.refusal is not None:
+            found.append(
+                (b"link", f'<{fields.link_to(self.target, envelope=CURRENT)}>; rel="successor-version"'.encode())
+            )
+        if version == LEGACY and self.versions.schedule is not None and self.versions.stage != "before":
+            found += self.versions.schedule.headers(fields.link_to(self.target, envelope=CURRENT))
+        if b"access-control-allow-origin" in names:
+            exposed = fields.join_words(fields.find(given, b"access-control-expose-headers"), fields.EXPOSED)
+            found.append((b"access-control-expose-headers", exposed))
+        return found
+
+    def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
+        """What a reply and its body say in fields."""
+        found: Fields = []
+        if not _SILENT.issuperset(reply.present_fields()):
+            versions, by_offset = self.versions, reply.page is not None and self._takes_offset
+            older = versions.rate_limit_headers
+            # a link is followed with a GET, which does not lead to the next page of anything else
+            told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
+            found = fields.of_reply(told, self.target, versions.clock, older=older, by_offset=by_offset)
+        if body.status != _NOT_MODIFIED:
+            found.append((b"content-type", body.media_type.encode()))
+            found.append((b"content-length", b"%d" % len(body.content)))
+        return found
 
 
 def _with_headers(start: Message, given: Fields) -> Message:
