@@ -31,8 +31,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
-__all__ = ["SLIP", "hint", "names_at", "nearest", "strays"]
-
 
 class AerogramError(Exception):
     """The base of everything Aerogram raises."""

@@ -14,8 +14,6 @@ import orjson
 
 from aerogram.errors import ContractError
 
-__all__ = ["Unsound", "check_data", "check_natives"]
-
 _SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 _CONTAINERS: Final = frozenset((dict, list, tuple))
 _STOCK: Final = Enum.__dict__["value"]

@@ -17,8 +17,6 @@ from typing import Literal, NamedTuple, cast
 from aerogram.digest.terms import word_list
 from aerogram.digest.text import page_spans
 
-__all__ = ["CodeBlock", "blocks_of", "fence_after", "is_fence", "leaves_open"]
-
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
 _LINE = re.compile(r"(?<![^\n\f])[ \t]*(?:```|~~~)[^\n\f]*")
 
