@@ -57,6 +57,14 @@ class Slotted:
 class Record:
     at: Any
 
+@dataclasses.dataclass
+class Worded:
+    at: Any
+    def __json__(self): return [self.at, Raised.A]
+
+class Spoken(Model):
+    def __json__(self): return [self.at, Raised.A]
+
 class Raised(enum.Enum):
     A = 1
     @property
@@ -93,7 +101,7 @@ def key_of(zone):
     return found
 def read_elsewhere(value):
     made = Record(1)
-    made.more = 1
+    made.more = made.most = 1
     Record.at = value
     del made.at
     return [Record(2), made]
@@ -122,6 +130,8 @@ BROKEN = {
     "enum without a value": "Bare.A",
     "enum in slots": "[Slotted(1), Slotted(Raised.A)]",
     "enum in a class": "read_elsewhere(Raised.A)",
+    "enum in own words": "[Worded(1), Worded(2)]",
+    "enum in a model's own words": "[Spoken(at=1), Spoken(at=2)]",
     "enum in a model": "Model(at=Raised.A)",
     "UUID without a number": "uuid.UUID.__new__(uuid.UUID)",
     "UUID of text": "identity('text')",

@@ -14,7 +14,6 @@ import orjson
 
 from aerogram.content import read_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
-from aerogram.jsontext import check_natives
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
@@ -55,6 +54,7 @@ PROBLEM = "dev.aerogram/problem"
 _ABSENT: Any = object()
 _DEFAULT = Policy()
 _LONGEST_MESSAGE = 1000
+_IDS = frozenset((str, int, type(None)))
 
 
 class ToolResult:
@@ -240,8 +240,7 @@ def notices_body(notices: tuple[Notice, ...]) -> bytes:
 def response_start(request_id: str | int | None) -> bytes:
     """A JSON-RPC response up to the first member of its result."""
     try:
-        check_natives((type(request_id),), (request_id,))
-        name = orjson.dumps(request_id, option=orjson.OPT_PASSTHROUGH_DATETIME)
+        name = orjson.dumps(request_id) if type(request_id) in _IDS else encode(request_id, _DEFAULT).body
     except TypeError:  # an integer beyond 64 bits, a lone surrogate
         name = encode(request_id, _DEFAULT).body
     return b'{"jsonrpc":"2.0","id":%b,"result":{' % name

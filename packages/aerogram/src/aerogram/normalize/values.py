@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aerogram.normalize.forms import dataclass_reader, stored_fields
-from aerogram.normalize.models import is_model
+from aerogram.normalize.forms import Form, dataclass_reader, stored_fields
 from aerogram.normalize.plain import extent, has_non_finite, is_open
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import NeedsCarefulEncoding
@@ -175,27 +174,28 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
         form = registry.forms[kind]
         if form.kind != "json":
             raise NeedsCarefulEncoding
+        if is_open(kind) and not registry.has_own:
+            surveyed[kind] = _reader(kind, form)
+            return surveyed[kind](value)
         if form.weigh is not None and not is_open(kind):
             room -= form.weigh(value, room)
             if room < 0:
                 raise NeedsCarefulEncoding
         plain = form.convert(value)
-        if is_open(kind) and not registry.has_own:
-            surveyed[kind] = _reader(kind, form.convert)
-        else:  # the survey has not seen what is inside
-            room -= 1 + extent(plain, room)
-            if room < 0:
-                raise NeedsCarefulEncoding
+        room -= 1 + extent(plain, room)  # the survey has not seen what is inside
+        if room < 0:
+            raise NeedsCarefulEncoding
         return plain
 
     return plainer
 
 
-def _reader(kind: Any, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The form of a record that a survey sees into; what the record keeps elsewhere is surveyed when it is read."""
-    if is_model(kind):
-        return convert  # it writes nothing but JSON data
-    count = stored_fields(kind)
+def _reader(kind: Any, form: Form) -> Callable[[Any], Any]:
+    """The form of a record that a survey sees into; what it says besides its own fields is surveyed when it is read."""
+    convert = form.convert
+    if form.weigh is not None:
+        return convert  # a model, which writes nothing but JSON data
+    count = stored_fields(kind) if convert is dataclass_reader(kind) else None
 
     def read(value: Any) -> Any:
         held = value.__dict__
