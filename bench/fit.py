@@ -284,7 +284,7 @@ async def _whole_way(contract):
         cursor = None
         for _ in range(2):
             asked = Retrieval(first.fidelity.archive_hashes["data"], as_text=as_text, cursor=cursor)
-            replies.append(await contract.retrieved(asked, Call(operation="retrieve", request_id=REQUEST)))
+            replies.append(await contract.answer_retrieval(asked, Call(operation="retrieve", request_id=REQUEST)))
             cursor = replies[-1].page.cursor if replies[-1].problem is None else None
     return replies
 

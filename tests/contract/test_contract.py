@@ -153,7 +153,7 @@ async def served(contract, call, handler):
     try:
         call = await contract.admit(call)
     except ReplyError as error:
-        return contract.refused(error, call)
+        return contract.answer_refusal(error, call)
     return await contract.answer(await contract.run(call, handler), call)
 
 

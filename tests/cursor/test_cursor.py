@@ -126,9 +126,9 @@ def test_keys_in_a_file_are_private_and_survive_a_restart(tmp_path: Path) -> Non
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     program = """
 import sys
-from aerogram.cursor import Cursors, KeyRing
+from aerogram.cursor import Cursors, CursorKeys
 path, cursor, query = sys.argv[1:]
-print(Cursors(KeyRing.at(path)).open(cursor, query_hash=query, principal="ada").offset)
+print(Cursors(CursorKeys.at(path)).open(cursor, query_hash=query, principal="ada").offset)
 """
     done = subprocess.run(
         [sys.executable, "-c", program, path, cursor, QUERY], capture_output=True, text=True, check=True
@@ -137,7 +137,7 @@ print(Cursors(KeyRing.at(path)).open(cursor, query_hash=query, principal="ada").
 
 
 def test_processes_that_start_together_share_one_key(tmp_path: Path) -> None:
-    program = "import sys; from aerogram.cursor import KeyRing; print(KeyRing.at(sys.argv[1]).signing_key().kid)"
+    program = "import sys; from aerogram.cursor import CursorKeys; print(CursorKeys.at(sys.argv[1]).signing_key().kid)"
     path = str(tmp_path / "keys.json")
     started = [
         subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in range(4)

@@ -63,7 +63,7 @@ FITTED = Reply.partial(
 
 def test_a_reply_leaves_a_span_with_its_sizes(backend):
     with backend.observer.observe("search", request_id="req_1") as observation:
-        observation.sent(FITTED, dialect="response-v2", size=1234)
+        observation.report_reply(FITTED, dialect="response-v2", size=1234)
     span = backend.span()
     assert span.name == "aerogram.reply"
     assert dict(span.attributes) | {"aerogram.duration": 0} == {
@@ -84,7 +84,7 @@ def test_a_reply_leaves_a_span_with_its_sizes(backend):
 
 def test_a_reply_is_counted_and_measured(backend):
     with backend.observer.observe("search") as observation:
-        observation.sent(FITTED, dialect="response-v2", size=1234)
+        observation.report_reply(FITTED, dialect="response-v2", size=1234)
     metrics = backend.metrics()
     facts = {
         "operation": "search",
@@ -103,7 +103,7 @@ def test_a_reply_is_counted_and_measured(backend):
 
 def test_a_failed_reply_is_an_error_under_its_code(backend):
     with backend.observer.observe("search") as observation:
-        observation.sent(Reply.failed("NOT_FOUND", "no such thing"))
+        observation.report_reply(Reply.failed("NOT_FOUND", "no such thing"))
     span = backend.span()
     assert (span.status.status_code, span.attributes["error.type"]) == (StatusCode.ERROR, "NOT_FOUND")
     ((facts, count),) = backend.metrics()["aerogram.replies"]
@@ -158,7 +158,7 @@ def test_sizes_that_are_not_tokens_are_not_taken_for_tokens(backend):
     fidelity = Fidelity("partial", extra={"size_before": 900, "counter": "bytes", "dropped_count": 7})
     reply = Reply.ok([1], fidelity=fidelity, telemetry=Telemetry(tokens_used=300))
     with backend.observer.observe("search") as observation:
-        observation.sent(reply)
+        observation.report_reply(reply)
     assert "aerogram.tokens" not in backend.span().attributes
     assert backend.span().attributes["aerogram.dropped"] == 7
 
@@ -169,7 +169,7 @@ sys.modules["opentelemetry"] = None
 from aerogram import Reply
 from aerogram.telemetry import Observer, current_request_id
 with Observer().observe("search", request_id="req_1", carrier={"traceparent": sys.argv[1]}) as observation:
-    observation.sent(Reply.failed("NOT_FOUND"), size=10)
+    observation.report_reply(Reply.failed("NOT_FOUND"), size=10)
     print(observation.traceparent, current_request_id())
 """
 

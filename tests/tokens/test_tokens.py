@@ -45,8 +45,8 @@ def test_without_splintr_the_best_counter_is_the_estimate_and_a_vocabulary_says_
     program = """
 import sys
 sys.modules["splintr"] = None
-from aerogram.tokens import Vocabulary, best_counter, counter_named
-print(best_counter().name, counter_named("claude").name)
+from aerogram.tokens import Vocabulary, best_counter, find_counter
+print(best_counter().name, find_counter("claude").name)
 try:
     Vocabulary("o200k_base")
 except ImportError as error:

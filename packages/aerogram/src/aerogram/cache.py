@@ -105,7 +105,7 @@ class Cache:
     def at(cls, directory: str | Path | None = None, **options: Any) -> Self:
         """A cache in files: in this directory, or in the user's state directory."""
         try:
-            from aerogram.state import FileStore
+            from aerogram.archive.files import FileStore
         except ImportError:
             raise MissingExtra("archive", "py-key-value-aio[filetree]") from None
         path = private_directory(Path(directory) if directory else state_directory() / "cache")

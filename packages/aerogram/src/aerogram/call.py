@@ -13,7 +13,7 @@ from aerogram.normalize.plain import is_plain
 from aerogram.reply import Notice, Problem, QueryEcho, Reply, is_generated_id, new_request_id
 from aerogram.shape.advice import Levers
 
-__all__ = ["Call", "echo_arguments", "rename_echo"]
+__all__ = ["Call", "echo_arguments"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,13 +127,6 @@ def echo_arguments(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any
     if not is_plain(said, LONGEST_ECHO):
         return reply
     return reply.replace(query_echo=replace(echo, normalized_input=said))
-
-
-def rename_echo(echo: QueryEcho | None, names: Mapping[str, str]) -> QueryEcho | None:
-    """An echo in the names that its caller has sent, where whoever answered knows other ones."""
-    if echo is None or not echo.normalized_input:
-        return echo
-    return replace(echo, normalized_input={names.get(name, name): one for name, one in echo.normalized_input.items()})
 
 
 def _single(value: Any) -> Any:

@@ -9,7 +9,7 @@ its base64 needs no `+`, `/` or `=`: it can go into a URL as it is, and every ba
 
     Cursors ── seal ──▶ text ── open ──▶ Position
        │
-    KeyRing     the keys that sign and verify; `KeyRing.at(path)` survives a restart
+    CursorKeys  the keys that sign and verify; `CursorKeys.at(path)` survives a restart
 """
 
 from __future__ import annotations

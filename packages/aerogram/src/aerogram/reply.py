@@ -295,6 +295,11 @@ class QueryEcho:
     def __post_init__(self) -> None:
         _normalize_part(self, mappings=("normalized_input", "applied_filters", "extra"), sequences=("unparsed_terms",))
 
+    def rename(self, names: Mapping[str, str]) -> QueryEcho:
+        """The echo in the names that its caller has sent, where whoever answered knows other ones."""
+        sent = {names.get(name, name): value for name, value in (self.normalized_input or {}).items()}
+        return replace(self, normalized_input=sent) if sent else self
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reply(Generic[T]):

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from key_value.aio.stores.filetree import FileTreeStore
-
-__all__ = ["FileStore", "can_write", "file_lock", "private_directory", "state_directory"]
+__all__ = ["can_write", "file_lock", "private_directory", "state_directory"]
 
 try:
     import fcntl
@@ -45,12 +43,3 @@ def file_lock(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-class FileStore(FileTreeStore):
-    """A file tree that may be copied and moved."""
-
-    async def _setup_collection(self, *, collection: str) -> None:
-        await super()._setup_collection(collection=collection)
-        here = self._data_directory / self._sanitize_collection(collection=collection)
-        self._collection_infos[collection].directory = here

@@ -1,6 +1,6 @@
 """API keys: who may call a server that others can reach.
 
-    Keys ── create ──▶ Issued(key, secret)      the secret is shown once and is stored nowhere
+    Keys ── create ──▶ IssuedKey(key, secret)      the secret is shown once and is stored nowhere
          ── check(secret) ──▶ Key               or Unauthenticated
          ── revoke(name or id)
 

@@ -1,7 +1,7 @@
 """Books: one small document that several processes read and change, each time as a whole.
 
-    FileBook     a file, private to its owner; what one process changes, another sees with its next look
-    StoreBook    a document in the store of the index, for servers on several machines
+    FileDocument   a file, private to its owner; what one process changes, another sees with its next look
+    StoreDocument  a document in the store of the index, for servers on several machines
 
 Looking into a book happens with every request, so it costs nothing: a file is read again when it has changed, a
 document of the store when `refresh` is called, which a server does in a thread.

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from aerogram.call import rename_echo
 from aerogram.cli.terminal import one_line
 from aerogram.reply import Reply
 
@@ -26,7 +25,9 @@ def in_options(reply: Reply[Any]) -> Reply[Any]:
     """A reply whose advice names the options of a command, and whose echo its arguments."""
     notices = tuple(replace(one, suggestion=_name_options(one.suggestion)) for one in reply.notices)
     problem = reply.problem and replace(reply.problem, remediation=_name_options(reply.problem.remediation))
-    return reply.replace(notices=notices, problem=problem, query_echo=rename_echo(reply.query_echo, _ARGUMENTS))
+    return reply.replace(
+        notices=notices, problem=problem, query_echo=reply.query_echo and reply.query_echo.rename(_ARGUMENTS)
+    )
 
 
 def search_command(arguments: Mapping[str, Any]) -> str:

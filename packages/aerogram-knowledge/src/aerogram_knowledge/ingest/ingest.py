@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 """Called with how many files are done, and how many there are."""
 
 Hands = Callable[[Sequence[Job]], Iterator[FileBatch]]
-"""Whoever reads files: `Preparer.batches` does it here, a `Crew` and a `Cluster` elsewhere."""
+"""Whoever reads files: `Preparer.batches` does it here, a `ReaderProcesses` and a `Cluster` elsewhere."""
 
 
 @dataclass

@@ -7,7 +7,7 @@ Both are the same instruments: those of each reply (`aerogram.replies`, `aerogra
 
     counter        aerogram.requests            by status, everything that came in over HTTP
     up-down        aerogram.requests.running    what is being answered now
-    gauge          aerogram_knowledge.server.draining     1 while this server is about to end
+    gauge          aerogram.server.draining     1 while this server is about to end
 
 No metric names a caller, a question or a document.
 """

@@ -14,7 +14,6 @@ from typing import Any, Final, get_args, get_origin
 from fastapi import Request, Response
 
 from aerogram._http.negotiation import PARAMETER
-from aerogram.call import rename_echo
 from aerogram.errors import ValidationFailed, hint
 from aerogram.reply import Action, Notice, Reply
 
@@ -92,7 +91,9 @@ def with_addresses(reply: Reply[Any], tool: str) -> Reply[Any]:
     renamed = _ADDRESSES[tool][1]
     retry = None if reply.retry_with is None else _parameters(reply.retry_with, renamed)
     actions = tuple(one for action in reply.actions for one in _calls(action))
-    return reply.replace(actions=actions, retry_with=retry, query_echo=rename_echo(reply.query_echo, renamed))
+    return reply.replace(
+        actions=actions, retry_with=retry, query_echo=reply.query_echo and reply.query_echo.rename(renamed)
+    )
 
 
 @contextlib.contextmanager

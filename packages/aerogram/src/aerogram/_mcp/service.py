@@ -1,6 +1,6 @@
 """Service: a contract at work on an MCP server; what the adapters of all MCP frameworks have in common.
 
-    arguments ──open──▶ Opened (call, the handler's own arguments, the contract that was agreed on)
+    arguments ──open──▶ AcceptedCall (call, the handler's own arguments, the contract that was agreed on)
                           │
               admit ── handler ── cache
                           │

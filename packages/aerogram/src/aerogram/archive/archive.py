@@ -7,7 +7,7 @@ touches nobody else; equal content of one principal is stored once.
 
     Archive ── put(Content) / get(hash) / newest() / delete(hash) ──▶ any py-key-value-aio store
        │                                                               memory · files · Redis · S3 · …
-       └─ Ledger: one small record per principal: what it has, how large, until when, and what is gone and why
+       └─ Inventory: one small record per principal: what it has, how large, until when, and what is gone and why
 
 Files are the default. py-key-value's file tree writes a temporary file, flushes it to the disk and renames it,
 so a process that is killed at any moment leaves the old entry or the new one, never half of one; at worst a
@@ -96,7 +96,7 @@ class InventoryStore(Protocol):
 
 
 class _PlainInventoryStore:
-    """Ledgers in the store of the entries, for one process or under a lock."""
+    """Inventories in the store of the entries, for one process or under a lock."""
 
     def __init__(self, store: AsyncKeyValue) -> None:
         self._store = store
@@ -175,7 +175,7 @@ class Archive:
     def at(cls, directory: str | Path | None = None, **options: Any) -> Archive:
         """An archive in files: in this directory, or in the user's state directory."""
         try:
-            from aerogram.state import FileStore
+            from aerogram.archive.files import FileStore
         except ImportError:
             raise MissingExtra("archive", "py-key-value-aio[filetree]") from None
         path = private_directory(Path(directory) if directory else state_directory() / "archive")
@@ -197,7 +197,7 @@ class Archive:
         except ImportError:
             raise MissingExtra("s3", "obstore") from None
         opened = bucket.open_bucket(url)
-        return cls(bucket.BucketStore(opened), ledgers=bucket.BucketLedgers(opened), **options)
+        return cls(bucket.BucketStore(opened), ledgers=bucket.BucketInventoryStore(opened), **options)
 
     async def put(self, *contents: Content, principal: str | None = None) -> tuple[EntryReceipt, ...]:
         """Store contents; when this returns they are on the disk (or wherever the store keeps them).

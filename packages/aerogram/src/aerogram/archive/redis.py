@@ -3,7 +3,7 @@
 A server that waits for Redis lets its callers wait, so every question has a time limit, and none is asked twice: a
 count that was taken must not be taken again. A connection that has gone stale is noticed and made anew.
 
-Ledgers in Redis are exact however many servers write them. Each has a version; a script writes a ledger and removes
+Inventories in Redis are exact however many servers write them. Each has a version; a script writes one and removes
 the entries that it retires in one step, if the version is still the one that was read.
 """
 

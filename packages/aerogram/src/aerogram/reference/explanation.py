@@ -1,7 +1,7 @@
 """Explanations: everything the tables say about one code, an error's and a warning's side by side.
 
 explain("NOT_FOUND").error.remediation    what a caller should do about it
-explain("not-found").said_as              the word that each dialect has for it
+explain("not-found").codes_by_dialect     the word that each dialect has for it
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def needs_keys(settings: Access) -> bool:
 
 
 def refuse_exposure(settings: Access, keys: AccessKeys) -> None:
-    """Raise `Exposed` rather than listen where others can reach it without a key that anybody could have."""
+    """Raise `ExposedServer` rather than listen where others can reach it without a key that anybody could have."""
     if settings.transport == "http" and needs_keys(settings) and not keys.has_active:
         raise ExposedServer(
             f"{settings.host} can be reached from elsewhere and there is no API key: make one with "
