@@ -28,9 +28,9 @@ SHORT_FILE = 60
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 PARTICIPLES = re.compile(
     r"_*(told|said|heard|kept|spoken|held|shown|given|taken|made|sent|seen|gone|meant|written|chosen|drawn|known|found"
-    r"|brought|left|\w{2,}(?<!ne)(?<!fe)(?<!e)ed)(_\w+)?"
+    r"|brought|left|(?!embed|exceed|proceed|seed|feed|need|speed)[a-z]{2,}ed)"
+    r"(_(apart|as|at|beside|by|for|from|in|inside|of|on|out|to|with)\w*)?"
 )
-NO_PARTICIPLES = re.compile(r"_*(embed|exceed|proceed|seed|feed|need|speed)\w*")
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _read(source: Path) -> Iterator[Module]:
 
 
 def _is_participle(name: str) -> bool:
-    return bool(PARTICIPLES.fullmatch(name)) and not NO_PARTICIPLES.fullmatch(name)
+    return PARTICIPLES.fullmatch(name) is not None
 
 
 def earlier(revision: str | None) -> dict[str, float]:

@@ -6,14 +6,14 @@ sweep(app_or_server)               every route or tool and every source of error
 """
 
 from aerogram.testing.assertions import assert_problem, assert_success
-from aerogram.testing.report import PROMISES, BrokenPromises, Failure, Report, Visit
+from aerogram.testing.report import PROMISES, BrokenPromises, Report, SweepFailure, Visit
 from aerogram.testing.sweep import sweep, sweep_async
 
 __all__ = [
     "PROMISES",
     "BrokenPromises",
-    "Failure",
     "Report",
+    "SweepFailure",
     "Visit",
     "assert_problem",
     "assert_success",

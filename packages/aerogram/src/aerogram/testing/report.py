@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-__all__ = ["PROMISES", "BrokenPromises", "Failure", "Report", "UnseenTarget", "Visit"]
+__all__ = ["PROMISES", "BrokenPromises", "Report", "SweepFailure", "UnseenTarget", "Visit"]
 
 PROMISES: Final[Mapping[str, str]] = {
     "answer": "every request is answered",
@@ -55,7 +55,7 @@ class UnseenTarget(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SweepFailure:
     """A promise that was broken: where, at which request, and how one can tell."""
 
     target: str
@@ -80,7 +80,7 @@ class Report:
     """The result of a sweep."""
 
     visited: list[Visit] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[SweepFailure] = field(default_factory=list)
     unseen: list[UnseenTarget] = field(default_factory=list)
     _succeeded: set[str] = field(default_factory=set, repr=False)
 
@@ -94,7 +94,7 @@ class Report:
         """Note a broken promise; the same one with the same evidence counts once."""
         shown = evidence if len(evidence) <= _SHOWN else evidence[: _SHOWN - 1] + "…"
         if not any((one.target, one.promise, one.evidence) == (target, promise, shown) for one in self.failures):
-            self.failures.append(Failure(target, probe, promise, shown))
+            self.failures.append(SweepFailure(target, probe, promise, shown))
 
     def leave_out(self, target: str, what: str) -> None:
         """Note what is not looked at."""
