@@ -32,7 +32,7 @@ def test_the_wheel_of_the_library_holds_the_schemas(wheels):
     names = set(zipfile.ZipFile(wheel_of("aerogram", wheels)).namelist())
     for name in NAMES:
         files = published_files(name).values()
-        assert {f"aerogram/{path.relative_to(FOLDER.parent).as_posix()}" for path in files} <= names
+        assert {f"aerogram/reference/schemas/{path.relative_to(FOLDER).as_posix()}" for path in files} <= names
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -105,11 +105,11 @@ def test_without_extras_the_program_says_what_to_install(alone, tmp_path):
     program = """
 import aerogram
 from aerogram.reference.explanation import explain
-from aerogram.reference.schemas import published, schema, typescript
+from aerogram.reference.schemas import published_files, schema, typescript
 
 for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem", "bare"):
-    assert all(path.exists() for path in published(name).values())
-    assert published(name)["types.d.ts"].read_text(encoding="utf-8") == typescript(name)
+    assert all(path.exists() for path in published_files(name).values())
+    assert published_files(name)["types.d.ts"].read_text(encoding="utf-8") == typescript(name)
     assert isinstance(schema(name), dict)
 body = aerogram.dialect("response-v2").encode(aerogram.Reply.ok([1, 2]))
 for name in ("standard-v2", "knowledge-1.0", "response-v2"):

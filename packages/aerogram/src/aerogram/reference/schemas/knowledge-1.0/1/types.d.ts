@@ -1,8 +1,25 @@
 // knowledge-1.0, revision 1: aerogram schema knowledge-1.0 --typescript
 
+export type SemanticSearchResponse = MCPResponseEnvelope<SemanticSearchResult[]>;
+
+export type VendorInfoResponse = MCPResponseEnvelope<VendorInfoResult>;
+
+export type SemanticSearchResult = SearchResultIDs | SearchResultMetadata | SearchResultPreview | SearchResultFull;
+
+export type VendorInfoResult = VendorInfoIDs | VendorInfoMetadata | VendorInfoPreview | VendorInfoFull;
+
 export type EmptyReason = "no_match" | "filters_too_narrow" | "source_unavailable" | "license_blocked";
 
-export type ErrorKind = "validation" | "authentication" | "authorization" | "not_found" | "conflict" | "rate_limit" | "feature_flag" | "internal" | "unavailable";
+export type ErrorKind =
+  | "validation"
+  | "authentication"
+  | "authorization"
+  | "not_found"
+  | "conflict"
+  | "rate_limit"
+  | "feature_flag"
+  | "internal"
+  | "unavailable";
 
 export type FidelityLevel = "full" | "partial" | "summary" | "reference_only";
 
@@ -11,6 +28,17 @@ export type ResponseMode = "ids_only" | "metadata" | "preview" | "full";
 export type ResponseStatus = "success" | "partial" | "error";
 
 export type WarningLevel = "info" | "warning" | "error";
+
+export interface MCPResponseEnvelope<T = unknown> {
+  _metadata: ResponseMetadata;
+  results: T;
+  pagination?: PaginationMetadata | null;
+  execution_context: ExecutionContext;
+  warnings: ResponseWarning[];
+  error?: ResponseError | null;
+  aerogram?: AerogramExtension | null;
+  [k: string]: unknown;
+}
 
 export interface ActionPart {
   tool?: string | null;
@@ -22,7 +50,7 @@ export interface ActionPart {
 /** What the reply says and the contract has no word for. */
 export interface AerogramExtension {
   data?: unknown;
-  status?: "ok" | "empty" | "partial" | "blocked" | "error" | null;
+  status?: ("ok" | "empty" | "partial" | "blocked" | "error") | null;
   problem?: ProblemPart | null;
   notices?: NoticePart[] | null;
   page?: PagePart | null;
@@ -65,7 +93,7 @@ export interface ExecutionContext {
   cache_hit: boolean;
   execution_time_ms: number;
   request_id: string;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface FidelityPart {
@@ -104,14 +132,14 @@ export interface PaginationMetadata {
   has_more: boolean;
   /** @minimum 0 */
   total_available?: number | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface ProblemPart {
   code?: string | null;
   message?: string | null;
   kind?: ErrorKind | null;
-  retry?: "yes" | "no" | "check" | null;
+  retry?: ("yes" | "no" | "check") | null;
   title?: string | null;
   user_message?: string | null;
   remediation?: string | null;
@@ -142,7 +170,7 @@ export interface ResponseError {
   kind?: ErrorKind | null;
   retryable?: boolean | null;
   retry_after?: number | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** What was asked, when, and how it went. */
@@ -154,7 +182,7 @@ export interface ResponseMetadata {
   request_id: string;
   status: ResponseStatus;
   message?: string | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** A warning a client can act on. */
@@ -163,7 +191,7 @@ export interface ResponseWarning {
   code: string;
   message: string;
   suggestion?: string | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface TelemetryPart {
@@ -173,6 +201,28 @@ export interface TelemetryPart {
   tokens_used?: number | null;
   billable_units?: number | null;
   extra?: Record<string, unknown> | null;
+}
+
+/** What a search takes. */
+export interface SearchRequest {
+  /**
+   * Search query
+   * @minLength 1
+   * @maxLength 500
+   */
+  query: string;
+  /** Response detail level */
+  response_mode?: ResponseMode;
+  /**
+   * Results per page
+   * @minimum 1
+   * @maximum 50
+   */
+  page_size?: number;
+  /** Pagination cursor (base64 JSON) */
+  cursor?: string | null;
+  /** Field whitelist */
+  fields?: string[] | null;
 }
 
 /** How far a result can be trusted; all three or none. */
@@ -214,28 +264,6 @@ export interface RankingContext {
   percentile: number;
   explanation: string;
   score_method: "vector" | "bm25" | "hybrid";
-}
-
-/** What a search takes. */
-export interface SearchRequest {
-  /**
-   * Search query
-   * @minLength 1
-   * @maxLength 500
-   */
-  query: string;
-  /** Response detail level */
-  response_mode?: ResponseMode;
-  /**
-   * Results per page
-   * @minimum 1
-   * @maximum 50
-   */
-  page_size?: number;
-  /** Pagination cursor (base64 JSON) */
-  cursor?: string | null;
-  /** Field whitelist */
-  fields?: string[] | null;
 }
 
 /** The whole hit, with each score that went into its rank. */
@@ -375,22 +403,3 @@ export interface VendorStatistics {
   entity_type_distribution: Record<string, number>;
   relationship_type_distribution: Record<string, number>;
 }
-
-export type SemanticSearchResult = SearchResultIDs | SearchResultMetadata | SearchResultPreview | SearchResultFull;
-
-export type VendorInfoResult = VendorInfoIDs | VendorInfoMetadata | VendorInfoPreview | VendorInfoFull;
-
-export interface MCPResponseEnvelope<T = unknown> {
-  _metadata: ResponseMetadata;
-  results: T;
-  pagination?: PaginationMetadata | null;
-  execution_context: ExecutionContext;
-  warnings: ResponseWarning[];
-  error?: ResponseError | null;
-  aerogram?: AerogramExtension | null;
-  [key: string]: unknown;
-}
-
-export type SemanticSearchResponse = MCPResponseEnvelope<SemanticSearchResult[]>;
-
-export type VendorInfoResponse = MCPResponseEnvelope<VendorInfoResult>;

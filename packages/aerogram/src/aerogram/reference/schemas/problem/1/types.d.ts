@@ -2,11 +2,46 @@
 
 export type EmptyReason = "no_match" | "filters_too_narrow" | "source_unavailable" | "license_blocked";
 
-export type ErrorKind = "validation" | "authentication" | "authorization" | "not_found" | "conflict" | "rate_limit" | "feature_flag" | "internal" | "unavailable";
+export type ErrorKind =
+  | "validation"
+  | "authentication"
+  | "authorization"
+  | "not_found"
+  | "conflict"
+  | "rate_limit"
+  | "feature_flag"
+  | "internal"
+  | "unavailable";
 
 export type FidelityLevel = "full" | "partial" | "summary" | "reference_only";
 
 export type Severity = "info" | "warning" | "error";
+
+/** A problem: the registered members, then Aerogram's. */
+export interface ProblemDetails {
+  /** An absolute URI that names the class of problem */
+  type?: string;
+  title: string;
+  /**
+   * @minimum 400
+   * @maximum 599
+   */
+  status: number;
+  detail?: string | null;
+  instance?: string | null;
+  code?: string | null;
+  kind?: ErrorKind | null;
+  retryable?: boolean | null;
+  retry_after?: number | null;
+  remediation?: string | null;
+  user_message?: string | null;
+  documentation?: string | null;
+  errors?: ProblemItem[] | null;
+  details?: Record<string, unknown> | null;
+  request_id?: string | null;
+  aerogram?: AerogramExtension | null;
+  [k: string]: unknown;
+}
 
 export interface ActionPart {
   tool?: string | null;
@@ -18,7 +53,7 @@ export interface ActionPart {
 /** What the reply says and the contract has no word for. */
 export interface AerogramExtension {
   data?: unknown;
-  status?: "ok" | "empty" | "partial" | "blocked" | "error" | null;
+  status?: ("ok" | "empty" | "partial" | "blocked" | "error") | null;
   problem?: ProblemPart | null;
   notices?: NoticePart[] | null;
   page?: PagePart | null;
@@ -82,14 +117,14 @@ export interface ProblemItem {
   detail?: string | null;
   /** JSON Pointer into the input */
   pointer?: string | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface ProblemPart {
   code?: string | null;
   message?: string | null;
   kind?: ErrorKind | null;
-  retry?: "yes" | "no" | "check" | null;
+  retry?: ("yes" | "no" | "check") | null;
   title?: string | null;
   user_message?: string | null;
   remediation?: string | null;
@@ -120,30 +155,4 @@ export interface TelemetryPart {
   tokens_used?: number | null;
   billable_units?: number | null;
   extra?: Record<string, unknown> | null;
-}
-
-/** A problem: the registered members, then Aerogram's. */
-export interface ProblemDetails {
-  /** An absolute URI that names the class of problem */
-  type?: string;
-  title: string;
-  /**
-   * @minimum 400
-   * @maximum 599
-   */
-  status: number;
-  detail?: string | null;
-  instance?: string | null;
-  code?: string | null;
-  kind?: ErrorKind | null;
-  retryable?: boolean | null;
-  retry_after?: number | null;
-  remediation?: string | null;
-  user_message?: string | null;
-  documentation?: string | null;
-  errors?: ProblemItem[] | null;
-  details?: Record<string, unknown> | null;
-  request_id?: string | null;
-  aerogram?: AerogramExtension | null;
-  [key: string]: unknown;
 }

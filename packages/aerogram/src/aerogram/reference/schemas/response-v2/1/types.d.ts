@@ -1,8 +1,20 @@
 // response-v2, revision 1: aerogram schema response-v2 --typescript
 
+/** The envelope of every reply. */
+export type ResponseV2<T extends object = Record<string, unknown>> = Success<T> | Failure;
+
 export type EmptyReason = "no_match" | "filters_too_narrow" | "source_unavailable" | "license_blocked";
 
-export type ErrorKind = "validation" | "authentication" | "authorization" | "not_found" | "conflict" | "rate_limit" | "feature_flag" | "internal" | "unavailable";
+export type ErrorKind =
+  | "validation"
+  | "authentication"
+  | "authorization"
+  | "not_found"
+  | "conflict"
+  | "rate_limit"
+  | "feature_flag"
+  | "internal"
+  | "unavailable";
 
 export type FidelityLevel = "full" | "partial" | "summary" | "reference_only";
 
@@ -18,7 +30,7 @@ export interface ActionPart {
 /** What the reply says and the contract has no word for. */
 export interface AerogramExtension {
   data?: unknown;
-  status?: "ok" | "empty" | "partial" | "blocked" | "error" | null;
+  status?: ("ok" | "empty" | "partial" | "blocked" | "error") | null;
   problem?: ProblemPart | null;
   notices?: NoticePart[] | null;
   page?: PagePart | null;
@@ -60,7 +72,7 @@ export interface ErrorData {
   remediation?: string | null;
   details?: Record<string, unknown> | null;
   retry_after_seconds?: number | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** A reply that failed. */
@@ -93,7 +105,7 @@ export interface Meta {
   dropped_content_ids?: string[] | null;
   content_archive_hashes?: Record<string, string> | null;
   aerogram?: AerogramExtension | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface NoticePart {
@@ -121,14 +133,14 @@ export interface Pagination {
   total_count?: number | null;
   /** @minimum 0 */
   page_size?: number | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface ProblemPart {
   code?: string | null;
   message?: string | null;
   kind?: ErrorKind | null;
-  retry?: "yes" | "no" | "check" | null;
+  retry?: ("yes" | "no" | "check") | null;
   title?: string | null;
   user_message?: string | null;
   remediation?: string | null;
@@ -160,7 +172,7 @@ export interface RateLimitState {
   remaining?: number | null;
   reset_at?: string | number | null;
   retry_after?: number | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** A reply that worked. */
@@ -190,7 +202,7 @@ export interface TelemetryReadings {
   tokens_used?: number | null;
   /** @minimum 0 */
   billable_units?: number | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** A warning with its code, severity and context. */
@@ -200,8 +212,5 @@ export interface WarningDetail {
   message: string;
   suggestion?: string | null;
   context?: Record<string, unknown> | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
-
-/** The envelope of every reply. */
-export type ResponseV2<T extends object = Record<string, unknown>> = Success<T> | Failure;

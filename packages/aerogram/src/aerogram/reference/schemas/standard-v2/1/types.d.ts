@@ -2,15 +2,49 @@
 
 export type EmptyReason = "no_match" | "filters_too_narrow" | "source_unavailable" | "license_blocked";
 
-export type ErrorCode = "RATE_LIMITED" | "UNAUTHORIZED" | "FORBIDDEN" | "NOT_FOUND" | "VALIDATION_ERROR" | "LICENSE_GATE_BLOCKED" | "QUOTA_EXCEEDED" | "INTEGRITY_ERROR" | "INTERNAL_ERROR";
-
-export type ErrorKind = "validation" | "authentication" | "authorization" | "not_found" | "conflict" | "rate_limit" | "feature_flag" | "internal" | "unavailable";
+export type ErrorKind =
+  | "validation"
+  | "authentication"
+  | "authorization"
+  | "not_found"
+  | "conflict"
+  | "rate_limit"
+  | "feature_flag"
+  | "internal"
+  | "unavailable";
 
 export type FidelityLevel = "full" | "partial" | "summary" | "reference_only";
 
+export type Severity = "info" | "warning" | "error";
+
+export type ErrorCode =
+  | "RATE_LIMITED"
+  | "UNAUTHORIZED"
+  | "FORBIDDEN"
+  | "NOT_FOUND"
+  | "VALIDATION_ERROR"
+  | "LICENSE_GATE_BLOCKED"
+  | "QUOTA_EXCEEDED"
+  | "INTEGRITY_ERROR"
+  | "INTERNAL_ERROR";
+
 export type ResponseStatus = "rich" | "sparse" | "empty" | "partial" | "error";
 
-export type Severity = "info" | "warning" | "error";
+/** The body of every answer; its problem stands under `error` on the wire. */
+export interface StandardResponse<T = unknown> {
+  status: ResponseStatus;
+  query_echo: QueryEcho;
+  results: T[];
+  citations: Citation[];
+  warnings: (ResponseWarning | string)[];
+  suggested_actions?: SuggestedAction[];
+  empty_reason?: EmptyReason | null;
+  retry_with?: Record<string, unknown> | null;
+  error?: StandardError | null;
+  meta: Meta;
+  aerogram?: AerogramExtension | null;
+  [k: string]: unknown;
+}
 
 export interface ActionPart {
   tool?: string | null;
@@ -22,7 +56,7 @@ export interface ActionPart {
 /** What the reply says and the contract has no word for. */
 export interface AerogramExtension {
   data?: unknown;
-  status?: "ok" | "empty" | "partial" | "blocked" | "error" | null;
+  status?: ("ok" | "empty" | "partial" | "blocked" | "error") | null;
   problem?: ProblemPart | null;
   notices?: NoticePart[] | null;
   page?: PagePart | null;
@@ -55,7 +89,7 @@ export interface Citation {
   /** JSON Pointers into this body */
   field_paths?: string[];
   verification_status?: string | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface CitationPart {
@@ -87,7 +121,7 @@ export interface Meta {
   /** @minimum 0 */
   billable_units?: number;
   client_tag?: string | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface NoticePart {
@@ -111,7 +145,7 @@ export interface ProblemPart {
   code?: string | null;
   message?: string | null;
   kind?: ErrorKind | null;
-  retry?: "yes" | "no" | "check" | null;
+  retry?: ("yes" | "no" | "check") | null;
   title?: string | null;
   user_message?: string | null;
   remediation?: string | null;
@@ -125,7 +159,7 @@ export interface QueryEcho {
   normalized_input?: Record<string, unknown>;
   applied_filters?: Record<string, unknown>;
   unparsed_terms?: string[];
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface QueryEchoPart {
@@ -150,7 +184,7 @@ export interface ResponseWarning {
   message: string;
   suggestion?: string | null;
   context?: Record<string, unknown> | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** One of nine errors, for the user and for the developer. */
@@ -161,7 +195,7 @@ export interface StandardError {
   retryable: boolean;
   retry_after?: number | null;
   documentation?: string | null;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 /** A follow-up call: a tool, or an endpoint, with its arguments. */
@@ -169,7 +203,7 @@ export interface SuggestedAction {
   tool?: string | null;
   endpoint?: string | null;
   args?: Record<string, unknown>;
-  [key: string]: unknown;
+  [k: string]: unknown;
 }
 
 export interface TelemetryPart {
@@ -179,20 +213,4 @@ export interface TelemetryPart {
   tokens_used?: number | null;
   billable_units?: number | null;
   extra?: Record<string, unknown> | null;
-}
-
-/** The body of every answer; its problem stands under `error` on the wire. */
-export interface StandardResponse<T = unknown> {
-  status: ResponseStatus;
-  query_echo: QueryEcho;
-  results: T[];
-  citations: Citation[];
-  warnings: (ResponseWarning | string)[];
-  suggested_actions?: SuggestedAction[];
-  empty_reason?: EmptyReason | null;
-  retry_with?: Record<string, unknown> | null;
-  error?: StandardError | null;
-  meta: Meta;
-  aerogram?: AerogramExtension | null;
-  [key: string]: unknown;
 }
