@@ -2,7 +2,7 @@
 
     with observer.observe("search", request_id=…, carrier=meta_or_headers) as observation:
         …                                                  the whole way of a call
-        observation.sent(reply, size=len(body))            its last step, when the reply is on its wire
+        observation.report_reply(reply, size=len(body))    its last step, when the reply is on its wire
 
 A contract opens an observation around each call. Without the OpenTelemetry API there are no spans and no metrics;
 a caller's `traceparent` is carried on all the same, and logs have the request id.

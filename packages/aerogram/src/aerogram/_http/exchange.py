@@ -788,7 +788,7 @@ class Exchange(HttpRequest):
     def _observe(self, reply: Reply[Any], body: Body) -> None:
         if self.observation is not None:
             self._is_told = True
-            self.observation.sent(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
+            self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
 
     def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
         if not self.layer.speakers[self.version].needs:
