@@ -11,16 +11,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mutants import session
-from mutants.choose import Choice
+from mutants.choose import Choice, Ranked, pick
 from mutants.operators import Mutant
 from mutants.pool import Job, Task, load_libraries, run_tasks
 from mutants.sources import Requirement, Tree
 from mutants.state import State
 
+TOOL = Tree(Path(__file__).parent).hash(sorted(path.name for path in Path(__file__).parent.glob("*.py")))
+"""What the check itself hashes to: its results are forgotten when it changes."""
 NOTICED, SURVIVED, NONE = "noticed", "survived", "no mutant"
 MOST_TRIED = 3
 LEAST_SECONDS = 30.0
@@ -50,11 +53,11 @@ class Check:
             found = traces.of(self.requirements)
             load_libraries(traces.libraries)
             choice = Choice(self.tree, found, self.requirements)
-            drawn = {one.id: choice.draw(one, self.seed) for one in waiting if found[one.test]["outcome"] == "passed"}
+            ranked = {one.id: choice.rank(one, self.seed) for one in waiting if found[one.test]["outcome"] == "passed"}
             gc.freeze()
             progress = Progress("requirements", len(waiting), self.say)
             run_tasks(
-                [self._try(one, drawn.get(one.id, []), found[one.test], known, progress) for one in waiting],
+                [self._try(one, ranked.get(one.id, []), found[one.test], known, progress) for one in waiting],
                 self.workers,
             )
         return {one.id: self.results[one.id] for one in self.requirements}
@@ -67,23 +70,21 @@ class Check:
 
     def _made_from(self, requirement: Requirement) -> str:
         row = f"{requirement.test} {requirement.promise} {dict(requirement.columns)}"
-        return f"{row} {self.tree.test_hashes[requirement.file]} {self.seed} {self.most_tried}"
+        return f"{row} {self.tree.test_hashes[requirement.file]} {self.seed} {self.most_tried} {TOOL}"
 
     def _try(
-        self, requirement: Requirement, drawn: list[Mutant], trace: dict[str, Any], known: State, progress: Progress
+        self, requirement: Requirement, ranked: list[Ranked], trace: dict[str, Any], known: State, progress: Progress
     ) -> Task:
         """Run the test with one mutant after the other until it notices one or enough have survived."""
-        tried: list[dict[str, Any]] = []
+        tried: list[tuple[Mutant, dict[str, Any]]] = []
         seconds = LEAST_SECONDS + TIMES_LONGER * trace["seconds"]
-        for mutant in drawn:
-            one = yield Job(
-                lambda folder, mutant=mutant: session.run_with(self.tree, requirement.test, mutant, folder), seconds
-            )
-            tried.append({**describe(self.tree, mutant), **one})
-            survived = [one for one in tried if one["outcome"] == session.PASSED]
-            if one["outcome"] == session.NOTICED or len(survived) == self.most_tried:
+        while mutant := pick(ranked, [(one, result["outcome"] == session.PASSED) for one, result in tried]):
+            tried.append((mutant, (yield Job(partial(session.run_with, self.tree, requirement.test, mutant), seconds))))
+            outcomes = [result["outcome"] for _, result in tried]
+            if session.NOTICED in outcomes or outcomes.count(session.PASSED) == self.most_tried:
                 break
-        self.results[requirement.id] = result = summarise(requirement, trace, tried)
+        told = [{**describe(self.tree, one), **result} for one, result in tried]
+        self.results[requirement.id] = result = summarise(requirement, trace, told)
         known.put(requirement.id, self._made_from(requirement), result)
         progress.step(f"{requirement.id} {result['verdict']}")
 

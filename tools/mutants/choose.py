@@ -3,8 +3,8 @@
 A mutant is eligible where the test executes its statement, uses its definition or reads its data file. Among the
 eligible, a place that few tests use counts, and so do the words that the mutant shares with the row: with its columns
 most, with its promise less, each word by how rare it is among all rows. A function or model that the test calls by
-its name, or that is called like words of the promise, counts more than what lies behind it. Chance, from a seed and
-the requirement's id, decides among equals.
+its name, whose module has the name of the test file, or that is called like words of the promise, counts more than
+what lies behind it. Chance, from a seed and the requirement's id, decides among equals.
 """
 
 from __future__ import annotations
@@ -23,15 +23,26 @@ from mutants.definitions import Definition, Definitions, words_of_test
 from mutants.operators import BLUR, DELETE, DROP, NEGATE, REWORD, SHIFT, SKIP, Mutant, mutants_of, mutants_of_data
 from mutants.sources import Requirement, Tree
 
-MOST_DRAWN = 9
+MOST_DRAWN = 12
 POOL = 60
 """How many of the best are looked at more closely."""
-TASTE = {DROP: 0.1, DELETE: 0.1, NEGATE: 0.1, SHIFT: 0.1, BLUR: 0.05, REWORD: 0.0, SKIP: -0.2}
+TASTE = {DELETE: 0.3, NEGATE: 0.2, SHIFT: 0.1, DROP: 0.1, BLUR: 0.05, REWORD: 0.0, SKIP: -0.5}
 """A little preference for changes that remove something over changes that may go unseen for good reason."""
 LONG_TEXT = 40
-SAME_STATEMENT, SAME_OWNER = 1.0, 0.3
-NAMED_BY_TEST, NAMED_BY_PROMISE = 0.6, 0.4
+LARGE = 1000
+UNSEEN = 0.5
+"""What is taken off where a change is seldom seen: of a long text, of a large number that the row does not mention, of
+a default for what was not given, of a field that the row does not mention, of a result that is missing altogether."""
+IS_DEFAULT = re.compile(r"^\w+ or [\w.]+(\(\)|\[\]|\{\})?$")
+DEFINITION = 0.2
+"""What is taken off a statement that runs at import: that its definition is named does not say that it is used."""
+SAME_STATEMENT, SAME_OWNER, AFTER_BREAKDOWN = 1.0, 0.3, 0.2
+NAMED_BY_TEST, NAMED_BY_PROMISE, NAMED_BY_FILE = 0.6, 0.4, 0.6
 CHANCE = 0.1
+
+
+Ranked = tuple[float, Mutant]
+NAME = re.compile(r"[a-z_]\w+|\d{2,}")
 
 
 @dataclass(frozen=True)
@@ -56,18 +67,17 @@ class Choice:
         self._mutants: dict[str, list[Mutant]] = {}
         self._texts: dict[str, frozenset[str]] = {}
 
-    def draw(self, requirement: Requirement, seed: str) -> list[Mutant]:
-        """Return the mutants to try for a requirement, best first."""
+    def rank(self, requirement: Requirement, seed: str) -> list[Ranked]:
+        """Return the best mutants for a requirement with their scores."""
         chance = random.Random(f"{seed}:{requirement.id}")  # noqa: S311  # a draw that repeats, not a secret
         row = self._words[requirement.id]
         named = self._named[requirement.test]
         scored = [
-            (self._score(one, row, users) + self._score_of_name(one, row, named), one)
+            (self._score(one, row, users) + self._score_of_name(one, row, named, requirement.file), one)
             for one, users in self._eligible(requirement)
         ]
         scored.sort(key=lambda pair: (-pair[0], pair[1].path, pair[1].start, pair[1].new))
-        best = [(score + chance.uniform(0, CHANCE), one) for score, one in scored[:POOL]]
-        return _spread(best)
+        return [(score + chance.uniform(0, CHANCE), one) for score, one in scored[:POOL]]
 
     def _eligible(self, requirement: Requirement) -> Iterable[tuple[Mutant, int]]:
         """Every mutant that the test can meet, with the number of tests that can."""
@@ -134,19 +144,24 @@ class Choice:
     def _score(self, mutant: Mutant, row: Words, users: int) -> float:
         every = len(self._lines)
         specific = math.log((every + 1) / max(users, 1)) / math.log(every + 1)
-        about, around = self._split(mutant.about), self._split(mutant.place.text) | self._split(mutant.place.owner)
+        about, parts = set(NAME.findall(mutant.about.lower())), self._split(mutant.about)
+        around = self._split(mutant.place.text) | self._split(mutant.place.owner)
         weight = self._weights.get
         told = 1.5 * sum(weight(word, 0.0) for word in row.subject & about)
         told += 0.75 * sum(weight(word, 0.0) for word in row.subject & around)
-        told += 0.25 * sum(weight(word, 0.0) for word in row.sentence & around)
-        long = 0.5 if mutant.operator == REWORD and len(mutant.about) > LONG_TEXT else 0.0
-        return specific + min(told, 3.0) + TASTE[mutant.operator] - long
+        told += 0.3 * sum(weight(word, 0.0) for word in row.sentence & parts)
+        told += 0.15 * sum(weight(word, 0.0) for word in row.sentence & around)
+        specific -= DEFINITION if mutant.place.defines is not None else 0.0
+        unseen = UNSEEN if _is_seldom_seen(mutant, row) else 0.0
+        return specific + min(told, 3.0) + TASTE[mutant.operator] - unseen
 
-    def _score_of_name(self, mutant: Mutant, row: Words, named: set[str]) -> float:
+    def _score_of_name(self, mutant: Mutant, row: Words, named: set[str], file: str) -> float:
+        module = self.tree.modules.get(mutant.path, "").rpartition(".")[2]
+        by_file = NAMED_BY_FILE if module and module in file.rpartition("/")[2] else 0.0
         parts = mutant.place.owner.split(".")
         by_test = NAMED_BY_TEST if parts[-1] in named or parts[0] in named else 0.0
         words = self._split(parts[-1]) - {parts[-1].strip("_").lower()} or self._split(parts[-1])
-        return by_test + (NAMED_BY_PROMISE if words and words <= row.sentence else 0.0)
+        return by_file + by_test + (NAMED_BY_PROMISE if words and words <= row.sentence else 0.0)
 
     def _split(self, text: str) -> frozenset[str]:
         if text not in self._texts:
@@ -164,6 +179,7 @@ def words_of(requirement: Requirement) -> Words:
 
 def split_words(text: str) -> set[str]:
     """Return the words of a text in small letters, and the parts of those that are put together."""
+    text = re.sub(r"(?<=\d)[_,](?=\d{3})", "", text)
     whole = re.findall(r"[A-Za-z_]\w+|\d{2,}", text)
     parts = [part for word in whole for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d{2,}", word)]
     return {word.lower().strip("_") for word in [*whole, *parts] if len(word) > 1}
@@ -191,28 +207,40 @@ def _names_of_json(text: str) -> list[str]:
     return [*(value if isinstance(value, dict) else []), *_names(value)]
 
 
+def _is_seldom_seen(mutant: Mutant, row: Words) -> bool:
+    if mutant.operator == REWORD:
+        return len(mutant.about) > LONG_TEXT
+    if mutant.operator == DROP and IS_DEFAULT.search(mutant.segment):
+        return True
+    if mutant.operator == DELETE:
+        field = mutant.place.owner.rpartition(".")[2] if mutant.place.defines is not None else None
+        return mutant.new == "return None" or (field is not None and field not in row.subject | row.sentence)
+    number = mutant.about.replace("_", "")
+    return mutant.operator == BLUR and number.isdigit() and int(number) >= LARGE and number not in row.subject
+
+
 def _meets(mutant: Mutant, lines: frozenset[int]) -> bool:
     return any(number in lines for number in range(mutant.place.first, mutant.place.last + 1))
 
 
-def _spread(scored: list[tuple[float, Mutant]]) -> list[Mutant]:
-    """Take the best one after the other; a statement or function that was taken already counts less."""
-    left = dict(enumerate(scored))
+def pick(ranked: list[Ranked], tried: Iterable[tuple[Mutant, bool]]) -> Mutant | None:
+    """Return the next mutant to try; where one has survived, others count much less, where one broke down, a little."""
     statements: Counter[tuple[str, int]] = Counter()
     owners: Counter[tuple[str, str]] = Counter()
-    taken: list[Mutant] = []
+    gone = set()
+    for one, survived in tried:
+        share = 1.0 if survived else AFTER_BREAKDOWN
+        statements[one.path, one.place.first] += share
+        owners[one.path, one.place.owner] += share
+        gone.add(one)
 
-    def value(number: int) -> float:
-        score, one = left[number]
+    def value(pair: Ranked) -> float:
+        score, one = pair
         place = one.place
         return score - SAME_STATEMENT * statements[one.path, place.first] - SAME_OWNER * owners[one.path, place.owner]
 
-    while left and len(taken) < MOST_DRAWN:
-        one = left.pop(max(left, key=value))[1]
-        taken.append(one)
-        statements[one.path, one.place.first] += 1
-        owners[one.path, one.place.owner] += 1
-    return taken
+    left = [pair for pair in ranked if pair[1] not in gone]
+    return max(left, key=value)[1] if left and len(gone) < MOST_DRAWN else None
 
 
 def _relative_lines(tree: Tree, lines: Mapping[str, list[int]]) -> dict[str, frozenset[int]]:

@@ -36,6 +36,7 @@ LOGGERS = {"log", "logger", "logging", "warnings"}
 WITHOUT_EFFECT = {"__all__", "__slots__"}
 PLAIN_DECORATORS = {"property", "classmethod", "staticmethod", "cache", "cached_property", "overload", "override"}
 NEEDS_BRACKETS = (ast.BoolOp, ast.BinOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.UnaryOp, ast.Await)
+MODULE = re.compile(r"[a-z_]\w*(\.[a-z_]\w*)+")
 PROSE = {"description", "title", "examples"}
 """Keywords whose texts explain and decide nothing."""
 
@@ -202,7 +203,9 @@ def _changes_of_statement(source: Source, statement: ast.stmt, scope: Scope) -> 
     inner = scope.enter(statement.name, function=False) if isinstance(statement, ast.ClassDef) else scope
     place = _place(source, statement, inner)
     if _can_be_deleted(statement, scope):
-        yield place, Change(DELETE, statement, "pass")
+        yield _place_of_block(statement, place), Change(DELETE, statement, "pass")
+    if isinstance(statement, ast.Return) and not isinstance(statement.value, ast.Constant | None):
+        yield place, Change(DELETE, statement, "return None")
     for root in _expressions(statement, scope):
         yield from ((place, change) for change in _changes_of_expression(source, root))
     for test in _conditions(statement):
@@ -242,6 +245,13 @@ def _place(source: Source, statement: ast.stmt, scope: Scope) -> Place:
     return Place(owner, defines, statement.lineno, last, source.lines(statement.lineno, last))
 
 
+def _place_of_block(statement: ast.stmt, place: Place) -> Place:
+    """Where a statement with a block must be executed so that its deletion can matter: inside of the block."""
+    blocks = _blocks(statement)
+    inside = isinstance(statement, ast.If | ast.For) and blocks
+    return replace(place, first=blocks[0][0].lineno, last=blocks[0][-1].end_lineno) if inside else place
+
+
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
     blocks += [one.body for one in getattr(statement, "handlers", [])]
@@ -261,7 +271,15 @@ def _is_without_effect(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
         return any(_name_of(one) == "overload" for one in statement.decorator_list)
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return any(isinstance(one, ast.Name) and one.id in WITHOUT_EFFECT for one in targets)
+    if any(isinstance(one, ast.Name) and one.id in WITHOUT_EFFECT for one in targets):
+        return True
+    return _is_table_of_modules(getattr(statement, "value", None))
+
+
+def _is_table_of_modules(value: object) -> bool:
+    """Whether a table says in which module each name is, so that every change of it breaks an import."""
+    texts = [one.value for one in value.values if isinstance(one, ast.Constant)] if isinstance(value, ast.Dict) else []
+    return bool(texts) and all(isinstance(one, str) and MODULE.fullmatch(one) for one in texts)
 
 
 def _can_be_deleted(statement: ast.stmt, scope: Scope) -> bool:
@@ -405,6 +423,8 @@ def _dropped(source: Source, node: ast.expr) -> Iterator[Change]:
         case ast.BoolOp(values=values, op=operator):
             sign = " and " if isinstance(operator, ast.And) else " or "
             yield from _without_each(node, [source.part(one) for one in values], "(", sign, ")")
+        case ast.BinOp(op=ast.BitOr(), left=left, right=ast.Constant(value=None)):
+            yield Change(DROP, node, source.part(left), "None")
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             yield from _without_each(node, [source.part(left), source.part(right)], "(", " | ", ")")
 

@@ -2,7 +2,8 @@
 
 A mutant is noticed when the test fails because of what it expects: in its own code, or by an error that the sources
 declare and raise on purpose. A change that makes the sources break down, at import or with any other error, shows
-nothing about the test: whoever runs the line would fail, with or without expectations.
+nothing about the test: whoever runs the line would fail, with or without expectations. So does a test that trips over
+getting nothing at all where it expected some object: it says that there must be something, and not what.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Verdict:
             error = error.exceptions[0]
         declared = type(error).__module__.partition(".")[0] in self.names
         noticed = declared or self._is_of_test(error.__traceback__)
-        return NOTICED if noticed else CRASHED, type(error).__name__
+        tripped = isinstance(error, AttributeError | TypeError) and "NoneType" in str(error)
+        return NOTICED if noticed and not tripped else CRASHED, type(error).__name__
 
     def _is_of_test(self, trace: TracebackType | None) -> bool:
         """Whether the last code of ours that an error passed through is a test's and not the sources'."""
@@ -116,7 +118,7 @@ class TracingPlugin:
         self.tree = tree
         self.folder = folder
         self.tracer = Tracer(map(str, tree.packages))
-        self.at_import: dict[str, Any] = {}
+        self.at_import: dict[str, Any] = {"lines": {}, "read": []}
         self.found: dict[str, dict[str, Any]] = {}
 
     def pytest_collection_finish(self) -> None:
