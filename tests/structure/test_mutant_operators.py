@@ -6,7 +6,19 @@ import ast
 
 import pytest
 
-from mutants.operators import BLUR, DELETE, DROP, NEGATE, OPERATORS, REWORD, SHIFT, SKIP, mutants_of, mutants_of_data
+from mutants.operators import (
+    BLUR,
+    DELETE,
+    DROP,
+    LOOSEN,
+    NEGATE,
+    OPERATORS,
+    REWORD,
+    SHIFT,
+    SKIP,
+    mutants_of,
+    mutants_of_data,
+)
 from structure.source import modules
 
 
@@ -38,6 +50,8 @@ CASES = [
     (DROP, "class M:\n    size: int | None = f()\n", "class M:\n    size: int = f()\n"),
     (DROP, "x = {**(a or b), 'c': 1}\n", "x = {**(a or b)}\n"),
     (DROP, "def f(a, b):\n    return a and b\n", "def f(a, b):\n    return (b)\n"),
+    (LOOSEN, "class M:\n    size: int\n", "class M:\n    size: int = None\n"),
+    (LOOSEN, "class M:\n    size: int = Field(ge=0)\n", "class M:\n    size: int = Field(default=None, ge=0)\n"),
     (SKIP, "def f(a):\n    return sorted(a)\n", "def f(a):\n    return (a)\n"),
 ]
 

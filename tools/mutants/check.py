@@ -22,8 +22,10 @@ from mutants.pool import Job, Task, load_libraries, run_tasks
 from mutants.sources import Requirement, Tree
 from mutants.state import State
 
-TOOL = Tree(Path(__file__).parent).hash(sorted(path.name for path in Path(__file__).parent.glob("*.py")))
-"""What the check itself hashes to: its results are forgotten when it changes."""
+HERE = Tree(Path(__file__).parent)
+TRACER = HERE.hash(["session.py", "tracing.py"])
+TOOL = HERE.hash(sorted(path.name for path in HERE.root.glob("*.py")))
+"""What the tracer and the whole check hash to: traces and results are forgotten when they change."""
 NOTICED, SURVIVED, NONE = "noticed", "survived", "no mutant"
 MOST_TRIED = 3
 LEAST_SECONDS = 30.0
@@ -146,7 +148,7 @@ class Traces:
         return {test: one for traced in found.values() for test, one in traced["tests"].items()}
 
     def _recall(self, file: str, tests: list[str]) -> dict[str, Any] | None:
-        known = self.state.get(file, self.tree.test_hashes[file])
+        known = self.state.get(file, f"{self.tree.test_hashes[file]} {TRACER}")
         return known if known is not None and known["tests"].keys() >= set(tests) else None
 
     def _load(self, files: list[str]) -> None:
@@ -166,22 +168,10 @@ class Traces:
             raise RuntimeError(f"{file} could not be traced: {result}")
         found[file] = {
             "libraries": result["libraries"],
-            "tests": {test: _join(test, result) for test in tests},
+            "tests": {test: session.join_traces(test, result) for test in tests},
         }
-        self.state.put(file, self.tree.test_hashes[file], found[file])
+        self.state.put(file, f"{self.tree.test_hashes[file]} {TRACER}", found[file])
         progress.step(file)
-
-
-def _join(test: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the trace of a test as one, where it has several cases, with what is used at import."""
-    items = [one for name, one in result["tests"].items() if name == test or name.startswith(f"{test}[")]
-    failed = [one["outcome"] for one in items if one["outcome"] != session.PASSED]
-    used = session.merge_traces([result["import"], *items])
-    return {
-        "outcome": failed[0] if failed else session.PASSED if items else session.BROKEN,
-        "seconds": sum(one["seconds"] for one in items),
-        **used,
-    }
 
 
 class Progress:

@@ -20,14 +20,33 @@ from functools import cached_property
 from typing import Any
 
 from mutants.definitions import Definition, Definitions, words_of_test
-from mutants.operators import BLUR, DELETE, DROP, NEGATE, REWORD, SHIFT, SKIP, Mutant, mutants_of, mutants_of_data
+from mutants.operators import (
+    BLUR,
+    DELETE,
+    DROP,
+    LOOSEN,
+    NEGATE,
+    REWORD,
+    SHIFT,
+    SKIP,
+    Mutant,
+    mutants_of,
+    mutants_of_data,
+)
 from mutants.sources import Requirement, Tree
 
 MOST_DRAWN = 12
 POOL = 60
 """How many of the best are looked at more closely."""
-TASTE = {DELETE: 0.3, NEGATE: 0.2, SHIFT: 0.1, DROP: 0.1, BLUR: 0.05, REWORD: 0.0, SKIP: -0.5}
+TASTE = {DELETE: 0.3, NEGATE: 0.2, SHIFT: 0.1, DROP: 0.1, LOOSEN: 0.0, BLUR: 0.05, REWORD: 0.0, SKIP: -0.5}
 """A little preference for changes that remove something over changes that may go unseen for good reason."""
+SPEAKS_OF = {
+    LOOSEN: {"required", "requires", "require", "needs"},
+    BLUR: {"most", "least", "exactly", "defaults", "default", "limit", "range"},
+    SHIFT: {"most", "least", "exactly", "limit", "range"},
+}
+"""The words by which a promise speaks of what an operator changes."""
+HINTED = 0.4
 LONG_TEXT = 40
 LARGE = 1000
 UNSEEN = 0.5
@@ -63,6 +82,7 @@ class Choice:
         self.requirements = list(requirements)
         self.definitions = Definitions(tree)
         self._lines = {test: _relative_lines(tree, found["lines"]) for test, found in traces.items()}
+        self._imported = {test: _relative_lines(tree, found["imported"]) for test, found in traces.items()}
         self._read = {test: _relative(tree, found["read"]) for test, found in traces.items()}
         self._mutants: dict[str, list[Mutant]] = {}
         self._texts: dict[str, frozenset[str]] = {}
@@ -81,7 +101,7 @@ class Choice:
 
     def _eligible(self, requirement: Requirement) -> Iterable[tuple[Mutant, int]]:
         """Every mutant that the test can meet, with the number of tests that can."""
-        lines = self._lines[requirement.test]
+        lines = self._executed[requirement.test]
         used = self._used[requirement.test]
         paths = sorted({*lines, *(path for path, _ in used)} & set(self.tree.modules))
         for path in paths:
@@ -93,7 +113,8 @@ class Choice:
                     yield one, self._users_of_lines(path, one)
         for path in sorted(set(self._read[requirement.test]) & set(self.tree.data)):
             users = sum(path in read for read in self._read.values())
-            yield from ((one, users) for one in self._mutants_of(path))
+            subject = self._words[requirement.id].subject
+            yield from ((one, users) for one in self._mutants_of(path) if _is_entry_of(one, subject))
 
     def _mutants_of(self, path: str) -> list[Mutant]:
         if path not in self._mutants:
@@ -120,8 +141,13 @@ class Choice:
         return Counter(one for used in self._used.values() for one in used)
 
     @cached_property
+    def _executed(self) -> dict[str, dict[str, frozenset[int]]]:
+        """The lines that a test executes, with those that run when it is imported."""
+        return {test: _union(lines, self._imported[test]) for test, lines in self._lines.items()}
+
+    @cached_property
     def _users_of_line(self) -> Counter[tuple[str, int]]:
-        each = (lines.items() for lines in self._lines.values())
+        each = (lines.items() for lines in self._executed.values())
         return Counter((path, number) for files in each for path, numbers in files for number in numbers)
 
     def _users_of_lines(self, path: str, mutant: Mutant) -> int:
@@ -152,6 +178,7 @@ class Choice:
         told += 0.3 * sum(weight(word, 0.0) for word in row.sentence & parts)
         told += 0.15 * sum(weight(word, 0.0) for word in row.sentence & around)
         specific -= DEFINITION if mutant.place.defines is not None else 0.0
+        told += HINTED if row.sentence & SPEAKS_OF.get(mutant.operator, set()) else 0.0
         unseen = UNSEEN if _is_seldom_seen(mutant, row) else 0.0
         return specific + min(told, 3.0) + TASTE[mutant.operator] - unseen
 
@@ -209,7 +236,7 @@ def _names_of_json(text: str) -> list[str]:
 
 def _is_seldom_seen(mutant: Mutant, row: Words) -> bool:
     if mutant.operator == REWORD:
-        return len(mutant.about) > LONG_TEXT
+        return len(mutant.about) > LONG_TEXT or " " in mutant.about.strip()
     if mutant.operator == DROP and IS_DEFAULT.search(mutant.segment):
         return True
     if mutant.operator == DELETE:
@@ -217,6 +244,14 @@ def _is_seldom_seen(mutant: Mutant, row: Words) -> bool:
         return mutant.new == "return None" or (field is not None and field not in row.subject | row.sentence)
     number = mutant.about.replace("_", "")
     return mutant.operator == BLUR and number.isdigit() and int(number) >= LARGE and number not in row.subject
+
+
+def _is_entry_of(mutant: Mutant, subject: frozenset[str]) -> bool:
+    """Whether a line of a data file is in an entry that the row names; prose may mention anything."""
+    if mutant.place.owner.lower() in subject:
+        return True
+    is_prose = re.search(r'"[^"]* [^"]*"', mutant.about) is not None
+    return not is_prose and not subject.isdisjoint(NAME.findall(mutant.about.lower()))
 
 
 def _meets(mutant: Mutant, lines: frozenset[int]) -> bool:
@@ -241,6 +276,11 @@ def pick(ranked: list[Ranked], tried: Iterable[tuple[Mutant, bool]]) -> Mutant |
 
     left = [pair for pair in ranked if pair[1] not in gone]
     return max(left, key=value)[1] if left and len(gone) < MOST_DRAWN else None
+
+
+def _union(some: Mapping[str, frozenset[int]], more: Mapping[str, frozenset[int]]) -> dict[str, frozenset[int]]:
+    nothing: frozenset[int] = frozenset()
+    return {path: some.get(path, nothing) | more.get(path, nothing) for path in {*some, *more}}
 
 
 def _relative_lines(tree: Tree, lines: Mapping[str, list[int]]) -> dict[str, frozenset[int]]:

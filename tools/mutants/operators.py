@@ -19,8 +19,9 @@ SHIFT = "shift a bound"
 BLUR = "blur a literal"
 REWORD = "blur a text"
 DROP = "drop a member"
+LOOSEN = "make a field optional"
 SKIP = "skip a call"
-OPERATORS = (DELETE, NEGATE, SHIFT, BLUR, REWORD, DROP, SKIP)
+OPERATORS = (DELETE, NEGATE, SHIFT, BLUR, REWORD, DROP, LOOSEN, SKIP)
 
 MARK = "~"
 OPPOSITE = {
@@ -36,6 +37,7 @@ LOGGERS = {"log", "logger", "logging", "warnings"}
 WITHOUT_EFFECT = {"__all__", "__slots__"}
 PLAIN_DECORATORS = {"property", "classmethod", "staticmethod", "cache", "cached_property", "overload", "override"}
 NEEDS_BRACKETS = (ast.BoolOp, ast.BinOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.UnaryOp, ast.Await)
+DEFAULTS = {"default", "default_factory"}
 MODULE = re.compile(r"[a-z_]\w*(\.[a-z_]\w*)+")
 PROSE = {"description", "title", "examples"}
 """Keywords whose texts explain and decide nothing."""
@@ -204,6 +206,8 @@ def _changes_of_statement(source: Source, statement: ast.stmt, scope: Scope) -> 
     place = _place(source, statement, inner)
     if _can_be_deleted(statement, scope):
         yield _place_of_block(statement, place), Change(DELETE, statement, "pass")
+    if isinstance(statement, ast.AnnAssign) and scope.in_class and _is_required(statement):
+        yield place, Change(LOOSEN, statement, _with_default(source, statement))
     if isinstance(statement, ast.Return) and not isinstance(statement.value, ast.Constant | None):
         yield place, Change(DELETE, statement, "return None")
     for root in _expressions(statement, scope):
@@ -293,6 +297,22 @@ def _can_be_deleted(statement: ast.stmt, scope: Scope) -> bool:
     if isinstance(statement, ast.For):
         return not _binds(statement)
     return isinstance(statement, ast.Expr | ast.AugAssign | ast.Raise | ast.Delete)
+
+
+def _is_required(field: ast.AnnAssign) -> bool:
+    """Whether a field of a class has no default."""
+    if isinstance(field.value, ast.Call):
+        named = {one.arg for one in field.value.keywords}
+        return _name_of(field.value) == "Field" and not field.value.args and named.isdisjoint(DEFAULTS)
+    return field.value is None
+
+
+def _with_default(source: Source, field: ast.AnnAssign) -> str:
+    declared = f"{source.segment(field.target)}: {source.segment(field.annotation)}"
+    if not isinstance(field.value, ast.Call):
+        return f"{declared} = None"
+    given = [f"{one.arg}={source.part(one.value)}" for one in field.value.keywords]
+    return f"{declared} = {source.segment(field.value.func)}({', '.join(['default=None', *given])})"
 
 
 def _binds(statement: ast.stmt) -> bool:
@@ -397,6 +417,8 @@ def _called(source: Source, node: ast.Call) -> Iterator[Change]:
         f"{one.arg}={source.part(one.value)}" if one.arg else f"**{source.part(one.value)}" for one in node.keywords
     ]
     for at, word in enumerate(words):
+        if node.keywords[at].arg in PROSE:
+            continue
         yield Change(DROP, node, f"{name}({', '.join([*given, *_without(words, at)])})", word)
     wraps = isinstance(node.func, ast.Name) and name.islower() and len(given) == 1 and not words
     if wraps and not isinstance(node.args[0], ast.GeneratorExp | ast.Starred | ast.Constant):

@@ -158,6 +158,21 @@ class TracingPlugin:
         (target / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
+def join_traces(test: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Return the trace of a test as one, where it has several cases, and beside it what is used at import."""
+    items = [one for name, one in result["tests"].items() if name == test or name.startswith(f"{test}[")]
+    failed = [one["outcome"] for one in items if one["outcome"] != PASSED]
+    used = merge_traces(items)
+    read = sorted({*used["read"], *result["import"]["read"]})
+    return {
+        "outcome": failed[0] if failed else PASSED if items else BROKEN,
+        "seconds": sum(one["seconds"] for one in items),
+        "lines": used["lines"],
+        "imported": result["import"]["lines"],
+        "read": read,
+    }
+
+
 def merge_traces(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Return several traces as one."""
     lines: dict[str, set[int]] = {}
