@@ -8,7 +8,7 @@ PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve check programs test search bench docs goldens format clean
+.PHONY: help setup serve check programs test search mutants bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ test: check programs ## everything that must be green
 search: $(READY) ## the property tests with examples that nobody has tried yet
 	@PROPERTIES=search $(BIN)/python -m pytest -n $(WORKERS) -q \
 		$$(grep -rlE "^(from|import) hypothesis" tests --include='test_*.py')
+
+mutants: $(READY) ## change each requirement's feature and see its test notice (ARGS="--only STD", "--lot 12", ...)
+	@PYTHONPATH=tools $(BIN)/python -m mutants $(ARGS)
 
 bench: $(READY) ## measure: every figure in the docs comes from here
 	@$(BIN)/python bench
