@@ -36,7 +36,7 @@ def build_encode_serialise():
 def _ratio(speaker, count):
     data = rows(count)
     stamped = speaker.complete(Reply.ok(data), operation="search", duration_ms=3.5, tokens_estimated=100)
-    said = {name: value for name, value in stamped.said().items() if name != "data"}
+    said = {name: value for name, value in stamped.present_fields().items() if name != "data"}
     body = speaker.encode(stamped)
     floor, ours = best(lambda: orjson.dumps(body), lambda: orjson.dumps(speaker.encode(Reply.ok(data, **said))))
     return ours / floor, ours * 1e6

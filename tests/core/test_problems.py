@@ -23,7 +23,7 @@ class Login(pydantic.BaseModel):
 def table_as_it_was(monkeypatch):
     """Codes and exceptions that a test registers end with it."""
     monkeypatch.setattr(TABLE, "_rows", dict(TABLE._rows))
-    monkeypatch.setattr(aerogram.faults, "_RULES", dict(aerogram.faults._RULES))
+    monkeypatch.setattr(aerogram.problems, "_RULES", dict(aerogram.problems._RULES))
 
 
 def refused(**given):

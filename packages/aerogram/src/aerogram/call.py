@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from aerogram.channels import Payload, Writer
 from aerogram.limits import Allowance
@@ -49,12 +49,14 @@ class Call:
     levers: Levers | None = None
     """What its caller can change about it, where that is known."""
     started: float = field(default_factory=time.perf_counter)
-    _settled: ClassVar[Reply[Any] | None] = None
+    fitted: Reply[Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """The reply that is fitted to it already, if there is one."""
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing about this call changes its reply."""
-        return _SHAPING.isdisjoint(self.__dict__)
+        shaping = (self.response_mode, self.fields, self.max_tokens, self.cursor, self.page_size, self.allowance)
+        return not self.pages and all(one is None for one in shaping)
 
     @property
     def is_paged(self) -> bool:
@@ -89,28 +91,8 @@ class Call:
 
     def mark_fitted(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply, noted as one that is fitted to this call."""
-        self.__dict__["_settled"] = reply
+        object.__setattr__(self, "fitted", reply)
         return reply
-
-
-def _init(self: Call, **facts: Any) -> None:
-    """Keep the facts that are known; the others answer from the class."""
-    if not _FACTS.issuperset(facts):
-        raise TypeError(f"Call has no field {', '.join(sorted(facts.keys() - _FACTS))}")
-    held = self.__dict__
-    held.update(facts)
-    if "arguments" not in held:
-        held["arguments"] = {}
-    if "request_id" not in held:
-        held["request_id"] = new_request_id()
-    if "started" not in held:
-        held["started"] = time.perf_counter()
-
-
-_FACTS = frozenset(one.name for one in fields(Call))
-_SHAPING = frozenset({"response_mode", "fields", "max_tokens", "cursor", "page_size", "pages", "allowance"})
-# dataclass() wrote an __init__ that type checkers know and that sets every field; this one is four times faster
-Call.__init__ = _init  # type: ignore[method-assign]
 
 
 LONGEST_ECHO: Final = 500
@@ -123,12 +105,9 @@ def echo_arguments(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any
     if echo.normalized_input:
         return reply
     filters = echo.applied_filters or {}
-    said = {name: _single(value) for name, value in arguments.items() if name != "body" and name not in filters}
+    said = {name: value for name, value in arguments.items() if name != "body" and name not in filters}
+    # in a query every parameter might have come several times; it is told as its caller wrote it
+    said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
     if not is_plain(said, LONGEST_ECHO):
         return reply
     return reply.replace(query_echo=replace(echo, normalized_input=said))
-
-
-def _single(value: Any) -> Any:
-    """A parameter as its caller wrote it: in a query every one of them might have come several times."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value

@@ -251,7 +251,7 @@ class Contract:
                 await self.limits.bill(call.allowance, reply)
             if call.cursor is not None and reply.problem is None:
                 await self.cursors.prepare_async(call.cursor)
-            is_fitted = reply is call._settled
+            is_fitted = reply is call.fitted
             fitted = Fitted(reply) if is_fitted else self.finish(self.annotate_and_sanitize(reply, call), call, resume)
             finished = self.count_tokens(
                 await self._archive_leftovers(fitted, call) if fitted.leftovers else fitted.reply, call

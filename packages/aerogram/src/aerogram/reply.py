@@ -410,11 +410,7 @@ class Reply(Generic[T]):
             if "billable_units" in missing:
                 read["billable_units"] = 0 if self.problem else 1
             said["telemetry"] = replace(self.telemetry, **read) if self.telemetry else Telemetry(**read)
-        if not said:
-            return self
-        completed: Reply[T] = object.__new__(Reply)
-        completed.__dict__.update(self.__dict__, **said)  # nothing in it needs another look
-        return completed
+        return self.replace(**said) if said else self
 
 
 def _require_notices(status: str, given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:

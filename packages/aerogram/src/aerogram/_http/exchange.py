@@ -16,9 +16,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from aerogram._http import headers as fields
@@ -59,7 +59,6 @@ __all__ = [
     "ReplyMaker",
     "Scope",
     "SendRecorder",
-    "lazy",
 ]
 
 
@@ -138,29 +137,6 @@ _MOST_DIGITS: Final = 12
 _LONGEST_REMEMBERED: Final = 256
 
 
-Fact = TypeVar("Fact")
-
-
-class lazy(Generic[Fact]):  # noqa: N801 - it reads as `property` does
-    """A fact that is found out once, when it is first asked for; unlike `cached_property` it takes no lock."""
-
-    def __init__(self, find: Callable[[Any], Fact]) -> None:
-        self._find = find
-        self._name = find.__name__
-        self.__doc__ = find.__doc__
-
-    @overload
-    def __get__(self, one: None, kind: type) -> lazy[Fact]: ...
-    @overload
-    def __get__(self, one: object, kind: type) -> Fact: ...
-    def __get__(self, one: object | None, kind: type) -> lazy[Fact] | Fact:
-        if one is None:
-            return self
-        found = self._find(one)
-        setattr(one, self._name, found)  # unlike `one.__dict__[…] = …`, this leaves the attributes where they are fast
-        return found
-
-
 class HttpRequest:
     """The facts of one request; whoever makes one sets the first four."""
 
@@ -188,7 +164,7 @@ class HttpRequest:
         """The scope in which everything is known that was found out on the way to the handler."""
         return self.scope if self.inner is None else self.inner
 
-    @lazy
+    @cached_property
     def headers(self) -> dict[bytes, bytes]:
         """The header fields by their lower-case names; repeated ones are joined."""
         given = self.scope["headers"]
@@ -199,7 +175,7 @@ class HttpRequest:
                 found[name] = found[name] + b", " + value if name in found else value
         return found
 
-    @lazy
+    @cached_property
     def query(self) -> Sequence[tuple[str, str]]:
         """The query parameters in their order; none when there are too many."""
         raw: bytes = self.scope["query_string"]
@@ -225,7 +201,7 @@ class HttpRequest:
                 found = found + b", " + value if found else value
         return found
 
-    @lazy
+    @cached_property
     def request_id(self) -> str:
         """The caller's request id if it is a fit one, else a new one."""
         given = self.headers.get(b"x-request-id")
@@ -237,7 +213,7 @@ class HttpRequest:
         given = self.headers.get(b"x-client-tag")
         return fields.client_tag(given) if given else None
 
-    @lazy
+    @cached_property
     def choice(self) -> EnvelopeChoice:
         """What was negotiated."""
         return self.versions.choose(self.scope["query_string"], self._accept, self._envelopes)
@@ -478,12 +454,12 @@ class Exchange(HttpRequest):
         self.outer = outer
         outer._is_open = outer._is_told = True
 
-    @lazy
+    @cached_property
     def terms(self) -> RouteTerms | None:
         """What holds for the route of this request; None when there is no such route."""
         return self.layer.terms_of(self.handler_scope, self.root)
 
-    @lazy
+    @cached_property
     def version(self) -> Version:
         """The envelope of the answer: a route that is not migrated has only one."""
         return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
