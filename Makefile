@@ -6,9 +6,11 @@ SOURCES := packages tests bench tools
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 # two workers on a small machine, more where there are more cores
 WORKERS ?= auto
+# what is tried in a minute: no server process, no browser, no database
+QUICK := tests/core tests/contract tests/cursor tests/tokens tests/flags tests/cache tests/structure/test_ladder.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve check programs test search mutants bench docs goldens format clean
+.PHONY: help setup serve check programs quick test search mutants bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +43,10 @@ check: $(READY) ## lint and types
 programs: ## the browser, the Redis and the balancer that the tests use, from Debian's packages
 	@echo "== programs for the tests"
 	@bash tools/debian.sh
+
+quick: check ## lint, types and the tests of the core, while you work
+	@echo "== the tests of the core"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(QUICK)
 
 test: check programs ## everything that must be green
 	@echo "== tests"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.settings import Settings
 
 PAGES = [Path(__file__).parents[1] / "README.md", *sorted(Path(__file__).parent.glob("*.md"))]
 PART = re.compile(r"(<!-- generated: (\w+)((?: [\w-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -25,7 +25,7 @@ from aerogram.fastapi import install
 from aerogram.limits import Limits, Plan
 from aerogram.serving.guard import protect
 from aerogram_knowledge.access.keys import Keys
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.settings import Settings
 
 ROWS = [{"id": f"task-{number}", "title": "書く"} for number in range(7)]
 V2 = {"envelope": "v2"}

@@ -20,7 +20,7 @@ import yaml
 
 from aerogram import dialects, read
 from aerogram.serving.gate import needs_keys
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.settings import Settings
 from balancer import wait_for
 from installations import PROJECTS
 from servers import find_free_port, listening

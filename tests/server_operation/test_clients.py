@@ -11,7 +11,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from aerogram_knowledge.operations.client_files import CLIENTS, ClientFileError, Machine, ServerEntry, install
+from aerogram_knowledge.hosting.client_files import CLIENTS, ClientFileError, Machine, ServerEntry, install
 
 LOCAL = ServerEntry(command=["/bin/aerogram", "serve", "/docs"])
 REMOTE = ServerEntry(url="https://search.example/mcp", with_key=True)

@@ -22,7 +22,7 @@ from aerogram.serving.gate import ExposedServer, is_loopback, refuse_exposure
 from aerogram.serving.guard import GuardMiddleware, mcp_principal, principal_of, protect
 from aerogram.starlette import install
 from aerogram_knowledge.access.keys import Keys
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.settings import Settings
 
 
 async def who(request):

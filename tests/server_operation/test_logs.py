@@ -8,8 +8,8 @@ import sys
 
 PROGRAM = """
 import logging, sys
-from aerogram_knowledge.operations.logs import configure_logs
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.logs import configure_logs
+from aerogram_knowledge.hosting.settings import Settings
 configure_logs(Settings.load({flags}, environ={{}}))
 logging.getLogger("aerogram.access").info("GET / 200", extra={{"request_id": "req_1", "request": {{"status": 200}}}})
 logging.getLogger("aerogram").debug("a detail")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aerogram_knowledge.operations.client_files import CLIENTS
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.client_files import CLIENTS
+from aerogram_knowledge.hosting.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operation.md").read_text(encoding="utf-8")
 

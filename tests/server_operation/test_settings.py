@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram_knowledge.operations.settings import OTHER_VARIABLES, BadSetting, Settings
+from aerogram_knowledge.hosting.settings import OTHER_VARIABLES, BadSetting, Settings
 
 ROOT = Path(__file__).parents[2]
 

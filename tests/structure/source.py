@@ -47,7 +47,7 @@ LADDERS = {
         ("embedders", "lexicon"),
         ("store",),
         ("access", "licences"),
-        ("operations", "vendors"),
+        ("hosting", "vendors"),
         ("contents",),
         ("ingest", "search"),
         ("knowledge",),

@@ -1,4 +1,4 @@
-"""Desk: where everything that the page can be asked is answered, for one host."""
+"""Answers: where everything that the page can be asked is answered, for one host."""
 
 from __future__ import annotations
 

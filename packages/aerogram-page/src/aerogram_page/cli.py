@@ -1,4 +1,4 @@
-"""Commands: the page on the command line; the verb calls the library function of its name."""
+"""The command line: `aerogram inspect`, which calls the library function of its name."""
 
 from __future__ import annotations
 

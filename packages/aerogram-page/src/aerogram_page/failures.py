@@ -1,4 +1,4 @@
-"""Recipes: how each error code is made to happen, by what really raises it wherever there is such a thing."""
+"""Failures: how each error code is made to happen, by what really raises it wherever there is such a thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shrinking: a reply fitted into a budget as the server would send it, and what that did to it."""
+"""Fitting: a reply fitted into a budget as the server would send it, and what that did to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies: a call as it is typed elsewhere: with curl, in Python, in TypeScript."""
+"""Snippets: a call as it is typed elsewhere: with curl, in Python, in TypeScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetching: a reply from wherever it is: a file, standard input, an HTTP server's route, an MCP server's tool."""
+"""Targets: a reply from wherever it is: a file, standard input, an HTTP server's route, an MCP server's tool."""
 
 from __future__ import annotations
 

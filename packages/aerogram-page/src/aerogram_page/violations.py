@@ -1,4 +1,4 @@
-"""Faults: every rule of its contract that a body breaks, with the place and what was found there."""
+"""Violations: every rule of its contract that a body breaks, with the place and what was found there."""
 
 from __future__ import annotations
 

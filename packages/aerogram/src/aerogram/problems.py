@@ -1,4 +1,4 @@
-"""Faults: what an exception means to the caller.
+"""Problems: what an exception means to the caller.
 
 An exception is looked up by its classes, nearest first. What nobody has declared to be
 the caller's business is masked: the caller gets INTERNAL_ERROR and a request id, the

@@ -1,4 +1,4 @@
-"""Books: one small document that several processes read and change, each time as a whole.
+"""Shared documents: one small document each that several processes read and change, each time as a whole.
 
     FileDocument   a file, private to its owner; what one process changes, another sees with its next look
     StoreDocument  a document in the store of the index, for servers on several machines

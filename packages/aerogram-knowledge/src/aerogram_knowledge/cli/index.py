@@ -1,4 +1,4 @@
-"""Commands: the knowledge index on the command line; each verb calls the library function of its name."""
+"""The index: its verbs on the command line; each verb calls the library function of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands: the server on the command line; each verb calls the library function of its name."""
+"""The server: `aerogram serve` on the command line; it calls the library function of its name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import typer
 
 from aerogram.cli.terminal import note, write_text
 from aerogram.errors import require
+from aerogram_knowledge.cli.hosting import LIBRARIES, register_operation, with_settings
 from aerogram_knowledge.cli.index import _progress, _summary
-from aerogram_knowledge.cli.operations import LIBRARIES, register_operation, with_settings
-from aerogram_knowledge.operations.addresses import without_secrets
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.addresses import without_secrets
+from aerogram_knowledge.hosting.settings import Settings
 
 _SERVE_EXAMPLES = """\b
 Examples:

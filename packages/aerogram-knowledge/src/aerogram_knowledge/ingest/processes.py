@@ -1,4 +1,4 @@
-"""A crew: processes on this machine that read files side by side.
+"""Processes: those on this machine that read files side by side.
 
 Each worker has one parcel at a time, so whoever dies is known with what it held. Its parcel goes to the others and a
 new worker takes its place. A worker whose parcel takes too long is ended, which is the same as dying. When the one who

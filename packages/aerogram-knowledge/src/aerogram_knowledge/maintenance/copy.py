@@ -1,4 +1,4 @@
-"""Transfer: an index copied from one store to another, with every id, so that cursors and citations stay good.
+"""Copy: an index taken from one store to another, with every id, so that cursors and citations stay good.
 
 The register of ids goes first, so that whatever is put afterwards has the ids that it had. Files go in batches, each
 wholly or not at all; a copy that was cut off goes on where it ended. Then what servers share: the keys of cursors, and

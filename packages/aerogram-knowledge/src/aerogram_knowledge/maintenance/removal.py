@@ -1,4 +1,4 @@
-"""Forgetting: taking a folder or a file out of an index, whether it still exists or not.
+"""Removal: taking a folder or a file out of an index, whether it still exists or not.
 
 A root goes with everything that was read below it. A part of a root goes alone, and comes back when that root is read
 again and still has it; a root of which nothing is left goes too.

@@ -1,4 +1,4 @@
-"""Advice: what to ask instead when nothing was found, as the arguments of a search that does find something.
+"""Suggestions: what to ask instead when nothing was found, as the arguments of a search that does find something.
 
 Filters are left out that leave nothing. A word that no document has gives way to one that is spelt nearly like it,
 among those that name documents, categories and vendors, or is left out. Nothing is advised that finds nothing either.

@@ -19,9 +19,9 @@ from aerogram.serving.gate import needs_keys
 from aerogram.serving.guard import mcp_principal, principal_of, protect
 from aerogram.telemetry import Observer
 from aerogram_knowledge.access.keys import KeyRefresher, Keys
-from aerogram_knowledge.operations.drain import ConnectionCloser
-from aerogram_knowledge.operations.fleet import CACHED, SharedParts
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.drain import ConnectionCloser
+from aerogram_knowledge.hosting.fleet import CACHED, SharedParts
+from aerogram_knowledge.hosting.settings import Settings
 from aerogram_knowledge.search.results import KINDS
 from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library

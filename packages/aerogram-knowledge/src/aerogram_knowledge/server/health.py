@@ -23,7 +23,7 @@ from aerogram.content import Content
 from aerogram.errors import AerogramError
 from aerogram.reply import utc_timestamp
 from aerogram.state import state_directory
-from aerogram_knowledge.operations.fleet import SharedParts
+from aerogram_knowledge.hosting.fleet import SharedParts
 from aerogram_knowledge.server.library import Library
 
 __all__ = ["HealthChecks"]

@@ -24,9 +24,9 @@ from aerogram.reply import Reply, ResumablePage
 from aerogram.state import can_write
 from aerogram_knowledge.embedders import Embedder
 from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.hosting.addresses import is_url
 from aerogram_knowledge.ingest.ingest import IngestResult, Progress
 from aerogram_knowledge.knowledge import Knowledge
-from aerogram_knowledge.operations.addresses import is_url
 
 __all__ = ["Library"]
 

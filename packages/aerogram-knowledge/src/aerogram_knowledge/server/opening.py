@@ -12,8 +12,8 @@ from aerogram.errors import Unavailable
 from aerogram_knowledge.access.keys import Keys
 from aerogram_knowledge.access.shared_documents import SharedDocuments, StoreDocument
 from aerogram_knowledge.embedders import embedder_of
-from aerogram_knowledge.operations.addresses import is_url
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.addresses import is_url
+from aerogram_knowledge.hosting.settings import Settings
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.store import Store
 from aerogram_knowledge.store.address import open_store

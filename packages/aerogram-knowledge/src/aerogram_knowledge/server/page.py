@@ -1,4 +1,4 @@
-"""Host: what the server gives its page: the library's operations, who asks, and who owns the server."""
+"""The page: what the server gives its page: the library's operations, who asks, and who owns the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aerogram.errors import NotFound, Unavailable
 from aerogram.reply import Reply
 from aerogram.serving.gate import is_loopback
 from aerogram.shape.modes import MODES, Mode
-from aerogram_knowledge.operations.client_files import CLIENTS, ServerEntry
+from aerogram_knowledge.hosting.client_files import CLIENTS, ServerEntry
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.tools import LibraryTools
 from aerogram_page.host import Host

@@ -28,14 +28,14 @@ from aerogram.errors import Conflict, MissingExtra, NotFound
 from aerogram.serving.gate import refuse_exposure
 from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
 from aerogram_knowledge.access.keys import Keys
+from aerogram_knowledge.hosting.addresses import is_url, without_secrets
+from aerogram_knowledge.hosting.client_files import KEY_VARIABLE
+from aerogram_knowledge.hosting.drain import Drain
+from aerogram_knowledge.hosting.fleet import SharedParts
+from aerogram_knowledge.hosting.logs import configure_logs
+from aerogram_knowledge.hosting.settings import Settings
 from aerogram_knowledge.ingest.ingest import IngestResult, Progress
 from aerogram_knowledge.knowledge import Knowledge, others
-from aerogram_knowledge.operations.addresses import is_url, without_secrets
-from aerogram_knowledge.operations.client_files import KEY_VARIABLE
-from aerogram_knowledge.operations.drain import Drain
-from aerogram_knowledge.operations.fleet import SharedParts
-from aerogram_knowledge.operations.logs import configure_logs
-from aerogram_knowledge.operations.settings import Settings
 from aerogram_knowledge.server.app import MCP_PATH, build_app, build_contract
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.opening import open_keys, open_library

@@ -1,4 +1,4 @@
-"""Likeness: which chunks say nearly the same words, found without comparing each with every other.
+"""Similarity: which chunks say nearly the same words, found without comparing each with every other.
 
 The likeness of two texts is the share of runs of three terms that they have in common (Jaccard). Short signatures
 of the runs put texts that are likely alike into the same bucket (MinHash with bands); only those are compared.

@@ -1,4 +1,4 @@
-"""The schema of the rows, and how an older one becomes the present one.
+"""SQLite: the schema of the rows, the connections to its file, and how an older one becomes the present one.
 
 Each migration takes the database from one version to the next, inside one transaction. A database of a later version
 is refused with what to do about it.

@@ -1,4 +1,4 @@
-"""Vendors: who is who, from the vendor graph and from what the documents mention.
+"""The directory: who is who, from the vendor graph and from what the documents mention.
 
 A vendor's graph is the vendor itself, the entities that belong to it or that a relationship ties to it, and the
 relationships among all of these. A name may be partial; one that could mean several vendors is a conflict that names

@@ -1,4 +1,4 @@
-"""Installation: what was put around an application of an HTTP framework, as its author sees it."""
+"""Application: what was put around an application of an HTTP framework, as its author sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP: a reply as status and body, and an error response of any making as a problem."""
+"""Responses: a reply as status and body, and an error response of any making as a problem."""
 
 from __future__ import annotations
 

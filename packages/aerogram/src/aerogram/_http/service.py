@@ -1,4 +1,4 @@
-"""The clerk: what a contract does for an HTTP exchange. It makes a `Call` of what the exchange knows.
+"""Service: what a contract does for an HTTP exchange. It makes a `Call` of what the exchange knows.
 
 Sizes hold where the envelope can say what is missing: a legacy answer that is the payload alone is not cut.
 """

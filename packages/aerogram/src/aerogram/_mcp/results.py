@@ -1,4 +1,4 @@
-"""MCP: a finished reply as the plain result of a tool call, and the output schema that goes with it.
+"""Results: a finished reply as the plain result of a tool call, and the output schema that goes with it.
 
     envelope dialects   content: the text channel and media      structuredContent: the body
     bare                content: the text channel and media      structuredContent: the payload, in a box where the

@@ -1,4 +1,4 @@
-"""The ledger: what a principal has in an archive, how large, until when; and what is gone, and why."""
+"""The inventory: what a principal has in an archive, how large, until when; and what is gone, and why."""
 
 from __future__ import annotations
 

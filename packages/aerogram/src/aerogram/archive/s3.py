@@ -1,4 +1,4 @@
-"""A bucket: S3-compatible object storage as a store of records, and the ledgers of an archive in it.
+"""S3: compatible object storage as a store of records, and the inventories of an archive in it.
 
     s3://bucket/prefix?endpoint=https://storage.example.com&region=eu-west-1
 

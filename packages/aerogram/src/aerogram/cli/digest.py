@@ -1,4 +1,4 @@
-"""Commands: digests on the command line; each verb calls the library function of its name.
+"""Digests: their verbs on the command line; each verb calls the library function of its name.
 
 What a verb needs is loaded when it is called.
 """

@@ -1,4 +1,4 @@
-"""The command line: one program, `aerogram`, whose verbs are functions of the library.
+"""The program: one command, `aerogram`, whose verbs are functions of the library.
 
 It never ends in a traceback: what the input is to blame for is one line and exit code 1.
 The libraries it stands on are an extra, so they are loaded here and not before.

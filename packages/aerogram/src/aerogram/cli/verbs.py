@@ -1,4 +1,4 @@
-"""Commands: the verbs of the core on the command line; each calls the library function of its name.
+"""Verbs: those of the core on the command line; each calls the library function of its name.
 
 A sub-package with verbs of its own has a `commands` module with the same `register`.
 """

@@ -1,4 +1,4 @@
-"""Following: the calls that a reply leads to, its next page and what it left out, without making them.
+"""Calls: those that a reply leads to, its next page and what it left out, without making them.
 
 Whoever makes the calls sends the replies back in, and may wait for them or await them.
 """

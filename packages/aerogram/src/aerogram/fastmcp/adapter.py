@@ -1,4 +1,4 @@
-"""FastMCP: `install(server)`, and every tool and resource of a FastMCP server answers under a contract.
+"""The adapter: `install(server)`, and every tool and resource of a FastMCP server answers under a contract.
 
 A transform hands out copies of the server's tools: with the output schema of the dialect, with the reply controls
 among their inputs, and with a `_run` that keeps hold of the handler's own value. An extension tells clients what is

@@ -1,4 +1,4 @@
-"""Turn: one call of a client, and who is asking while it is answered.
+"""Calls: one of a client, and who is asking while it is answered.
 
 A handler may call other tools of its server. That is a program inside of the process, and no client. A handler that
 runs in the background has no request any more, so what its client asked for travels with the arguments of its task.

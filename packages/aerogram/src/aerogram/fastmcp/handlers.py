@@ -1,4 +1,4 @@
-"""Hearing: what the handlers behind FastMCP's tools return and raise, past every conversion on the way.
+"""Handlers: what the handlers behind FastMCP's tools return and raise, past every conversion on the way.
 
     FunctionTool ──▶ Own(value)
     TransformedTool ──▶ what its parent or its own function gives

@@ -1,4 +1,4 @@
-"""Latecomers: tools that transforms have added since a contract was installed, which answer under it as well.
+"""Late tools: those that transforms have added since a contract was installed, which answer under it as well.
 
 tools ── transforms ── contract ── transforms that came later ── Latecomers ──▶ clients
 """

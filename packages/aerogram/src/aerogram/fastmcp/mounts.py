@@ -1,4 +1,4 @@
-"""Keeping: what contracts of servers that are mounted on each other share: one archive, one dialect, one count.
+"""Mounts: what contracts of servers that are mounted on each other share: one archive, one dialect, one count.
 
 A client may not reach the retrieval tool of a mounted server. So the contract that is answering offers its own archive,
 and its own tool, to the contracts further in. These answer in its dialect, and leave it to count and to charge. What a

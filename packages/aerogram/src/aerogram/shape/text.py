@@ -1,4 +1,4 @@
-"""Clipping: a long text becomes a marked preview that ends where a reader would stop."""
+"""Text: a long text becomes a marked preview that ends where a reader would stop."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ import typer
 
 from aerogram.cli.terminal import note, one_line, write_json, write_text
 from aerogram.errors import ValidationFailed, require
-from aerogram_knowledge.operations.settings import Option, Settings
+from aerogram_knowledge.hosting.settings import Option, Settings
 
 if TYPE_CHECKING:
     from aerogram_knowledge.access.keys import Key, Keys
-    from aerogram_knowledge.operations.client_files import McpClient, ServerEntry
+    from aerogram_knowledge.hosting.client_files import McpClient, ServerEntry
 
 __all__ = ["LIBRARIES", "register_operation", "with_settings"]
 
@@ -258,7 +258,7 @@ def install(
     **flags: Any,
 ) -> None:
     """Write the server into the configuration of an MCP client; the file as it was is kept beside it."""
-    from aerogram_knowledge.operations import client_files as clients
+    from aerogram_knowledge.hosting import client_files as clients
 
     chosen = clients.CLIENTS[client]
     entry = _entry(url, with_key, documents, flags)
@@ -279,7 +279,7 @@ def install(
 
 
 def _entry(url: str | None, with_key: bool, documents: list[str] | None, flags: dict[str, Any]) -> ServerEntry:
-    from aerogram_knowledge.operations.client_files import ServerEntry
+    from aerogram_knowledge.hosting.client_files import ServerEntry
 
     file = flags.pop("config")
     if url is not None:

@@ -21,10 +21,10 @@ from aerogram.cli.terminal import one_line
 from aerogram.errors import MissingExtra
 from aerogram.limits import Limits, Plan
 from aerogram.state import can_write, state_directory
-from aerogram_knowledge.operations.addresses import scheme_of
-from aerogram_knowledge.operations.drain import Drain
-from aerogram_knowledge.operations.metrics import Metrics
-from aerogram_knowledge.operations.settings import BadSetting, Settings
+from aerogram_knowledge.hosting.addresses import scheme_of
+from aerogram_knowledge.hosting.drain import Drain
+from aerogram_knowledge.hosting.metrics import Metrics
+from aerogram_knowledge.hosting.settings import BadSetting, Settings
 
 __all__ = ["CACHED", "RedisClock", "SharedParts"]
 

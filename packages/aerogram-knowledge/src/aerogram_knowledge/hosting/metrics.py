@@ -23,7 +23,7 @@ from wsgiref.simple_server import WSGIServer
 
 from aerogram._http.exchange import START, App, Message, Receive, Scope, Send
 from aerogram.errors import AerogramError, MissingExtra
-from aerogram_knowledge.operations.drain import Drain
+from aerogram_knowledge.hosting.drain import Drain
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 from aerogram.dialects import NAMES
 from aerogram.errors import AerogramError, nearest
 from aerogram.limits import Plan, parse_plan
-from aerogram_knowledge.operations import kinds
-from aerogram_knowledge.operations.addresses import is_url, without_secrets
-from aerogram_knowledge.operations.kinds import Kind
+from aerogram_knowledge.hosting import kinds
+from aerogram_knowledge.hosting.addresses import is_url, without_secrets
+from aerogram_knowledge.hosting.kinds import Kind
 
 __all__ = ["FILE", "OTHER_VARIABLES", "BadSetting", "Option", "SettingValue", "Settings"]
 

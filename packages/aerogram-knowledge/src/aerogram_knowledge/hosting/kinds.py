@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from aerogram.limits import ALLOWED as LIMITS_ALLOWED
 from aerogram.limits import parse_plan
-from aerogram_knowledge.operations.addresses import listener, place
+from aerogram_knowledge.hosting.addresses import listener, place
 
 __all__ = [
     "ARCHIVE",

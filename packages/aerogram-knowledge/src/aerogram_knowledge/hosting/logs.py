@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO
 from aerogram.cli.terminal import one_line
 from aerogram.jsontext import dumps, loads
 from aerogram.telemetry import JsonLines, RequestIds
-from aerogram_knowledge.operations.settings import Settings
+from aerogram_knowledge.hosting.settings import Settings
 
 __all__ = ["configure_logs"]
 

@@ -1,0 +1,1 @@
+"""Hosting: settings, logs, metrics and everything else that it takes to run a server."""
