@@ -22,8 +22,8 @@ from hostile import html_of_tags, pdf_of_operators
 
 MB = 1024 * 1024
 WAITING = 20.0
-SLEEPER = "import time; from aerogram.digest import Limits; from aerogram.digest.reader import run; "
-SLEEP = SLEEPER + "run(time.sleep, 60, limits=Limits(), size=0, returns=())"
+SLEEPER = "import time; from aerogram.digest import ReadLimits; from aerogram.digest.reader import run; "
+SLEEP = SLEEPER + "run(time.sleep, 60, limits=ReadLimits(), size=0, returns=())"
 
 
 def refusal(source, **limits):

@@ -189,7 +189,7 @@ def test_a_cursor_whose_key_must_be_looked_up_lets_nobody_else_wait(fleet, own_p
 
         def go_on(cursors):
             """Ask for the rest of a piece with a cursor that another server may have signed."""
-            onward = Retrieval(piece).pager(cursors, "retrieve", None).seal(1)
+            onward = Retrieval(piece).pager(cursors, "/v1/content/{hash}", None).seal(1)
             params = {"envelope": "v2", "cursor": onward}
             return httpx.get(f"{server.address}/v1/content/{piece}", params=params, timeout=30)
 

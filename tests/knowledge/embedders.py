@@ -19,5 +19,5 @@ class Fragile:
             os.kill(os.getpid(), signal.SIGKILL)
         return np.array([[len(text), 1.0] for text in texts], np.float32)
 
-    def known(self, text):
+    def coverage(self, text):
         return float(bool(text))

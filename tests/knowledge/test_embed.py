@@ -50,7 +50,7 @@ def test_an_embedder_of_ones_own_takes_its_place(write, where):
         def embed(self, texts):
             return np.array([[float(word in text) for word in ("red", "green", "blue")] for text in texts], np.float32)
 
-        def known(self, text):
+        def coverage(self, text):
             return float(bool(text))
 
     assert isinstance(Colours(), Embedder)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import Stemmer
 
-from aerogram.knowledge.embed import default_embedder
+from aerogram_knowledge.embedders import default_embedder
 
 HERE = Path(__file__).parent
 STEMMERS = {"en": Stemmer.Stemmer("english"), "de": Stemmer.Stemmer("german")}
