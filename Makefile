@@ -6,7 +6,7 @@ SOURCES := packages tests bench tools
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 # two workers on a small machine, more where there are more cores
 WORKERS ?= auto
-# what is tried in a minute: no server process, no browser, no database
+# what is tried while one works: no server process, no browser, no database
 QUICK := tests/core tests/contract tests/cursor tests/tokens tests/flags tests/cache tests/structure/test_ladder.py
 
 .DEFAULT_GOAL := help
