@@ -90,6 +90,9 @@ def test_a_cancelled_write_does_not_keep_the_lock(tmp_path: Path) -> None:
             await asyncio.gather(writing, return_exceptions=True)
         (stored,) = await asyncio.wait_for(theirs.put(Content.of_text("next")), 60)
         assert (await ours.get(stored.hash)).value() == "next"
+        await ours.close()
+        for delay in (0.0005, 0.001, 0.002, 0.004):  # what was begun is there when its archive is closed
+            assert (await theirs.get(Content.of_text("x" * 500_000 + str(delay)).hash)).size >= 500_000
 
     asyncio.run(scenario())
 

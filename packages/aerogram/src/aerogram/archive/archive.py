@@ -161,6 +161,7 @@ class Archive:
         self._memory = _EntryCache(REMEMBERED_BYTES)
         # a lock belongs to one event loop, an archive may outlive it
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        self._writes: set[asyncio.Task[tuple[EntryReceipt, ...]]] = set()
 
     @classmethod
     def in_memory(cls, **options: Any) -> Archive:
@@ -206,7 +207,10 @@ class Archive:
         """
         self._refuse_oversized(contents)
         # a caller that goes away does not tear a write in two: it finishes without them
-        return await asyncio.shield(self._put(_owner(principal), contents))
+        writing = asyncio.create_task(self._put(_owner(principal), contents))
+        self._writes.add(writing)
+        writing.add_done_callback(self._writes.discard)
+        return await asyncio.shield(writing)
 
     async def get(self, hash: str, *, principal: str | None = None) -> Content:
         """The content with that hash, or with a unique beginning of it."""
@@ -275,7 +279,9 @@ class Archive:
             draft.unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """Let go of the store's connections."""
+        """Finish the writes whose callers have gone away, and let go of the store's connections."""
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(one for one in self._writes if one.get_loop() is loop), return_exceptions=True)
         for part in (self._store, self._ledgers):
             close = getattr(part, "close", None)
             if close is not None:
