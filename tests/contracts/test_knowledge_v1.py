@@ -145,8 +145,8 @@ def test_metadata_member(row: Requirement) -> None:
 
 def test_request_ids_do_not_repeat() -> None:
     """A thousand calls get a thousand ids."""
-    minted = {DIALECT.complete(Reply.ok([])).request_id for _ in range(1000)}
-    assert len(minted) == 1000
+    made = {DIALECT.complete(Reply.ok([])).request_id for _ in range(1000)}
+    assert len(made) == 1000
 
 
 def test_status_follows_the_reply() -> None:

@@ -346,9 +346,9 @@ def test_a_failure_is_charged_nothing() -> None:
 
 
 def test_request_ids_sort_by_time() -> None:
-    """Ids minted later sort later, within a millisecond too; a caller's own id is given back as it is."""
-    minted = [new_request_id() for _ in range(2000)]
-    assert minted == sorted(minted) and len(set(minted)) == 2000
+    """Ids made later sort later, within a millisecond too; a caller's own id is given back as it is."""
+    made = [new_request_id() for _ in range(2000)]
+    assert made == sorted(made) and len(set(made)) == 2000
     assert DIALECT.encode(everything())["meta"]["request_id"] == "01KQ3XQ77RR7J8XWZ8C0YR2JN2"
     assert DIALECT.encode(DIALECT.complete(Reply.ok([])))["meta"]["request_id"].startswith("req_")
 

@@ -150,18 +150,18 @@ def test_cursors_of_a_rotated_key_stay_good_and_other_processes_learn_the_new_ke
     before = Cursors(ours).seal(HERE, principal="ada")
     ours.rotate()
     after = Cursors(ours).seal(HERE, principal="ada")
-    for ring in (ours, theirs, CursorKeys.at(tmp_path / "keys.json")):
-        assert opened(Cursors(ring), before) == opened(Cursors(ring), after)
+    for keys in (ours, theirs, CursorKeys.at(tmp_path / "keys.json")):
+        assert opened(Cursors(keys), before) == opened(Cursors(keys), after)
 
 
 def test_keys_rotate_by_themselves_and_very_old_ones_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    ring = CursorKeys.at(path, rotate_every=-1, keep=-1)
-    first = Cursors(ring).seal(HERE, principal="ada")
-    second = Cursors(ring).seal(HERE, principal="ada")
+    keys = CursorKeys.at(path, rotate_every=-1, keep=-1)
+    first = Cursors(keys).seal(HERE, principal="ada")
+    second = Cursors(keys).seal(HERE, principal="ada")
     assert first != second
     assert len(json.loads(path.read_text())["keys"]) == 1
-    assert reason_of(Cursors(ring), first) == "signature"
+    assert reason_of(Cursors(keys), first) == "signature"
 
 
 DAMAGED = ['{"other": 1}', "", '{"keys": [', "[]", "\x00", '{"keys": [{"kid": "a", "secret": "zz", "created": 0}]}']
@@ -179,12 +179,12 @@ def test_a_file_that_holds_no_keys_is_named_and_not_overwritten(tmp_path: Path, 
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_a_file_that_is_damaged_meanwhile_stops_nobody(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "keys.json"
-    for ring in (CursorKeys.at(path), CursorKeys.at(path, rotate_every=-1)):
+    for keys in (CursorKeys.at(path), CursorKeys.at(path, rotate_every=-1)):
         intact = path.read_text()
         stranger = Cursors().seal(HERE, principal="ada")
         path.write_text(damaged)
-        assert reason_of(Cursors(ring), stranger) == "signature"
-        assert opened(Cursors(ring), Cursors(ring).seal(HERE, principal="ada")).offset == 10
+        assert reason_of(Cursors(keys), stranger) == "signature"
+        assert opened(Cursors(keys), Cursors(keys).seal(HERE, principal="ada")).offset == 10
         assert path.read_text() == damaged
         path.write_text(intact)
 

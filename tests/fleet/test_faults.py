@@ -197,9 +197,9 @@ def test_a_cursor_whose_key_must_be_looked_up_lets_nobody_else_wait(fleet, own_p
             return reply.status_code == 400 and read(reply.json()).problem.code == "INVALID_CURSOR"
 
         with contextlib.closing(open_store(own_postgres.samples, 256)) as store:
-            ring = StoreCursorKeys(store)
-            ring.rotate()
-            assert go_on(Cursors(ring)).status_code == 200
+            keys = StoreCursorKeys(store)
+            keys.rotate()
+            assert go_on(Cursors(keys)).status_code == 200
         strange = Cursors()
         assert is_refused(go_on(strange))
         own_postgres.pause()

@@ -36,8 +36,8 @@ def test_a_request_id_comes_back(client, path):
 @pytest.mark.parametrize("unfit", ["", "a b", "x" * 129, "<script>", "é"])
 def test_an_unfit_request_id_is_replaced(client, unfit):
     response = client.get("/rows?envelope=v2", headers={"X-Request-Id": unfit.encode("latin-1")})
-    minted = response.headers["X-Request-Id"]
-    assert minted.startswith("req_") and response.json()["meta"]["request_id"] == minted
+    made = response.headers["X-Request-Id"]
+    assert made.startswith("req_") and response.json()["meta"]["request_id"] == made
 
 
 @pytest.mark.parametrize("path", ["/rows?envelope=v2", "/declared/missing?envelope=v2", "/rows"])

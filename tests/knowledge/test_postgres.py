@@ -204,33 +204,33 @@ def test_keys_are_rotated_without_a_cut(small, where):
 
 def test_a_key_that_is_too_old_is_followed_by_another_and_signs_until_then(server):
     with contextlib.closing(PostgresStore(server.new_database(), 256, patience=1.0, seconds=1.0)) as store:
-        ring = StoreCursorKeys(store, rotate_every=0)
+        keys = StoreCursorKeys(store, rotate_every=0)
         server.pause()
         try:
-            old = ring.signing_key()
+            old = keys.signing_key()
             with pytest.raises(Unavailable):
-                ring.refresh().result()
-            assert ring.signing_key() == old
+                keys.refresh().result()
+            assert keys.signing_key() == old
         finally:
             server.resume()
-        _until(lambda: ring.signing_key() != old)
-        assert ring.key(old.kid) == old
+        _until(lambda: keys.signing_key() != old)
+        assert keys.key(old.kid) == old
 
 
 def test_whoever_waits_behind_a_look_for_keys_that_fails_does_not_wait_for_another(server):
     """A silent store is waited for once: the second look is told what the first one was."""
     with contextlib.closing(PostgresStore(server.new_database(), 256, patience=1.0, seconds=1.0)) as store:
-        ring = StoreCursorKeys(store)
+        keys = StoreCursorKeys(store)
         server.pause()
         try:
-            first = ring.refresh()
-            _until(lambda: ring.refresh() is not first)  # it is under way, so the next one waits behind it
-            second = ring.refresh()
+            first = keys.refresh()
+            _until(lambda: keys.refresh() is not first)  # it is under way, so the next one waits behind it
+            second = keys.refresh()
             assert isinstance(first.exception(), Unavailable)
             assert second.exception() is first.exception()
         finally:
             server.resume()
-        assert ring.refresh().exception() is None
+        assert keys.refresh().exception() is None
 
 
 # -- servers that come and go

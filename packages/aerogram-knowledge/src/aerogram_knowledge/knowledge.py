@@ -157,7 +157,7 @@ class Knowledge:
         self._where, self._setting = where, embedder
         self.limits = limits or ReadLimits()
         self.store: Store = store or open_store(where, self.embedder.dimensions, replicas=replicas)
-        self.cursors = cursors or Cursors(self._ring())
+        self.cursors = cursors or Cursors(self._cursor_keys())
         self._register: tuple[int, LicensedDirectory] | None = None
         self._check_embedder()
         self.gate = LicenseFilter.of(withheld_licenses)
@@ -366,7 +366,7 @@ class Knowledge:
         """Make everything again that follows from what is stored."""
         self.store.rebuild()
 
-    def _ring(self) -> CursorKeys:
+    def _cursor_keys(self) -> CursorKeys:
         """The keys of the cursors: beside a folder, or in the store that servers share."""
         return StoreCursorKeys(self.store) if self.folder is None else CursorKeys.at(self.folder / "cursor-keys.json")
 

@@ -81,7 +81,10 @@ def _render(payload: DigestPayload, text: str | None, source: str) -> dict[str, 
         "verified": None if found is None else bool(found),
         "checked": {"hash": _hash_holds(found), "snippets": len(payload.evidence_snippets)},
         "not_from_text": [{"field": one.field, "text": one.text} for one in found.unfound] if found is not None else [],
-        "mismatches": [_mismatch(one) for one in found.mismatches] if found is not None else [],
+        "mismatches": [
+            {"field": one.field, "message": one.message, "said": one.said, "found": one.found}
+            for one in (found.mismatches if found is not None else ())
+        ],
         "segments": _segments(payload, text or "") if is_shown else [],
         "text_hash": None if text is None else text_hash(text),
         "source": source,
@@ -92,10 +95,6 @@ def _render(payload: DigestPayload, text: str | None, source: str) -> dict[str, 
 
 def _hash_holds(found: Verification | None) -> bool | None:
     return None if found is None else all(one.field != "source_text_hash" for one in found.mismatches)
-
-
-def _mismatch(one: Any) -> dict[str, Any]:
-    return {"field": one.field, "message": one.message, "said": one.said, "found": one.found}
 
 
 def _segments(payload: DigestPayload, text: str) -> list[dict[str, Any]]:

@@ -86,22 +86,6 @@ _KIND: Final = RecordType(ids_only=("id",), metadata=("id", "name"), preview=("i
 LONG: Final = [{"id": number, "text": "a long passage " * 20} for number in range(40)]
 
 
-def _out_of_range() -> Any:
-    return _Form.model_validate({"name": "one", "size": 900})
-
-
-def _without_name() -> Any:
-    return _Form.model_validate({"size": 3})
-
-
-def _unknown_fields() -> Any:
-    return select([{"id": 1, "name": "one"}], ("nonsense",), mode="metadata", kind=_KIND)
-
-
-def _forged_cursor() -> Any:
-    return Pager(Cursors(), "example", {}, "full", None).window("a cursor from yesterday", None)
-
-
 def _unreadable_locator() -> Any:
     from aerogram.digest.text import Locator
 
@@ -121,10 +105,6 @@ def _changed_document() -> Any:
     return verify(payload, "The notice period is thirty days.").require()
 
 
-def _mistake() -> Any:
-    return 1 // 0
-
-
 def _silence() -> Any:
     raise TimeoutError("the database did not answer")
 
@@ -139,14 +119,14 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
             "A number is 900 where at most 50 is allowed.",
             "50 までの数に 900 を渡します。",
         ),
-        _out_of_range,
+        lambda: _Form.model_validate({"name": "one", "size": 900}),
     ),
     "MISSING_REQUIRED": Recipe(
         _describe(
             "A required argument is left out.",
             "必須の引数を省きます。",
         ),
-        _without_name,
+        lambda: _Form.model_validate({"size": 3}),
     ),
     "INVALID_FORMAT": Recipe(
         _describe(
@@ -160,14 +140,14 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
             "A field is asked for that no record has.",
             "存在しないフィールドを要求します。",
         ),
-        _unknown_fields,
+        lambda: select([{"id": 1, "name": "one"}], ("nonsense",), mode="metadata", kind=_KIND),
     ),
     "INVALID_CURSOR": Recipe(
         _describe(
             "A cursor is made up.",
             "でたらめなカーソルを渡します。",
         ),
-        _forged_cursor,
+        lambda: Pager(Cursors(), "example", {}, "full", None).window("a cursor from yesterday", None),
     ),
     "TOKEN_LIMIT_EXCEEDED": Recipe(
         _describe(
@@ -236,7 +216,7 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
             "en": "A handler divides by zero; nobody but the log learns that.",
             "ja": "ハンドラーが 0 で割ります。知るのはログだけです。",
         },
-        _mistake,
+        lambda: 1 // 0,
     ),
     "INTEGRITY_ERROR": Recipe(
         {
@@ -299,12 +279,8 @@ def _contract(code: str) -> Contract:
         dialect="knowledge-1.0",
         budgets={tool_name("TOKEN_LIMIT_EXCEEDED"): TIGHT},
         archive=Archive.in_memory(),
-        limits=_limits() if recipe_for(code).times > 1 else None,
+        limits=Limits.in_memory(lambda _: _PLAN) if recipe_for(code).times > 1 else None,
     )
-
-
-def _limits() -> Limits | None:
-    return Limits.in_memory(lambda _: _PLAN)
 
 
 async def _over_http(code: str, recipe: Recipe, envelope: str) -> dict[str, Any]:

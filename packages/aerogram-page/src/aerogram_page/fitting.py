@@ -206,10 +206,14 @@ class Shrinker:
         """Tokens of the whole reply by mode and dialect, and of what each dialect would send within the budget."""
         counter = done.counter
         is_roomy = len(dumps(done.whole.data)) > ROOMY
-        spoken = (ask.dialect,) if is_roomy else SUCCESSES
+        spoken = [name for name in ((ask.dialect,) if is_roomy else SUCCESSES) if name != "problem"]
         table: dict[str, dict[str, int | None]] = {}
         for mode, shown in others.items():
-            table[mode] = {} if shown is None else self._row(shown, spoken, done.going, counter)
+            if shown is None:
+                table[mode] = {}
+                continue
+            contracts = {name: shown.contract(self._host.contract, name, done.going) for name in spoken}
+            table[mode] = {name: shown.size(contract, counter) for name, contract in contracts.items()}
         whole = done.shown.size(done.contract, counter)
         modes = [
             {
@@ -233,10 +237,6 @@ class Shrinker:
         contract = done.shown.contract(self._host.contract, dialect, done.going, done.budget)
         other = _fit(done.shown, contract, done.going, done.budget)
         return None if other.is_refused else other.size
-
-    def _row(self, shown: ReplyView, spoken: Sequence[str], going: Delivery, counter: Counter) -> dict[str, int | None]:
-        names = [name for name in spoken if name != "problem"]
-        return {name: shown.size(shown.contract(self._host.contract, name, going), counter) for name in names}
 
     def _pieces(self, done: _FittedReply) -> dict[str, Any]:
         if done.is_refused or done.whole.problem is not None:

@@ -74,17 +74,16 @@ class Feed:
         ) -> None:
             told = _event_facts(via, observation, reply, facts, readings)
             if self._followers and told["tokens"] is None:
-                told["tokens"] = _count_tokens(reply, facts.get("dialect"))
+                # nobody has counted them; it is only done while somebody looks
+                told["tokens"] = Sizer(facts.get("dialect") or "bare", "text")(reply)
                 if told["fidelity"] == "full":
                     told["tokens_before"] = told["tokens"]
-            self._publish(Event(next(self._numbers), told))
+            event = Event(next(self._numbers), told)
+            self._kept.append(event)
+            for one in tuple(self._followers):
+                one.take(event)
 
         return hear
-
-    def _publish(self, event: Event) -> None:
-        self._kept.append(event)
-        for one in tuple(self._followers):
-            one.take(event)
 
     @property
     def has_room(self) -> bool:
@@ -137,8 +136,3 @@ def _event_facts(
         "ms": round(readings["duration"] * 1000, 1),
         "request_id": reply.request_id or observation.request_id,
     }
-
-
-def _count_tokens(reply: Reply[Any], dialect: str | None) -> int:
-    """The tokens of a reply that nobody has counted; only done while somebody looks."""
-    return Sizer(dialect or "bare", "text")(reply)

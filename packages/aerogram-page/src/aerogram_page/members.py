@@ -53,7 +53,8 @@ def members_of(body: Any, dialect: str) -> Members:
     says = _table()["says"].get(dialect, {})
     found: Members = {}
     for pointer, value in _places(body, says):
-        part = _part_at(_INDEX.sub("/*", pointer), says) or _extension_part(pointer, says)
+        pattern = _INDEX.sub("/*", pointer)
+        part = says.get(pattern) or says.get(pattern.rpartition("/")[0] + "/+") or _extension_part(pointer, says)
         if part in _table()["words"]:
             found[pointer] = part
         if part == DATA:
@@ -61,11 +62,6 @@ def members_of(body: Any, dialect: str) -> Members:
         if len(found) >= MOST:
             break
     return found
-
-
-def _part_at(pattern: str, says: Mapping[str, str]) -> str | None:
-    """The part that a contract says at a place, by the name of the member or for any other."""
-    return says.get(pattern) or says.get(pattern.rpartition("/")[0] + "/+")
 
 
 def _places(value: Any, says: Mapping[str, str], pointer: str = "") -> Iterator[tuple[str, Any]]:

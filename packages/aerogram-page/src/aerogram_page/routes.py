@@ -78,25 +78,25 @@ _TEXTS: Final = frozenset({_JSON, "text/plain", "application/problem+json"})
 
 def page_routes(host: Host) -> list[Route]:
     """The routes of the page of a host."""
-    desk = PageAnswers(host)
-    counter = _PageHandlers(host, desk)
+    answers = PageAnswers(host)
+    handlers = _PageHandlers(host, answers)
     table: list[tuple[str, str, Handler]] = [
         ("GET", "/", _document),
         ("GET", f"{ASSETS}{{path:path}}", _asset),
-        ("GET", f"{API}/context", counter.context),
-        ("GET", f"{API}/contents", counter.contents),
-        ("POST", f"{API}/shrink", counter.ask_handler(asks.Shrink, desk.shrink)),
-        ("POST", f"{API}/curve", counter.ask_handler(asks.Curve, desk.curve)),
-        ("POST", f"{API}/piece", counter.ask_handler(asks.Piece, desk.piece)),
-        ("POST", f"{API}/dialects", counter.ask_handler(asks.Compare, desk.dialects)),
-        ("POST", f"{API}/digest", counter.ask_handler(asks.ShowDigest, desk.digest)),
-        ("POST", f"{API}/check", counter.ask_handler(asks.Check, desk.check)),
-        ("POST", f"{API}/replies", counter.replies),
-        ("GET", f"{API}/errors", counter.errors),
-        ("GET", f"{API}/errors/{{code}}", counter.error),
-        ("POST", f"{API}/provoke/{{code}}", counter.provoke),
-        ("POST", f"{API}/copy", counter.copy),
-        ("GET", f"{API}/live", counter.live),
+        ("GET", f"{API}/context", handlers.context),
+        ("GET", f"{API}/contents", handlers.contents),
+        ("POST", f"{API}/shrink", handlers.ask_handler(asks.Shrink, answers.shrink)),
+        ("POST", f"{API}/curve", handlers.ask_handler(asks.Curve, answers.curve)),
+        ("POST", f"{API}/piece", handlers.ask_handler(asks.Piece, answers.piece)),
+        ("POST", f"{API}/dialects", handlers.ask_handler(asks.Compare, answers.dialects)),
+        ("POST", f"{API}/digest", handlers.ask_handler(asks.ShowDigest, answers.digest)),
+        ("POST", f"{API}/check", handlers.ask_handler(asks.Check, answers.check)),
+        ("POST", f"{API}/replies", handlers.replies),
+        ("GET", f"{API}/errors", handlers.errors),
+        ("GET", f"{API}/errors/{{code}}", handlers.error),
+        ("POST", f"{API}/provoke/{{code}}", handlers.provoke),
+        ("POST", f"{API}/copy", handlers.copy),
+        ("GET", f"{API}/live", handlers.live),
     ]
     return [
         Route(path, _Endpoint(handler), methods=[method], include_in_schema=False) for method, path, handler in table
@@ -137,11 +137,11 @@ class _Endpoint:
 
 
 class _PageHandlers:
-    """Where requests become questions to the desk, and its answers responses."""
+    """Where requests become questions, and their answers responses."""
 
-    def __init__(self, host: Host, desk: PageAnswers) -> None:
+    def __init__(self, host: Host, answers: PageAnswers) -> None:
         self._host = host
-        self._desk = desk
+        self._answers = answers
 
     def ask_handler(self, model: type[Ask], answer: Callable[[Ask, str | None], Awaitable[Any]]) -> Handler:
         """A handler for questions in JSON."""
@@ -156,7 +156,7 @@ class _PageHandlers:
         """What this is."""
         who = self._host.principal(request.scope)
         is_known = not self._host.needs_key or who is not None
-        said = await self._desk.context(_base(request), is_known=is_known)
+        said = await self._answers.context(_base(request), is_known=is_known)
         return _json({**said, "owner": is_known and self._host.is_owner(request.scope)})
 
     async def contents(self, request: Request) -> Response:  # noqa: ARG002 - every handler has it
@@ -166,25 +166,25 @@ class _PageHandlers:
     async def replies(self, request: Request) -> Response:
         """Open a reply."""
         _require_type(request, _TEXTS)
-        opened = await self._desk.open(await request.body(), self._host.principal(request.scope))
+        opened = await self._answers.open(await request.body(), self._host.principal(request.scope))
         return _json(opened)
 
     async def errors(self, request: Request) -> Response:  # noqa: ARG002
         """Every code."""
-        return _json(self._desk.errors())
+        return _json(self._answers.errors())
 
     async def error(self, request: Request) -> Response:
         """One code in every shape."""
-        return _json(self._desk.error(request.path_params["code"]))
+        return _json(self._answers.error(request.path_params["code"]))
 
     async def provoke(self, request: Request) -> Response:
         """One code, made to happen."""
-        return _json(await self._desk.provoke(request.path_params["code"]))
+        return _json(await self._answers.provoke(request.path_params["code"]))
 
     async def copy(self, request: Request) -> Response:
         """A call as it is typed elsewhere."""
         ask = asks.Copy.model_validate(await _body(request))
-        return _json(self._desk.copy(ask, _base(request)))
+        return _json(self._answers.copy(ask, _base(request)))
 
     async def live(self, request: Request) -> Response:
         """The replies that are being sent."""

@@ -198,7 +198,8 @@ class Sources:
     def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
         """A reply in a mode; of a record that is there for the one list in it, the items of that list are."""
         call = Call(operation=operation, response_mode=mode)
-        lists = [name for name, value in reply.data.items() if isinstance(value, list)] if _is_box(reply) else []
+        members = reply.data if reply.problem is None and isinstance(reply.data, dict) else {}
+        lists = [name for name, value in members.items() if isinstance(value, list)]
         if len(lists) != 1:
             return self._host.contract.shape(reply, call).reply
         rows = self._host.contract.shape(Reply(reply.data[lists[0]]), call).reply.data
@@ -212,7 +213,3 @@ class Sources:
         delay = 30 if row.retry == "yes" and row.kind in ("rate_limit", "unavailable") else None
         reply = Reply.failed(row.name, row.title, retry_after=delay)
         return ReplyView("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
-
-
-def _is_box(reply: Reply[Any]) -> bool:
-    return reply.problem is None and isinstance(reply.data, dict)

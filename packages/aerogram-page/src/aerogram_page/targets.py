@@ -60,15 +60,11 @@ def fetch(place: ReplyTarget) -> OpenedReply:
     elif place.is_url:
         raw, title = _from_http(place)
     else:
-        raw, title = read_input(place.target), _name(place.target)
+        raw, title = read_input(place.target), "standard input" if place.target in (None, "-") else str(place.target)
     try:
         return open_reply(raw, title=title)
     except ReplyError as error:
         raise FetchError(f"{title}: {error.message}") from None
-
-
-def _name(target: str | None) -> str:
-    return "standard input" if target in (None, "-") else str(target)
 
 
 # HTTP

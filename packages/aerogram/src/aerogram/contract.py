@@ -512,7 +512,8 @@ def check_settings(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is not None and name in _KINDS and not isinstance(value, _KINDS[name][0]):
             kind, example = _KINDS[name]
-            raise InvalidReply(f"{name} is {_with_article(kind)}, not {type(value).__name__}: {example}")
+            article = "an" if kind.__name__[0] in "AEIO" else "a"
+            raise InvalidReply(f"{name} is {article} {kind.__name__}, not {type(value).__name__}: {example}")
         if name in _CHECKS:
             _CHECKS[name](name, value)
     if given.get("cached") and given.get("cache") is None:
@@ -564,10 +565,6 @@ def _check_sanitizers(name: str, value: Any) -> None:
     for one in value:
         if isinstance(one, type) or not callable(one):
             raise InvalidReply(f"{name} has steps such as Redaction(), not {one!r}")
-
-
-def _with_article(kind: type) -> str:
-    return f"an {kind.__name__}" if kind.__name__[0] in "AEIO" else f"a {kind.__name__}"
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], None]]] = {

@@ -25,7 +25,7 @@ import os
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -125,24 +125,24 @@ class CursorKeys:
 
     def __init__(self, *keys: SigningKey) -> None:
         if not keys:
-            raise ValueError("a key ring needs at least one key")
+            raise ValueError("cursor keys need at least one key")
         self._keys = keys
 
     @classmethod
     def ephemeral(cls) -> CursorKeys:
-        """A ring that ends with the process, and with it every cursor it signed."""
+        """Keys that end with the process, and with them every cursor that they signed."""
         return cls(SigningKey.new(time.time()))
 
     @classmethod
     def from_secrets(cls, *secrets_: str | bytes) -> CursorKeys:
-        """A ring from secrets that several servers know, newest first."""
+        """Keys from secrets that several servers know, newest first."""
         return cls(*map(SigningKey.from_secret, secrets_))
 
     @classmethod
     def at(
         cls, path: str | Path | None = None, *, rotate_every: float = 30 * DAY, keep: float = 60 * DAY
     ) -> CursorKeys:
-        """The ring in a private file, made when absent, so that cursors outlive a restart."""
+        """Keys in a private file, made when absent, so that cursors outlive a restart."""
         return _FileCursorKeys(Path(path or state_directory() / "cursor-keys.json"), rotate_every, keep)
 
     def signing_key(self) -> SigningKey:
@@ -150,7 +150,7 @@ class CursorKeys:
         return self._keys[0]
 
     def key(self, kid: str) -> SigningKey | None:
-        """The key of that name, if the ring has or had it."""
+        """The key of that name, if there is or was one."""
         return next((key for key in self._keys if key.kid == kid), None)
 
     def refresh(self) -> Future[None] | None:
@@ -163,7 +163,7 @@ class CursorKeys:
 
 
 class _FileCursorKeys(CursorKeys):
-    """A ring in a file that several processes may share; each notices what another one has rotated."""
+    """Keys in a file that several processes may share; each notices what another one has rotated."""
 
     def __init__(self, path: Path, rotate_every: float, keep: float) -> None:
         self._path = path
@@ -174,15 +174,11 @@ class _FileCursorKeys(CursorKeys):
 
     def signing_key(self) -> SigningKey:
         if time.time() - self._keys[0].created > self._rotate_every:
-            self._rotate_if_due()
+            try:
+                self._update(rotate=False)
+            except (OSError, ValueError) as error:  # the old one goes on when the file was damaged meanwhile
+                log.warning("the cursor keys cannot be rotated: %s", error)
         return self._keys[0]
-
-    def _rotate_if_due(self) -> None:
-        """A new key when it is time; the old one goes on when the file was damaged meanwhile."""
-        try:
-            self._update(rotate=False)
-        except (OSError, ValueError) as error:
-            log.warning("the cursor keys cannot be rotated: %s", error)
 
     def key(self, kid: str) -> SigningKey | None:
         found = super().key(kid)
@@ -218,23 +214,30 @@ class _FileCursorKeys(CursorKeys):
         except FileNotFoundError:
             return ()
         try:
-            return tuple(map(_key_of, json.loads(stored)["keys"]))
+            return read_keys(stored)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self._path} is not a file of cursor keys: mend it, or remove it") from error
 
     def _write(self, keys: tuple[SigningKey, ...]) -> None:
-        rows = [{"kid": key.kid, "secret": key.secret.hex(), "created": key.created} for key in keys]
         draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump({"keys": rows}, file)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(write_keys(keys))
             file.flush()
             os.fsync(descriptor)
         draft.replace(self._path)
 
 
-def _key_of(row: Mapping[str, Any]) -> SigningKey:
-    return SigningKey(str(row["kid"]), bytes.fromhex(row["secret"]), float(row["created"]))
+def write_keys(keys: Sequence[SigningKey]) -> bytes:
+    """Keys as they are kept in a file, or in a store."""
+    rows = [{"kid": key.kid, "secret": key.secret.hex(), "created": key.created} for key in keys]
+    return json.dumps({"keys": rows}).encode()
+
+
+def read_keys(stored: bytes) -> tuple[SigningKey, ...]:
+    """The keys that `write_keys` has written."""
+    rows = json.loads(stored)["keys"]
+    return tuple(SigningKey(str(row["kid"]), bytes.fromhex(row["secret"]), float(row["created"])) for row in rows)
 
 
 class Cursors:

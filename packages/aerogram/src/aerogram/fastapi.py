@@ -121,7 +121,7 @@ def _add_content(app: FastAPI, address: str) -> None:
         """What a reply left out, by its hash."""
         exchange: Exchange = request.scope[EXCHANGE]
         wanted = [one for given in ids or () for one in given.split(",") if one]
-        return await exchange.layer.clerk.retrieve(exchange, hash, ids=wanted, path=path, as_text=as_text)
+        return await exchange.layer.service.retrieve(exchange, hash, ids=wanted, path=path, as_text=as_text)
 
     app.add_api_route(address, retrieve, name="retrieve", tags=["content"])
     app.router.routes.insert(0, app.router.routes.pop())  # before all others, because one may take every path
@@ -227,13 +227,13 @@ def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
         if exchange is None:
             left = await call(**values)
         else:
-            clerk = exchange.layer.clerk
+            service = exchange.layer.service
             with _CONTAINED:
-                if clerk.is_idle:
+                if service.is_idle:
                     value = await call(**values)
                 else:
-                    await clerk.admit(exchange)
-                    value = await clerk.run(exchange, _watched(functools.partial(call, **values), response))
+                    await service.admit(exchange)
+                    value = await service.run(exchange, _watched(functools.partial(call, **values), response))
             left = leave(exchange, response, value)
         if isinstance(left, _Answer):
             return await model.prepared(left)
@@ -276,7 +276,7 @@ async def _admit(request: Request) -> None:
     exchange: Exchange | None = request.scope.get(EXCHANGE)
     if exchange is not None:
         exchange.set_handler_scope(request.scope)
-        await exchange.layer.clerk.admit(exchange)
+        await exchange.layer.service.admit(exchange)
 
 
 class _Contained:

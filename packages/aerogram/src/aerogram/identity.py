@@ -84,11 +84,6 @@ def position_name(position: int, place: str = "") -> str:
     return f"#{place}/{position}"
 
 
-def _position_names(positions: range, place: str) -> list[str | int]:
-    beginning = position_name(0, place)[:-1]
-    return list(map(beginning.__add__, map(str, positions)))
-
-
 def _types(values: Sequence[Any]) -> set[type]:
     """The types of the values; mostly there is one, and to count it costs less than to collect them."""
     first = type(values[0]) if values else None
@@ -215,7 +210,7 @@ class Names:
         column = self._column(items)
         end = len(items) if most is None else min(first + most, len(items))
         if not self._declares and column is NOTHING:
-            return _position_names(range(first, end), place)
+            return [position_name(position, place) for position in range(first, end)]
         if not self._declares and end <= len(column.values):
             return column.ids(first, end, place)
         chosen = items[first:end]
@@ -251,13 +246,10 @@ class Names:
             if isinstance(item, dict) and shared in item and _can_identify(item[shared]):
                 yield str(item[shared]), item
 
-    def _declared_members(self, record: Mapping[str, Any]) -> tuple[str, ...]:
-        return self._always or next((names for first, names in self._foremost.items() if first in record), ())
-
     def _member(self, item: Any, shared: str | None) -> str | None:
         if not isinstance(item, dict):
             return None
-        declared = self._declared_members(item)
+        declared = self._always or next((names for first, names in self._foremost.items() if first in item), ())
         names = declared if shared is None else (*declared, shared)
         return next((name for name in names if name in item and _can_identify(item[name])), None)
 

@@ -59,7 +59,9 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
             return Problem.of(rule.code, str(exception) or None if rule.tell else None)
         if cls.__name__ == "ValidationError" and _is_pydantic(cls):
             return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
-    return _mask(exception, request_id or new_request_id())
+    request_id = request_id or new_request_id()
+    _log(exception, request_id)
+    return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
 
 
 def _declared_problem(error: ReplyError) -> Problem:
@@ -68,11 +70,6 @@ def _declared_problem(error: ReplyError) -> Problem:
     if error.error_code in TABLE:
         return Problem.of(error.error_code, error.message, **said)
     return Problem(error.error_code, error.message, **said)
-
-
-def _mask(exception: BaseException, request_id: str) -> Problem:
-    _log(exception, request_id)
-    return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
 
 
 def _log(exception: BaseException, request_id: str) -> None:
@@ -121,7 +118,7 @@ def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
     fault = {
         "field": ".".join(steps) or "input",
         "pointer": pointer_of(steps),
-        "constraint": _constraint(error["type"]),
+        "constraint": _CONSTRAINTS.get(error["type"], error["type"]),
         "detail": error["msg"].removeprefix("Value error, "),
         "received": None if error["type"] in _MISSING else _show_value(error["input"], steps),
     }
@@ -153,10 +150,6 @@ _CONSTRAINTS = {
     "unexpected_keyword_argument": "unknown_field",
 }
 _LIMITS = frozenset({"pattern", "min_length", "max_length", "ge", "gt", "le", "lt", "expected", "multiple_of"})
-
-
-def _constraint(kind: str) -> str:
-    return _CONSTRAINTS.get(kind, kind)
 
 
 def _show_value(value: Any, path: list[str]) -> Any:

@@ -86,7 +86,8 @@ async def retrieve(
         told = paged.reply if not missing else _with_missing(paged.reply, missing)
         return ResumablePage(told, paged.resume).with_ahead(paged.ahead)
     content = await archive.get(asked.hash or "", principal=principal)
-    value = content.text if asked.as_text else _part_at(_value_of(content), asked.path)
+    whole = content.text if asked.as_text or content.kind == "bytes" else content.shared_value
+    value = whole if asked.as_text else _part_at(whole, asked.path)
     if isinstance(value, str):
         return _text_page(value, asked, pager)
     if isinstance(value, list):
@@ -98,10 +99,6 @@ def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | Non
     """The first type whose foremost identifier a record has; the records of a list are of one type."""
     record = next((row for row in rows if isinstance(row, dict)), {})
     return next((one for one in kinds if one.ids_only and one.ids_only[0] in record), None)
-
-
-def _value_of(content: Content) -> Any:
-    return content.text if content.kind == "bytes" else content.shared_value
 
 
 def _part_at(value: Any, path: str) -> Any:

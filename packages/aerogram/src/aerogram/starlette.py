@@ -95,7 +95,7 @@ def _add_content(app: Starlette, address: str) -> None:
         ids = [name for given in asked.getlist("ids") for name in given.split(",") if name]
         as_text = asked.get("as_text", "").lower() in _YES
         exchange: Exchange = request.scope[EXCHANGE]
-        return await exchange.layer.clerk.retrieve(
+        return await exchange.layer.service.retrieve(
             exchange, request.path_params["hash"], ids=ids, path=asked.get("path", ""), as_text=as_text
         )
 
@@ -130,7 +130,7 @@ def surround(
     def build_inside_the_layer() -> App:
         contract.prepare()
         has_limits = contract.limits is not None
-        clerk = HttpService(contract, versions, principal, Response, _refuses)
+        service = HttpService(contract, versions, principal, Response, _refuses)
         directory = RouteTable(entries(app.routes, versions, ""))
         for entry in directory.entries:
             installed.usage.expect(entry.terms.path)
@@ -138,8 +138,8 @@ def surround(
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        inside = build() if clerk.clean is None else SanitizingMiddleware(build(), clerk.clean)
-        return Layer(inside, versions, directory, clerk, usage=installed.usage, gone=(ClientDisconnect,))
+        inside = build() if service.clean is None else SanitizingMiddleware(build(), service.clean)
+        return Layer(inside, versions, directory, service, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     return installed
@@ -346,7 +346,7 @@ def _hooked_class(endpoint: type[HTTPEndpoint], hook: _Hook) -> type[HTTPEndpoin
 class _Hook:
     """What stands between a handler and its framework, so that its value is answered as it was negotiated.
 
-    Applications may share a route: whose terms hold and whose clerk is asked, the exchange tells. An application
+    Applications may share a route: whose terms hold and whose service is asked, the exchange tells. An application
     without the layer has no exchange, and gets what stood here `before`.
     """
 
@@ -366,7 +366,7 @@ class _Hook:
         try:
             layer = exchange.layer
             exchange.enter(layer.own_terms_of(self._route), scope)
-            call = self._call(request) if layer.clerk.is_idle else _within_limits(exchange, self._call, request)
+            call = self._call(request) if layer.service.is_idle else _within_limits(exchange, self._call, request)
             response = _response_to(exchange, await call, request)
             if type(response).__call__ is _AT_ONCE:
                 watch = _BEGUN
@@ -403,9 +403,9 @@ def _awaited(handler: Callable[..., Any]) -> Handler:
 
 async def _within_limits(exchange: Exchange, call: Handler, request: Request) -> Any:
     """What a handler returns, within the caller's limits, or what the cache holds for it."""
-    clerk = exchange.layer.clerk
-    await clerk.admit(exchange)
-    return await clerk.run(exchange, functools.partial(call, request))
+    service = exchange.layer.service
+    await service.admit(exchange)
+    return await service.run(exchange, functools.partial(call, request))
 
 
 def _response_to(exchange: Exchange, value: Any, request: Request) -> App:

@@ -61,11 +61,6 @@ class Counter(Protocol):
         ...
 
 
-def _without_surrogates(text: str) -> str:
-    """The same text with lone surrogates replaced, because no tokenizer can read them."""
-    return text.encode("utf-8", "replace").decode()
-
-
 @lru_cache(maxsize=8)
 def _tokenizer(vocabulary: str) -> Any:
     try:
@@ -100,7 +95,7 @@ class Vocabulary:
         try:
             return len(encode(text))
         except UnicodeEncodeError:
-            return len(encode(_without_surrogates(text)))
+            return len(encode(text.encode("utf-8", "replace").decode()))  # no tokenizer can read lone surrogates
 
 
 Weights: TypeAlias = tuple[tuple["re.Pattern[str]", float], ...]

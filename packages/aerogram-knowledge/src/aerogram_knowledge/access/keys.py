@@ -4,8 +4,8 @@
          ── check(secret) ──▶ Key               or Unauthenticated
          ── revoke(name or id)
 
-The book of keys holds a SHA-256 of each secret. A secret is 256 random bits, so a fast hash is as good as a slow one,
-and checking a key costs a request nothing. The book is a file, or a document in the store that several servers share.
+The document holds a SHA-256 of each secret. A secret is 256 random bits, so a fast hash is as good as a slow one,
+and checking a key costs a request nothing. It is a file, or kept in the store that several servers share.
 What one process changes in it, a running server sees with its next request.
 """
 
@@ -95,17 +95,17 @@ class IssuedKey(NamedTuple):
 
 
 class Keys:
-    """The API keys in a book: in a file, unless it is another one. Nothing but their hashes is in it."""
+    """The API keys in a shared document: a file, unless it is another one. Nothing but their hashes is in it."""
 
     def __init__(
         self,
         path: str | Path | None = None,
         *,
-        book: SharedDocument | None = None,
+        document: SharedDocument | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._path = Path(path) if path is not None else state_directory() / FILE
-        self.book: SharedDocument = book or FileDocument(self._path)
+        self.document: SharedDocument = document or FileDocument(self._path)
         self._clock = clock
         self._seen: bytes | None = None
         self._keys: dict[str, Key] = {}
@@ -170,7 +170,7 @@ class Keys:
         """The key that a secret belongs to; `Unauthenticated` when it is wrong, or good no longer."""
         shaped = _SECRET.fullmatch(secret)
         found = self._current().get(shaped[1]) if shaped else None
-        if found is None and shaped and not self.book.is_current:
+        if found is None and shaped and not self.document.is_current:
             raise Unavailable("API keys cannot be checked at the moment", remediation="Try again", retry_after=2)
         # compared even when there is nothing to compare with, so that time does not tell which ids exist
         is_right = hmac.compare_digest(_digest(secret), found.digest if found else _NOBODY)
@@ -187,8 +187,8 @@ class Keys:
         return None if key is None or key.plan is None else parse_plan(key.plan)
 
     def _current(self) -> Mapping[str, Key]:
-        """The keys as the book has them now."""
-        text = self.book.read()
+        """The keys as the document has them now."""
+        text = self.document.read()
         if text is not self._seen:
             self._keys = self._parse(text)
             self._seen = text
@@ -198,17 +198,17 @@ class Keys:
         try:
             return {} if text is None else {row["id"]: _key(row) for row in loads(text)["keys"]}
         except (ContractError, KeyError, TypeError, ValueError, AttributeError):
-            raise BadKeyFile(f"{self.book.place} is not a file of API keys") from None
+            raise BadKeyFile(f"{self.document.place} is not a file of API keys") from None
 
     def _change(self, change: Callable[[dict[str, Key]], None]) -> None:
-        """Change the book, one process after the other."""
+        """Change the document, one process after the other."""
 
         def apply(text: bytes | None) -> bytes:
             keys = self._parse(text)
             change(keys)
             return dumps({"keys": [one.as_json() for one in keys.values()]}, indent=True) + b"\n"
 
-        self.book.change(apply)
+        self.document.change(apply)
 
 
 def _digest(secret: str) -> str:
@@ -247,37 +247,37 @@ class KeyRefresher:
     def __init__(self, app: App, keys: Keys) -> None:
         self._app = app
         self._keys = keys
-        self._book = keys.book if isinstance(keys.book, StoreDocument) else None
+        self._document = keys.document if isinstance(keys.document, StoreDocument) else None
         self._reading: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the keys read again if they are old, and wait for that if the request has one that is unknown."""
-        if self._book is not None and scope["type"] in ("http", "websocket"):
-            await self._prepare(self._book, scope)
+        if self._document is not None and scope["type"] in ("http", "websocket"):
+            await self._prepare(self._document, scope)
         await self._app(scope, receive, send)
 
-    async def _prepare(self, book: StoreDocument, scope: Scope) -> None:
+    async def _prepare(self, document: StoreDocument, scope: Scope) -> None:
         said = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() in _HEADERS]
         if said and not self._keys.knows(" ".join(said)):
             # what is being read may be older than the key: then it is read once more
             if self._reading is not None:
                 await asyncio.wait({self._reading})
-            await asyncio.wait({self._read(book)})
-        elif book.read_at is None or time.monotonic() - book.read_at > FRESH_FOR:
-            self._read(book)
+            await asyncio.wait({self._read(document)})
+        elif document.read_at is None or time.monotonic() - document.read_at > FRESH_FOR:
+            self._read(document)
 
-    def _read(self, book: StoreDocument) -> asyncio.Task[None]:
+    def _read(self, document: StoreDocument) -> asyncio.Task[None]:
         """One reading for all who wait."""
         if self._reading is None:
-            self._reading = asyncio.create_task(self._refresh(book))
+            self._reading = asyncio.create_task(self._refresh(document))
             self._reading.add_done_callback(self._finish)
         return self._reading
 
     def _finish(self, _: asyncio.Task[None]) -> None:
         self._reading = None
 
-    async def _refresh(self, book: StoreDocument) -> None:
+    async def _refresh(self, document: StoreDocument) -> None:
         try:
-            await to_thread.run_sync(book.refresh)
+            await to_thread.run_sync(document.refresh)
         except (AerogramError, OSError) as error:
             log.warning("API keys cannot be read: %s", error)

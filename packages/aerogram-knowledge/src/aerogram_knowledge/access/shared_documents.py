@@ -3,7 +3,7 @@
     FileDocument   a file, private to its owner; what one process changes, another sees with its next look
     StoreDocument  a document in the store of the index, for servers on several machines
 
-Looking into a book happens with every request, so it costs nothing: a file is read again when it has changed, a
+Looking into one happens with every request, so it costs nothing: a file is read again when it has changed, a
 document of the store when `refresh` is called, which a server does in a thread.
 """
 
@@ -76,7 +76,7 @@ class SharedDocuments(Protocol):
 
 
 class FileDocument:
-    """A book in a file."""
+    """A document in a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -113,7 +113,7 @@ class FileDocument:
 
 
 class StoreDocument:
-    """A book in the store of an index."""
+    """A document in the store of an index."""
 
     def __init__(self, documents: SharedDocuments, name: str) -> None:
         self._documents = documents

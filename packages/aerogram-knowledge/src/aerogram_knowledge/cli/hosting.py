@@ -162,7 +162,7 @@ def create(
     if as_json:
         write_json({**_row(key, held), "key": secret})
         return
-    note(f"key {key.id} for {name}, kept as a hash in {held.book.place}; it is shown this once:")
+    note(f"key {key.id} for {name}, kept as a hash in {held.document.place}; it is shown this once:")
     write_text(secret)
 
 
@@ -176,7 +176,7 @@ def list_keys(keys: _File = None, store: _Store = None, config: _Config = None, 
         head = tuple(rows[0])
         write_text(_columns([head, *(tuple(_words(row[name]) for name in head) for row in rows)]))
     else:
-        note(f"there are no keys in {held.book.place}; make one with: aerogram keys create NAME")
+        note(f"there are no keys in {held.document.place}; make one with: aerogram keys create NAME")
 
 
 def revoke(
@@ -194,9 +194,9 @@ def revoke(
 def rotate(store: _Store = None, config: _Config = None) -> None:
     """Sign cursors with a fresh key from now on; cursors that were given out stay good until they end."""
     require("server", *LIBRARIES)
-    from aerogram_knowledge.server.opening import open_ring
+    from aerogram_knowledge.server.opening import open_cursor_keys
 
-    open_ring(Settings.load({"store": store}, file=config)).rotate()
+    open_cursor_keys(Settings.load({"store": store}, file=config)).rotate()
     write_text("cursors are signed with a fresh key")
 
 

@@ -379,7 +379,8 @@ def _answer(
             paged = ask(knowledge)
     except ReplyError as error:
         paged = ResumablePage(Reply.failed(problem_of(error)))
-    return finish(paged._replace(reply=in_options(paged.reply)), call, dialect, _size(budget))
+    size = int(budget) if budget is not None and budget.isdigit() else budget
+    return finish(paged._replace(reply=in_options(paged.reply)), call, dialect, size)
 
 
 def _why_empty(index: Path, store: str | None, embedder: str | None, reply: Reply[Any]) -> str | None:
@@ -392,10 +393,6 @@ def _why_empty(index: Path, store: str | None, embedder: str | None, reply: Repl
         roots = [root for root in knowledge.roots().values() if root.exists()]
         unreadable = sum(one.problem is not None for one in knowledge.store.files().values())
     return table.emptiness(roots, unreadable, sum((list_files(one).passed for one in roots), start=Counter()))
-
-
-def _size(budget: str | None) -> str | int | None:
-    return int(budget) if budget is not None and budget.isdigit() else budget
 
 
 def _end(reply: Reply[Any], as_json: bool) -> None:

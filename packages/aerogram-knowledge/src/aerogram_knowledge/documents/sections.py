@@ -59,9 +59,10 @@ def sections_of(text: str, kind: str, markup: str = "") -> list[Section]:
     """The sections of a canonical text; `markup` is what an HTML page was made of."""
     if kind == "pdf":
         return [Section(a, b, (f"page {n}",)) for n, (a, b) in enumerate(page_spans(text), 1) if text[a:b].strip()]
-    finders = {"markdown": _markdown, "rst": _rst}
-    headings = _html(text, markup) if kind == "html" else finders.get(kind, _none)(text)
-    return list(_spans(text, headings))
+    if kind == "html":
+        return list(_spans(text, _html(text, markup)))
+    finders = {"markdown": _markdown, "rst": _rst}  # plain text has no headings that can be told for sure
+    return list(_spans(text, finders[kind](text) if kind in finders else ()))
 
 
 def _spans(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
@@ -75,20 +76,11 @@ def _spans(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
             yield Section(last.place[0], last.place[1] if is_empty else stop, steps)
         elif not is_empty:
             yield Section(start, stop, steps)
-        elif last is not None and not _is_below(heading, last):
+        elif last is not None and (heading is None or heading.level <= last.level):
             yield Section(*last.place, steps)
         if heading is not None:
             trail = [*(one for one in trail if one.level < heading.level), heading]
             start = heading.end
-
-
-def _is_below(heading: Heading | None, other: Heading) -> bool:
-    """Whether a heading's trail leads through another one that stands just before it."""
-    return heading is not None and heading.level > other.level
-
-
-def _none(text: str) -> list[Heading]:  # noqa: ARG001  # plain text has no headings that can be told for sure
-    return []
 
 
 def _markdown(text: str) -> list[Heading]:

@@ -2,7 +2,7 @@
 
     list ──▶ what changed? ──▶ read, cut, embed ──▶ store, a batch at a time
       │                            │
-      │                            └── here, in a crew of processes, or in a cluster
+      │                            └── here, in processes of its own, or in a cluster
       └──▶ what is gone? ──▶ forget
 
 A batch is stored wholly or not at all, and a file that could not be read is told and does not stop the others; so

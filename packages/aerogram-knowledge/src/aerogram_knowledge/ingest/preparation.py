@@ -108,11 +108,13 @@ class Preparer:
         batch.files += 1
         try:
             file = read_bytes(job.path, job.file, self.limits.max_bytes)
-            if job.before is not None and _is_known(file, job.before):
+            before = job.before
+            known = (file.checksum, READER, None)
+            if before is not None and (before.checksum, before.reader, before.problem) == known:
                 batch.unchanged += 1
-                if job.before.note is not None:
-                    batch.notes[file.path] = job.before.note
-                batch.touched.append(replace(job.before, size=file.size, changed_ns=file.changed_ns))
+                if before.note is not None:
+                    batch.notes[file.path] = before.note
+                batch.touched.append(replace(before, size=file.size, changed_ns=file.changed_ns))
                 return []
             documents, graph = read_contents(file, self.limits)
             parts = [(document, chunks_of(document, self.counter, self.most_tokens)) for document in documents]
@@ -145,10 +147,6 @@ class Preparer:
         vectors = vectors_of(self.embedder, [chunks for _, chunks in parts])
         batch.entries = [_entry(*part, found) for part, found in zip(parts, vectors, strict=True)]
         return batch
-
-
-def _is_known(file: File, before: FileState) -> bool:
-    return (before.checksum, before.reader) == (file.checksum, READER) and before.problem is None
 
 
 def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> DocumentEntry:

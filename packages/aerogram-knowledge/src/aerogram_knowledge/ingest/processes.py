@@ -2,7 +2,7 @@
 
 Each worker has one parcel at a time, so whoever dies is known with what it held. Its parcel goes to the others and a
 new worker takes its place. A worker whose parcel takes too long is ended, which is the same as dying. When the one who
-leads the crew dies, the workers find nobody to report to, and end.
+leads them dies, the workers find nobody to report to, and end.
 """
 
 from __future__ import annotations
@@ -121,23 +121,25 @@ class ReaderProcesses:
     def __call__(self, jobs: Sequence[Job]) -> Iterator[FileBatch]:
         """The batches of some files, as workers finish them."""
         waiting = deque(split_work(jobs))
-        crew: list[_Worker] = []
+        workers: list[_Worker] = []
         stillborn = 0
         try:
-            while waiting or any(one.parcel for one in crew):
-                missing = min(self._workers, len(waiting) + sum(one.parcel is not None for one in crew)) - len(crew)
-                crew += [self._start() for _ in range(missing)]
-                for one in _wait_for_due(crew):
+            while waiting or any(one.parcel for one in workers):
+                missing = min(self._workers, len(waiting) + sum(one.parcel is not None for one in workers)) - len(
+                    workers
+                )
+                workers += [self._start() for _ in range(missing)]
+                for one in _wait_for_due(workers):
                     yield from _collect(one, waiting)
                     stillborn = stillborn + 1 if one.has_ended and one.parcel is None else 0
                 if stillborn > MOST_STILLBORN:
                     raise Unavailable("Worker processes end as soon as they start", remediation="Read with one worker")
-                crew = [one for one in crew if not one.has_ended]
-                for one in crew:
+                workers = [one for one in workers if not one.has_ended]
+                for one in workers:
                     if one.is_idle and waiting:
                         one.give(waiting.popleft())
         finally:
-            for one in crew:
+            for one in workers:
                 one.end()
 
     def _start(self) -> _Worker:
@@ -183,13 +185,13 @@ class _Worker:
         self.pipe.close()
 
 
-def _wait_for_due(crew: Sequence[_Worker]) -> list[_Worker]:
+def _wait_for_due(workers: Sequence[_Worker]) -> list[_Worker]:
     """The workers that have something to say, have died, or take too long; waits until there is one."""
     while True:
-        left = max(0.0, min(LONGEST_WAIT, min(one.until for one in crew) - time.monotonic()))
-        heard = connection.wait([thing for one in crew for thing in (one.pipe, one.process.sentinel)], left)
+        left = max(0.0, min(LONGEST_WAIT, min(one.until for one in workers) - time.monotonic()))
+        heard = connection.wait([thing for one in workers for thing in (one.pipe, one.process.sentinel)], left)
         now = time.monotonic()
-        due = [one for one in crew if one.pipe in heard or one.process.sentinel in heard or now > one.until]
+        due = [one for one in workers if one.pipe in heard or one.process.sentinel in heard or now > one.until]
         if due:
             return due
 
@@ -223,7 +225,7 @@ def _retry_work(one: _Worker, waiting: deque[WorkItem], reason: str) -> Iterator
 
 def _work(pipe: Any, recipe: bytes) -> None:
     """The life of a worker: it reads parcels until nobody gives it any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever leads the crew hears it too, and ends everyone
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever leads them hears it too, and ends everyone
     with contextlib.suppress(EOFError, OSError):
         pipe.send(_try(lambda: tools(recipe) and READY))
         while True:
@@ -231,7 +233,7 @@ def _work(pipe: Any, recipe: bytes) -> None:
 
 
 def _try(work: Callable[[], Any]) -> Any:
-    """What some work gives, or why it could not be done: whoever leads the crew decides."""
+    """What some work gives, or why it could not be done: whoever leads them decides."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001  # it is raised there

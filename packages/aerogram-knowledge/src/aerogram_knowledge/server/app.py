@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from aerogram._http.exchange import App, Receive, Scope, Send
 from aerogram.contract import Contract
-from aerogram.limits import Limits
 from aerogram.serving.gate import needs_keys
 from aerogram.serving.guard import mcp_principal, principal_of, protect
 from aerogram.telemetry import Observer
@@ -37,14 +36,14 @@ MCP_PATH: Final = "/mcp"
 
 def build_contract(library: Library, settings: Settings, keys: Keys, fleet: SharedParts | None = None) -> Contract:
     """What the server promises about its replies, by its settings, and over what it shares with other servers."""
-    fleet = fleet or SharedParts(settings)
+    fleet, usual = fleet or SharedParts(settings), settings.plan
     return Contract(
         dialect=settings.dialect,
         budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
         archive=fleet.archive,
         cursors=library.cursors,
         kinds=KINDS,
-        limits=_limits(settings, keys, fleet),
+        limits=fleet.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual),
         cache=fleet.cache,
         cached=CACHED if fleet.cache is not None else (),
         observer=Observer(meter_provider=fleet.metrics.provider),
@@ -95,9 +94,3 @@ class _PathDispatcher:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
-
-
-def _limits(settings: Settings, keys: Keys, fleet: SharedParts) -> Limits:
-    """The limits of each caller: those of its key, or else those of the settings."""
-    usual = settings.plan
-    return fleet.limits(lambda caller: (keys.plan_of(caller) if caller else None) or usual)

@@ -19,7 +19,7 @@ from aerogram_knowledge.store import Store
 from aerogram_knowledge.store.address import open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 
-__all__ = ["open_documents", "open_keys", "open_library", "open_ring"]
+__all__ = ["open_cursor_keys", "open_documents", "open_keys", "open_library"]
 
 log = logging.getLogger("aerogram.server")
 
@@ -51,9 +51,9 @@ def open_keys(
     """The API keys: in their file, or among the documents of a store."""
     if documents is None or not settings.has_shared_keys:
         return Keys(settings.keys, clock=clock)
-    book = StoreDocument(documents, API_KEYS)
-    book.refresh()  # from now on they are at hand, whatever becomes of the store
-    return Keys(book=book, clock=clock)
+    document = StoreDocument(documents, API_KEYS)
+    document.refresh()  # from now on they are at hand, whatever becomes of the store
+    return Keys(document=document, clock=clock)
 
 
 def open_documents(settings: Settings) -> Store:
@@ -61,7 +61,7 @@ def open_documents(settings: Settings) -> Store:
     return open_store(settings.where, embedder_of(settings.embedder).dimensions)
 
 
-def open_ring(settings: Settings) -> CursorKeys:
+def open_cursor_keys(settings: Settings) -> CursorKeys:
     """The keys that sign the cursors of an index."""
     return (
         StoreCursorKeys(open_documents(settings))

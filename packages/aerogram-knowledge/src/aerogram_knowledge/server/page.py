@@ -73,10 +73,10 @@ class ServerHost(Host):
         if operation not in OPERATIONS:
             known = ", ".join(OPERATIONS)
             raise NotFound(f"There is no operation {operation[:80]!r}", remediation=f"Use one of {known}")
-        desk = LibraryTools(self.library, self.contract, lambda: principal)
+        tools = LibraryTools(self.library, self.contract, lambda: principal)
         shaping = {} if operation in WITHOUT_MODES else {"response_mode": mode}
         given = {name: value for name, value in arguments.items() if name != "response_mode"}
-        reply: Reply[Any] = await validate_call(getattr(desk, operation))(**given, **shaping)
+        reply: Reply[Any] = await validate_call(getattr(tools, operation))(**given, **shaping)
         return reply
 
     async def contents(self) -> Mapping[str, Any]:

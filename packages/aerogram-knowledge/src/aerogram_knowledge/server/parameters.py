@@ -38,7 +38,8 @@ async def check_parameters(request: Request, response: Response) -> None:
     notices = tuple(_unknown_notice(name, known) for name in islice(strangers, MOST_TOLD))
     setattr(request.state, _UNKNOWN, notices)
     for one in notices:
-        response.headers.append(WARNING, _plain(f"{one.message}; {one.suggestion}"))
+        text = f"{one.message}; {one.suggestion}"
+        response.headers.append(WARNING, text.encode("ascii", "backslashreplace").decode())
 
 
 def unknown_in(request: Request) -> tuple[Notice, ...]:
@@ -54,7 +55,8 @@ def with_notices(reply: Reply[Any], request: Request) -> Reply[Any]:
 
 def _insist_on_one(name: str, values: Sequence[str], annotation: Any) -> None:
     """Refuse several values of what can only have one."""
-    if len(set(values)) > 1 and not _takes_several(annotation):
+    takes_several = list in {get_origin(one) for one in (annotation, *get_args(annotation))}
+    if len(set(values)) > 1 and not takes_several:
         raise ValidationFailed(
             f"{name} is given twice and differently",
             remediation=f"Send {name} once",
@@ -62,18 +64,9 @@ def _insist_on_one(name: str, values: Sequence[str], annotation: Any) -> None:
         )
 
 
-def _takes_several(annotation: Any) -> bool:
-    return list in {get_origin(one) for one in (annotation, *get_args(annotation))}
-
-
 def _unknown_notice(name: str, known: Collection[str]) -> Notice:
     message = f"{name!r} is no parameter of this address, so it was not used"
     return Notice(message, "CONTROL_IGNORED", "warning", hint(name, known), {"field": name})
-
-
-def _plain(text: str) -> str:
-    """A text as a header can hold it."""
-    return text.encode("ascii", "backslashreplace").decode()
 
 
 _ADDRESSES: Final = {

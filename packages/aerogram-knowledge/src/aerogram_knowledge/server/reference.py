@@ -87,9 +87,11 @@ def illustrate(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         document = describe()
-        for path, shown in _SHOWN.items():
+        for path, (legacy, reply) in _SHOWN.items():
             for operation in document["paths"].get(path, {}).values():
-                _show(operation["responses"]["200"]["content"], *shown)
+                content = operation["responses"]["200"]["content"]
+                content[JSON]["example"] = legacy
+                content[CURRENT]["example"] = _body("standard-v2", reply)
                 _show_refused(operation["responses"].get(UNPROCESSABLE, {}).get("content", {}))
         for name, response in document["components"].get("responses", {}).items():
             if name.endswith(UNPROCESSABLE):
@@ -99,11 +101,6 @@ def illustrate(app: FastAPI) -> None:
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _show(content: dict[str, Any], legacy: Any, reply: Reply[Any]) -> None:
-    content[JSON]["example"] = legacy
-    content[CURRENT]["example"] = _body("standard-v2", reply)
 
 
 def _show_failures(content: dict[str, Any], status: int) -> None:

@@ -200,7 +200,7 @@ class _LibraryRoutes:
         if max_tokens is None:
             return reply
         exchange: Exchange = request.scope[EXCHANGE]
-        fitted = await exchange.layer.clerk.answer_within(ResumablePage(reply, resume), exchange, max_tokens)
+        fitted = await exchange.layer.service.answer_within(ResumablePage(reply, resume), exchange, max_tokens)
         if fitted.problem is None and fitted.data != reply.data:
             response.headers["X-Fidelity"] = _describe_loss(reply.data, fitted)
             if (kept := await self._find_archived(reply.data, request)) is not None:
@@ -350,7 +350,7 @@ class _LibraryRoutes:
             chosen = _names(ids) or ()
             asked = Retrieval(hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size)
             exchange: Exchange = request.scope[EXCHANGE]
-            reply = await exchange.layer.clerk.fetch(asked, exchange, max_tokens, unknown_in(request))
+            reply = await exchange.layer.service.fetch(asked, exchange, max_tokens, unknown_in(request))
             if reply.fidelity is not None and reply.problem is None:
                 response.headers["X-Fidelity"] = reply.fidelity.level
                 response.headers["Link"] = f'</v1/content/{hash}?as_text=true>; rel="alternate"'

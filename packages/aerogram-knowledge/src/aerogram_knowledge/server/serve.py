@@ -53,9 +53,9 @@ SWEEP_EVERY: Final = 3600.0
 
 
 @contextlib.asynccontextmanager
-async def upkeep(ring: CursorKeys, archive: Archive) -> AsyncIterator[None]:
+async def upkeep(keys: CursorKeys, archive: Archive) -> AsyncIterator[None]:
     """Keep things up as long as this lasts."""
-    tasks = [asyncio.create_task(_refresh_keys(ring)), asyncio.create_task(_sweep(archive))]
+    tasks = [asyncio.create_task(_refresh_keys(keys)), asyncio.create_task(_sweep(archive))]
     try:
         yield
     finally:
@@ -64,11 +64,11 @@ async def upkeep(ring: CursorKeys, archive: Archive) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _refresh_keys(ring: Any) -> None:
-    while hasattr(ring, "_update"):  # a ring of its own process is known already
+async def _refresh_keys(keys: Any) -> None:
+    while hasattr(keys, "_update"):  # those of one process are known already
         await asyncio.sleep(NOTICE_EVERY)
         with _logging_failures("the signing keys cannot be read"):
-            await to_thread.run_sync(lambda: ring._update(rotate=False))
+            await to_thread.run_sync(lambda: keys._update(rotate=False))
 
 
 async def _sweep(archive: Archive) -> None:
@@ -227,10 +227,10 @@ async def _answer_and_keep_up(
     listener: socket.socket,
     fleet: SharedParts,
     seconds: float,
-    ring: CursorKeys,
+    keys: CursorKeys,
     begun: Callable[[], object],
 ) -> None:
-    async with upkeep(ring, fleet.archive):
+    async with upkeep(keys, fleet.archive):
         await _answer(server, listener, fleet.drain, seconds, begun)
 
 

@@ -57,9 +57,10 @@ def build_tools(
 ) -> FastMCP[Any]:
     """An MCP server over the library whose replies keep the contract; `offers` are dialects a client may ask for."""
     server: FastMCP[Any] = FastMCP("aerogram", instructions=INSTRUCTIONS, version=version("aerogram"))
-    desk = LibraryTools(library, contract, principal)
-    for handler in (desk.semantic_search, desk.find_vendor_info, desk.get_chunks, desk.digest_document):
-        server.add_tool(_tool(handler))
+    tools = LibraryTools(library, contract, principal)
+    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    for handler in (tools.semantic_search, tools.find_vendor_info, tools.get_chunks, tools.digest_document):
+        server.add_tool(Tool.from_function(handler, output_schema=None, annotations=hints))
     controls = dict.fromkeys(CONTROLLED, ("max_tokens",))
     install(server, contract=contract, controls=controls, offers=offers, principal=principal)
     server.add_transform(_ShortToolList())
@@ -121,11 +122,6 @@ class LibraryTools:
     ) -> Reply[Any]:
         """Condense a document for a question, with quotations that can be checked."""
         return await self._library.digest(source_file, query, self._contract.archive, self._principal())
-
-
-def _tool(handler: Callable[..., Any]) -> Tool:
-    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    return Tool.from_function(handler, output_schema=None, annotations=hints)
 
 
 class _ShortToolList(Transform):

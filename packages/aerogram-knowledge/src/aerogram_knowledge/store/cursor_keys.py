@@ -1,4 +1,4 @@
-"""A ring of cursor keys that lives in the store, so that every server opens what any of them has sealed.
+"""Cursor keys that live in the store, so that every server opens what any of them has sealed.
 
 A new key is written before anything is signed with it, and servers that have not heard of it yet look it up when they
 first meet it: a rotation cuts off nobody. Two servers that rotate at once agree on the one that was faster. The store
@@ -8,14 +8,13 @@ not answer is waited for once: whoever waits behind a look that fails is told wh
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from concurrent.futures import Future
 from typing import Final
 
-from aerogram.cursor import DAY, CursorKeys, SigningKey
+from aerogram.cursor import DAY, CursorKeys, SigningKey, read_keys, write_keys
 from aerogram_knowledge.store import Store
 
 __all__ = ["StoreCursorKeys"]
@@ -97,31 +96,18 @@ class StoreCursorKeys(CursorKeys):
         """Read the keys and add one when it is due; whoever is slower takes what the faster one wrote."""
         while True:
             now = time.time()
-            keys, version = self._read()
+            found = self._store.get_shared(NAME)
+            keys, version = (read_keys(found[0]), found[1]) if found else ((), 0)
             if keys and not rotate and now - keys[0].created <= self._rotate_every:
                 break
             keys = (SigningKey.new(now), *(key for key in keys if now - key.created <= self._keep))
-            if self._store.set_shared(NAME, _pack(keys), version):
+            if self._store.set_shared(NAME, write_keys(keys), version):
                 break
             rotate = False
         self._keys = keys
-
-    def _read(self) -> tuple[tuple[SigningKey, ...], int]:
-        found = self._store.get_shared(NAME)
-        return (_unpack(found[0]), found[1]) if found else ((), 0)
 
 
 def _log_failure(reading: Future[None]) -> None:
     error = reading.exception()
     if error is not None:
         log.warning("the cursor keys cannot be rotated: %s", error)
-
-
-def _pack(keys: tuple[SigningKey, ...]) -> bytes:
-    rows = [{"kid": key.kid, "secret": key.secret.hex(), "created": key.created} for key in keys]
-    return json.dumps({"keys": rows}).encode()
-
-
-def _unpack(stored: bytes) -> tuple[SigningKey, ...]:
-    rows = json.loads(stored)["keys"]
-    return tuple(SigningKey(str(row["kid"]), bytes.fromhex(row["secret"]), float(row["created"])) for row in rows)

@@ -99,7 +99,9 @@ class Keywords:
     def apply(self, removed: Iterable[int], added: Iterable[Posting], generation: int) -> None:
         """Take what changed in the rows, and remember up to where."""
         try:
-            writer = self._open_writer()
+            if self._writer is None:
+                self._writer = self._index.writer(HEAP, 1)
+            writer = self._writer
             for one in removed:
                 writer.delete_documents_by_term("id", one)
             for posting in added:
@@ -125,7 +127,7 @@ class Keywords:
         import numpy as np
 
         total = searcher.num_docs
-        rarity = [_rarity(total, self._frequency(searcher, term)) for term in terms]
+        rarity = [_rarity(total, sum(searcher.doc_freq("body", form) for form in term.forms)) for term in terms]
         unknown = tuple(term.written for term, (_, count) in zip(terms, rarity, strict=True) if not count)
         earned = sum(term.weight * rare for term, (rare, _) in zip(terms, rarity, strict=True))
         known = sum(term.weight * rare for term, (rare, count) in zip(terms, rarity, strict=True) if count)
@@ -135,9 +137,6 @@ class Keywords:
         ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
         earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
         return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
-
-    def _frequency(self, searcher: Any, term: QueryTerm) -> int:
-        return int(sum(searcher.doc_freq("body", form) for form in term.forms))
 
     def _query(self, terms: Sequence[QueryTerm], filters: Filters) -> Any:
         query, occur = self._tantivy.Query, self._tantivy.Occur
@@ -186,11 +185,6 @@ class Keywords:
         for name in ("category", "license", "path"):
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         return builder.build()
-
-    def _open_writer(self) -> Any:
-        if self._writer is None:
-            self._writer = self._index.writer(HEAP, 1)
-        return self._writer
 
     def _stamp(self, generation: int) -> None:
         draft = self.folder / f"stamp.{os.getpid()}.tmp"

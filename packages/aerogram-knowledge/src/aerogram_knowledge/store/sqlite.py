@@ -89,7 +89,10 @@ def migrate(connection: sqlite3.Connection) -> None:
     if found == 0 and connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
         found = _version(connection)  # another process may just have made them, and their version with them
         if found == 0:
-            raise _not_an_index()
+            raise Conflict(
+                "There is a database that is no index of Aerogram, or one from before its first version",
+                remediation="Ingest into another folder with --index",
+            )
     if found > VERSION:
         raise Conflict(
             f"This index was made by a later version of Aerogram (format {found}; this one reads {VERSION})",
@@ -110,13 +113,6 @@ def migrate(connection: sqlite3.Connection) -> None:
 def _version(connection: sqlite3.Connection) -> int:
     found: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return found
-
-
-def _not_an_index() -> Conflict:
-    return Conflict(
-        "There is a database that is no index of Aerogram, or one from before its first version",
-        remediation="Ingest into another folder with --index",
-    )
 
 
 PATIENCE: Final = 30.0

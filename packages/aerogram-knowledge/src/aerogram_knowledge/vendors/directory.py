@@ -114,9 +114,8 @@ class VendorDirectory:
     def _related_entities(self, identity: str) -> list[Record]:
         """The vendor, then what belongs to it, the most often mentioned first."""
         name = _key(str(self._entities[identity]["name"]))
-        near = {
-            one["target"] if one["source"] == identity else one["source"] for one in self._relationships_of(identity)
-        }
+        pairs = [(one["source"], one["target"]) for one in self._relationships]
+        near = {target if source == identity else source for source, target in pairs if identity in (source, target)}
         near |= {
             key
             for key, one in self._entities.items()
@@ -128,9 +127,6 @@ class VendorDirectory:
             key=lambda key: (-self._count(key), str(self._entities[key]["name"])),
         )
         return [self._entities[key] for key in (identity, *others)]
-
-    def _relationships_of(self, identity: str) -> Iterator[Record]:
-        return (one for one in self._relationships if identity in (one["source"], one["target"]))
 
     def _count(self, identity: str) -> int:
         return sum(count for _, count in self.mentions.get(identity, ()))

@@ -31,7 +31,7 @@ class _LimitMiddleware:
         exchange: Exchange | None = scope.get(EXCHANGE)
         if exchange is not None:
             exchange.set_handler_scope(scope)
-            await exchange.layer.clerk.admit(exchange)
+            await exchange.layer.service.admit(exchange)
         await self.app(scope, receive, send)
 
 
@@ -105,8 +105,11 @@ class Installation:
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An OpenAPI document of the application, with every shape and error of its migrated routes."""
         entries = list(self._entries())
-        is_plain = not any(one.terms.migrated for one in entries)
-        return schema if is_plain else document(schema, self.versions, entries, self._has_budget, _BOUNDS)
+        if not any(one.terms.migrated for one in entries):
+            return schema
+        return document(
+            schema, self.versions, entries, lambda name: self._contract.own_limit(name) is not None, _BOUNDS
+        )
 
     def check_names(self) -> None:
         """Say of which routes the settings speak that are not there, now that all routes are known."""
@@ -122,6 +125,3 @@ class Installation:
             one.terms for one in entries if one.terms.depends and one.terms.operation in self._contract.cached
         ):
             log.warning(_MAY_BE_UNKEPT, terms.operation, ", ".join(terms.depends))
-
-    def _has_budget(self, operation: str) -> bool:
-        return self._contract.own_limit(operation) is not None

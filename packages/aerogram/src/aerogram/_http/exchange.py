@@ -216,10 +216,9 @@ class HttpRequest:
     @cached_property
     def choice(self) -> EnvelopeChoice:
         """What was negotiated."""
-        return self.versions.choose(self.scope["query_string"], self._accept, self._envelopes)
-
-    def _envelopes(self) -> list[str]:
-        return [value for name, value in self.query if name == PARAMETER]
+        return self.versions.choose(
+            self.scope["query_string"], self._accept, lambda: [value for name, value in self.query if name == PARAMETER]
+        )
 
     @property
     def target(self) -> str:
@@ -346,8 +345,8 @@ _LEGACY_MARK: Final = MARKS[LEGACY]
 class Layer:
     """The outermost part of an application.
 
-    The `directory` knows the routes, the `clerk` makes replies; `gone` are the exceptions that say that the client has
-    left.
+    The `directory` knows the routes, the `service` makes replies; `gone` are the exceptions that say that the client
+    has left.
     """
 
     def __init__(
@@ -355,7 +354,7 @@ class Layer:
         app: App,
         versions: Versions,
         directory: RouteTable,
-        clerk: ReplyMaker,
+        service: ReplyMaker,
         *,
         usage: Usage,
         gone: tuple[type[Exception], ...] = (),
@@ -364,7 +363,7 @@ class Layer:
         self.versions = versions
         self.terms_of = directory.terms_of
         self.own_terms_of = directory.own_terms_of
-        self.clerk = clerk
+        self.service = service
         self.served = usage.by_path
         self.gone = gone
         self.problem = dialect_named(versions.problem)
@@ -372,7 +371,7 @@ class Layer:
             LEGACY: dialect_named(versions.legacy),
             CURRENT: dialect_named(versions.current),
         }
-        self._follow = self._observe if clerk.is_observed else self._run_app
+        self._follow = self._observe if service.is_observed else self._run_app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Let the application answer a request, and see to it that it does."""
@@ -385,14 +384,14 @@ class Layer:
         return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
-        with self.clerk.observe(exchange) as exchange.observation:
-            witness = exchange.attach_recorder()
+        with self.service.observe(exchange) as exchange.observation:
+            recorder = exchange.attach_recorder()
             try:
                 await self._run_app(exchange, receive)
             except Exception:
-                exchange.report(witness, _CRASH)
+                exchange.report(recorder, _CRASH)
                 raise
-            exchange.report(witness)
+            exchange.report(recorder)
 
     async def _run_app(self, exchange: Exchange, receive: Receive) -> None:
         scope = exchange.scope
@@ -423,7 +422,7 @@ class Exchange(HttpRequest):
 
     allowance: Any = None
     """What the caller's limits have let through."""
-    observation: Any = None
+    observation: Observation | None = None
     ours: Body | None = None
     """What Aerogram itself answers, if it does."""
     settled: Reply[Any] | None = None
@@ -537,7 +536,7 @@ class Exchange(HttpRequest):
         """The same for a caller who has limits; what failed to do its work costs nothing."""
         start["headers"] = [*start["headers"], *self.limit_fields(start["headers"])]
         if start["status"] >= _FAILURES:
-            await self.layer.clerk.forgive(self)
+            await self.layer.service.forgive(self)
         await self._send(start)
 
     async def _begin_failure(self, start: Message) -> None:
@@ -545,7 +544,7 @@ class Exchange(HttpRequest):
         if start["status"] == _CRASH and given is not self.other_format and not fields.announce_json(given):
             await self._hold(start, None)  # the exception that it is about follows
         elif self._keeps_legacy_failures:
-            await self.layer.clerk.forgive(self)
+            await self.layer.service.forgive(self)
             await self._open(start, LEGACY)
         else:
             await self._hold(start, Exchange._render_failure)
@@ -620,7 +619,7 @@ class Exchange(HttpRequest):
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
         problem = read_problem(status, dict(given), bytes(self._content))
-        reply, _ = await self.layer.clerk.answer(Reply.failed(problem), self)
+        reply, _ = await self.layer.service.answer(Reply.failed(problem), self)
         await self._fail(reply, status, given)
 
     async def finish(self) -> None:
@@ -632,7 +631,7 @@ class Exchange(HttpRequest):
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
-        reply, _ = await self.layer.clerk.answer(error, self)
+        reply, _ = await self.layer.service.answer(error, self)
         if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
             await self._send_unchanged()  # legacy callers see what they always saw
         else:
@@ -682,7 +681,7 @@ class Exchange(HttpRequest):
         if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
             self.admit(self.terms)  # whatever another request is refused for depends on the answer
             if scope["query_string"] and scope["method"] not in SAFE_METHODS:
-                self.layer.clerk.check(self)
+                self.layer.service.check(self)
 
     def insist_on_json(self, given: Fields | None = None) -> None:
         """Raise unless the client takes the JSON that there is, in an envelope that there is, or as it is `given`."""
@@ -698,7 +697,7 @@ class Exchange(HttpRequest):
     ) -> None:
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
-        reply, json = await self.layer.clerk.answer(self._read(outcome), self)
+        reply, json = await self.layer.service.answer(self._read(outcome), self)
         body = self._render_safely(reply, status if has_failed or reply.problem is None else None, json)
         found = fields.without_body_fields(given) if given else []
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
@@ -753,13 +752,13 @@ class Exchange(HttpRequest):
 
     def attach_recorder(self) -> SendRecorder:
         """What sees from now on what is sent."""
-        self._send = witness = SendRecorder(self._send)
-        return witness
+        self._send = recorder = SendRecorder(self._send)
+        return recorder
 
-    def report(self, witness: SendRecorder, status: int | None = None) -> None:
-        """Let a witness tell of an answer that nobody has told of."""
-        if not self._is_told:
-            witness.report(self.observation, status)
+    def report(self, recorder: SendRecorder, status: int | None = None) -> None:
+        """Let the recorder tell of an answer that nobody has told of."""
+        if self.observation is not None and not self._is_told:
+            recorder.report(self.observation, status)
 
     def _observe(self, reply: Reply[Any], body: Body) -> None:
         if self.observation is not None:

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from aerogram._http.headers import is_json
-from aerogram._http.routes import RouteTerms
 from aerogram.errors import ReplyError
 from aerogram.jsontext import find_looseness
 
@@ -66,12 +65,9 @@ def refuse_loose(receive: Receive, exchange: Any) -> Receive:
             return message
         body, held = b"".join(held) if size <= LARGEST else b"", None
         found = find_looseness(body)
-        if found is not None and _is_enveloped(exchange.terms):
+        terms = exchange.terms
+        if found is not None and terms is not None and terms.migrated and not terms.is_foreign:
             raise LooseBody(*found)
         return message
 
     return receive_strictly
-
-
-def _is_enveloped(terms: RouteTerms | None) -> bool:
-    return terms is not None and terms.migrated and not terms.is_foreign

@@ -176,7 +176,7 @@ class _DocumentWriter:
             if str(status) in responses:
                 self._describe_failure(responses[str(status)])
             else:
-                content = {JSON: {"schema": self._legacy_error}}
+                content = {JSON: {"schema": self.legacy or _LEGACY_ERROR}}
                 if status == _CRASH and self.legacy is None:  # legacy callers see what the framework says of a crash
                     content["text/plain"] = {"schema": {"type": "string"}}
                 failed = self._describe_failure({"description": description, "content": content})
@@ -215,10 +215,6 @@ class _DocumentWriter:
             description, schema = _PARAMETERS[name]
             found.append(_parameter(name, "query", description, {**schema, **self.bounds.get(name, {})}))
         return [one for one in found if one["name"] not in known]
-
-    @property
-    def _legacy_error(self) -> Document:
-        return self.legacy or _LEGACY_ERROR
 
     def _legacy_schema(self, own: Document, terms: RouteTerms) -> Document:
         """What legacy callers get: the route's own shape, of which they can leave out what they do not ask for."""

@@ -76,11 +76,9 @@ _PLAIN: Final = (str, int, float, bool, type(None))
 def names_caller(header: bytes) -> bool:
     """Whether a header of this lower-case name may say who asks: credentials, or what a proxy knows of the caller."""
     name = header.decode("latin-1")
-    return name != _AGENT and (may_be_secret(name) or any(map(_says_who, _WORDS.findall(name))))
-
-
-def _says_who(word: str) -> bool:
-    return word.startswith(_WHO) or word.endswith(_WHO)
+    if name == _AGENT:
+        return False
+    return may_be_secret(name) or any(word.startswith(_WHO) or word.endswith(_WHO) for word in _WORDS.findall(name))
 
 
 def caller_key(

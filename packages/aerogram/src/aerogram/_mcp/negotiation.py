@@ -78,7 +78,9 @@ def agree(offer: Offer, asked: Settings | None) -> Agreement:
     for name in _READERS.keys() & asked.keys():
         value = _READERS[name](offer, asked[name])
         if value is None:
-            notices.append(_refusal_notice(name, asked[name], offer))
+            message = f"{name} {str(asked[name])[:60]!r} is not offered; the default is used"
+            offered = {"offered": offer.settings()}
+            notices.append(Notice(message, "UNSUPPORTED_CAPABILITY", "warning", "See `offered`", offered))
         found[name] = value
     if found.get("dialect") and not found.get("channels"):
         found["channels"] = _usual_channels(offer, found["dialect"])
@@ -114,11 +116,6 @@ _READERS: Final = {"dialect": _dialect, "channels": _channels, "max_tokens": _ma
 def _unknown_notice(what: str, name: object, known: Iterable[str]) -> Notice:
     message = f"There is no {what} {str(name)[:60]!r} here"
     return Notice(message, "UNKNOWN_CAPABILITY", "warning", f"Known: {', '.join(sorted(known))}")
-
-
-def _refusal_notice(name: str, value: Any, offer: Offer) -> Notice:
-    message = f"{name} {str(value)[:60]!r} is not offered; the default is used"
-    return Notice(message, "UNSUPPORTED_CAPABILITY", "warning", "See `offered`", {"offered": offer.settings()})
 
 
 def negotiate(action: str, asked: Any, *, offer: Offer, flags: Flags, client: str | None = None) -> Reply[Any]:

@@ -186,7 +186,9 @@ class Service:
             raise InvalidReply(f"schema is one of {', '.join(get_args(SchemaForm))}, or None, not {schema!r}")
         self._schema = schema
         self.offer = _offer(contract, offers)
-        self._listed = output_schema(self._dialects, schema) if schema and contract.channels != "text" else None
+        own = contract.speaker
+        spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
+        self._listed = output_schema(spoken, schema) if schema and contract.channels != "text" else None
         self._contracts: dict[Any, Contract] = {}
         self._forgiving: set[asyncio.Task[None]] = set()
         self.has_checked_names = False
@@ -211,11 +213,6 @@ class Service:
         self.has_checked_names = True
         for stray in strays(self.names_by_setting, known, "tool"):
             log.warning("%s", stray)
-
-    @property
-    def _dialects(self) -> list[Dialect]:
-        own = self.contract.speaker
-        return [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
 
     # Tools as they are listed
 
@@ -425,7 +422,7 @@ class Service:
         outcome: Any = None,
         convert: Conversion | None = None,
     ) -> dict[str, Any]:
-        """A finished reply on the wire, and in the books of whoever observes."""
+        """A finished reply on the wire, and told to whoever observes."""
         written = self._render(opened, heard, reply, outcome, convert)
         if opened.observation is not None:
             opened.observation.report_reply(reply, dialect=opened.contract.speaker.name, size=_size(written))

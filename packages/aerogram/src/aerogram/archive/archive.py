@@ -12,9 +12,9 @@ touches nobody else; equal content of one principal is stored once.
 Files are the default. py-key-value's file tree writes a temporary file, flushes it to the disk and renames it,
 so a process that is killed at any moment leaves the old entry or the new one, never half of one; at worst a
 stray `.tmp` file remains, which `sweep` removes. Its diskcache store was not chosen: it unpickles what it reads.
-The content is written before the ledger, so the ledger never names what is not there; an entry whose ledger
-row was lost with a kill can still be read. Between processes the ledger of a file archive is guarded by a lock
-file; in Redis and in object storage a ledger is written only if nobody else has written it since it was read.
+The content is written before the inventory, so the inventory never names what is not there; an entry whose inventory
+row was lost with a kill can still be read. Between processes the inventory of a file archive is guarded by a lock
+file; in Redis and in object storage an inventory is written only if nobody else has written it since it was read.
 Stores of one's own offer neither: there, two processes that write for one principal in the same moment may leave
 one entry out of the quota's sum until it is next written.
 """
@@ -56,7 +56,7 @@ SHORTEST_PREFIX: Final = 12
 DIGEST_LENGTH: Final = 64
 STALE_DRAFT: Final = HOUR
 MOST_ATTEMPTS: Final = 100
-"""So often a ledger is read again because somebody else was faster."""
+"""So often an inventory is read again because somebody else was faster."""
 RETRY_AFTER: Final = 2.0
 _GONE_WORDS: Final = {
     "expired": "has expired",
@@ -86,13 +86,13 @@ class ArchiveUsage:
 
 
 class InventoryStore(Protocol):
-    """Where ledgers are kept, so that several processes may write them."""
+    """Where inventories are kept, so that several processes may write them."""
 
     async def read(self, owner: str) -> tuple[dict[str, Any] | None, Any]:
-        """The ledger of an owner, if there is one, and its version."""
+        """The inventory of an owner, if there is one, and its version."""
 
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
-        """Write a ledger and remove entries, unless somebody else has written it since it was read."""
+        """Write an inventory and remove entries, unless somebody else has written it since it was read."""
 
 
 class _PlainInventoryStore:
@@ -148,11 +148,11 @@ class Archive:
         quota: int = 256 * MEGABYTE,
         most_entries: int = 4_096,
         directory: Path | None = None,
-        ledgers: InventoryStore | None = None,
+        inventories: InventoryStore | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._ledgers = ledgers or _PlainInventoryStore(store)
+        self._inventories = inventories or _PlainInventoryStore(store)
         self._lifetime = lifetime
         self._quota = quota
         self._most_entries = most_entries
@@ -188,7 +188,7 @@ class Archive:
         from aerogram.archive.redis import RedisInventoryStore, connect, open_store
 
         client = connect(url)
-        return cls(open_store(client), ledgers=RedisInventoryStore(client, COLLECTION), **options)
+        return cls(open_store(client), inventories=RedisInventoryStore(client, COLLECTION), **options)
 
     @classmethod
     def in_bucket(cls, url: str, **options: Any) -> Archive:
@@ -198,7 +198,7 @@ class Archive:
         except ImportError:
             raise MissingExtra("s3", "obstore") from None
         opened = bucket.open_bucket(url)
-        return cls(bucket.BucketStore(opened), ledgers=bucket.BucketInventoryStore(opened), **options)
+        return cls(bucket.BucketStore(opened), inventories=bucket.BucketInventoryStore(opened), **options)
 
     async def put(self, *contents: Content, principal: str | None = None) -> tuple[EntryReceipt, ...]:
         """Store contents; when this returns they are on the disk (or wherever the store keeps them).
@@ -246,8 +246,8 @@ class Archive:
 
     async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
         """The principal's entries, the newest first; what has just vanished is passed over."""
-        ledger = await self._inventory(_owner(principal))
-        for digest in reversed(ledger.oldest_first()):
+        inventory = await self._inventory(_owner(principal))
+        for digest in reversed(inventory.oldest_first()):
             with contextlib.suppress(NotFound):
                 yield await self.get(f"sha256:{digest}", principal=principal)
 
@@ -260,14 +260,14 @@ class Archive:
             except NotFound:
                 return False
             existed = await self._ask(self._store.delete(_key(owner, digest), collection=COLLECTION))
-            await self._amend(owner, lambda ledger: ledger.drop(digest))
+            await self._amend(owner, lambda inventory: inventory.drop(digest))
             return existed
 
     async def usage(self, *, principal: str | None = None) -> ArchiveUsage:
         """What a principal has stored at the moment."""
-        ledger = await self._inventory(_owner(principal))
+        inventory = await self._inventory(_owner(principal))
         now = self._clock()
-        sizes = [size for size, end in ledger.live.values() if end > now]
+        sizes = [size for size, end in inventory.live.values() if end > now]
         return ArchiveUsage(len(sizes), sum(sizes), self._quota)
 
     async def sweep(self) -> None:
@@ -282,7 +282,7 @@ class Archive:
         """Finish the writes whose callers have gone away, and let go of the store's connections."""
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(one for one in self._writes if one.get_loop() is loop), return_exceptions=True)
-        for part in (self._store, self._ledgers):
+        for part in (self._store, self._inventories):
             close = getattr(part, "close", None)
             if close is not None:
                 await close()
@@ -316,14 +316,17 @@ class Archive:
         digest = _digest(content.hash)
         end = self._clock() + self._lifetime
 
-        def admit(ledger: Inventory) -> list[str]:
-            ledger.live.pop(digest, None)
-            retired = ledger.expire(self._clock()) + ledger.make_room(content.size, self._quota, self._most_entries)
-            ledger.admit(digest, content.size, end)
+        def admit(inventory: Inventory) -> list[str]:
+            inventory.live.pop(digest, None)
+            retired = inventory.expire(self._clock()) + inventory.make_room(
+                content.size, self._quota, self._most_entries
+            )
+            inventory.admit(digest, content.size, end)
             return retired
 
         async def write() -> None:
-            await self._write(_key(owner, digest), _record_of(content, end), self._lifetime)
+            record = _record_of(content, end)
+            await self._ask(self._store.put(_key(owner, digest), record, collection=COLLECTION, ttl=self._lifetime))
 
         await self._amend(owner, admit, write)
         return EntryReceipt(content.hash, content.size, end)
@@ -331,19 +334,19 @@ class Archive:
     async def _amend(
         self, owner: str, change: Callable[[Inventory], list[str]], before: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Change a ledger and remove the entries that the change retires; again, when somebody else was faster.
+        """Change an inventory and remove the entries that the change retires; again, when somebody else was faster.
 
         What is done `before` lies between reading and writing: whoever has removed it meanwhile has written too.
         """
         for attempt in range(MOST_ATTEMPTS):
-            ledger, version = await self._read_inventory(owner)
-            retired = change(ledger)
+            inventory, version = await self._read_inventory(owner)
+            retired = change(inventory)
             if before is not None:
                 await before()
-            gone = [_key(owner, digest) for digest in retired if digest not in ledger.live]
+            gone = [_key(owner, digest) for digest in retired if digest not in inventory.live]
             # it outlives its entries, so that an expired one can be told from one that never was
             life = self._lifetime + max(self._lifetime, 7 * 24 * HOUR)
-            if await self._ask(self._ledgers.write(owner, ledger.record(), version, life, gone)):
+            if await self._ask(self._inventories.write(owner, inventory.record(), version, life, gone)):
                 return
             await asyncio.sleep(random() * 0.002 * (attempt + 1))  # noqa: S311 - only to come at different times
         raise Unavailable("The archive is busy at the moment", remediation="Try again", retry_after=RETRY_AFTER)
@@ -358,13 +361,10 @@ class Archive:
     async def _read_inventory(self, owner: str) -> tuple[Inventory, Any]:
         version = None
         try:
-            record, version = await self._ask(self._ledgers.read(owner))
+            record, version = await self._ask(self._inventories.read(owner))
             return Inventory.read(record), version
         except IntegrityError:
             return Inventory(), version  # the entries do not depend on it; only the sum and the reasons start anew
-
-    async def _write(self, key: str, record: dict[str, Any], lifetime: float) -> None:
-        await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=lifetime))
 
     async def _ask(self, answer: Awaitable[T]) -> T:
         """What the store answers; a record it cannot parse was tampered with, other failures mean it is down."""
@@ -421,10 +421,10 @@ def _digest(hash: str) -> str:
     return digest
 
 
-def _match(ledger: Inventory, hash: str) -> str:
+def _match(inventory: Inventory, hash: str) -> str:
     """The one digest that begins as `hash` does."""
     beginning = _digest(hash)
-    found = [digest for digest in (*ledger.live, *ledger.gone) if digest.startswith(beginning)]
+    found = [digest for digest in (*inventory.live, *inventory.gone) if digest.startswith(beginning)]
     if len(found) != 1:
         raise _not_found(hash, None)
     return found[0]

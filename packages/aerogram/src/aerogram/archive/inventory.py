@@ -21,17 +21,17 @@ class Inventory:
 
     @classmethod
     def read(cls, record: dict[str, Any] | None) -> Inventory:
-        """The ledger in a record; none is an empty one."""
+        """The inventory in a record; none is an empty one."""
         if record is None:
             return cls()
         try:
             live = {digest: (int(size), float(end)) for digest, (size, end) in record["live"].items()}
             return cls(live, dict(record["gone"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise IntegrityError("The ledger of an archive is damaged") from error
+            raise IntegrityError("The inventory of an archive is damaged") from error
 
     def record(self) -> dict[str, Any]:
-        """The ledger as JSON."""
+        """The inventory as JSON."""
         # a list of pairs, because stores sort the keys of an object and the order here is age
         gone = [list(pair) for pair in self.gone.items()]
         return {"live": {digest: list(row) for digest, row in self.live.items()}, "gone": gone[-REMEMBERED_GONE:]}

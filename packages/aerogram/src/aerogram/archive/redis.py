@@ -1,4 +1,4 @@
-"""Redis, or Valkey: how it is reached, and where the ledgers of an archive are kept in it.
+"""Redis, or Valkey: how it is reached, and where the inventories of an archive are kept in it.
 
 A server that waits for Redis lets its callers wait, so every question has a time limit, and none is asked twice: a
 count that was taken must not be taken again. A connection that has gone stale is noticed and made anew.
@@ -79,7 +79,7 @@ def open_store(client: Redis) -> RedisStore:
 
 
 class RedisInventoryStore:
-    """The ledgers of an archive whose entries are in the same Redis, in a collection of a py-key-value store."""
+    """The inventories of an archive whose entries are in the same Redis, in a collection of a py-key-value store."""
 
     def __init__(self, client: Redis, collection: str) -> None:
         self._client = client
@@ -87,12 +87,12 @@ class RedisInventoryStore:
         self._script = client.register_script(_WRITE)
 
     async def read(self, owner: str) -> tuple[dict[str, Any] | None, str]:
-        """The ledger of an owner, if there is one, and its version."""
+        """The inventory of an owner, if there is one, and its version."""
         record, version = await self._client.hmget(self._key(owner), ["record", "version"])
         return (None if record is None else json.loads(record)), str(version or NO_VERSION)
 
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
-        """Write a ledger and remove entries, unless somebody else has written it since it was read."""
+        """Write an inventory and remove entries, unless somebody else has written it since it was read."""
         keys = [self._key(owner), *(f"{self._collection}::{key}" for key in gone)]
         return bool(await self._script(keys, [version, json.dumps(record), max(int(life), 1)]))
 

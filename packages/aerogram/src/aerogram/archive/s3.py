@@ -3,9 +3,9 @@
     s3://bucket/prefix?endpoint=https://storage.example.com&region=eu-west-1
 
 Keys to the storage come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), or from
-the machine's role where there is one; never from the address. A ledger is written only if nobody has written it since
-it was read (`If-Match`), so sums are exact. Object storage cannot remove an entry in the same step, and an entry that
-was just written again must not be removed: what a ledger retires stays until `cull` finds it ended.
+the machine's role where there is one; never from the address. An inventory is written only if nobody has written it
+since it was read (`If-Match`), so sums are exact. Object storage cannot remove an entry in the same step, and an
+entry that was just written again must not be removed: what an inventory retires stays until `cull` finds it ended.
 
 Questions are asked in threads: the library's own coroutines may abort an interpreter that is about to end.
 """
@@ -37,7 +37,7 @@ _CLIENT: Final[ClientConfig] = {"connect_timeout": timedelta(seconds=1), "timeou
 _RETRY: Final[RetryConfig] = {"max_retries": 1, "retry_timeout": timedelta(seconds=3)}
 _ASKED: Final = frozenset({"endpoint", "region"})
 _ENTRIES: Final = "entries"
-_LEDGERS: Final = "ledgers"
+_INVENTORIES: Final = "ledgers"
 
 
 def open_bucket(url: str) -> S3Store:
@@ -92,26 +92,27 @@ class BucketStore(BaseStore):
         for several in obstore.list(self._bucket, prefix=_ENTRIES):
             for one in several:
                 found = _read(self._bucket, one["path"])
-                if found is not None and _has_ended(self._serialization_adapter.load_json(json_str=found[0]), now):
+                end = self._serialization_adapter.load_json(json_str=found[0]).expires_at if found is not None else None
+                if end is not None and end <= now:
                     obstore.delete(self._bucket, one["path"])
 
 
 class BucketInventoryStore:
-    """The ledgers of an archive whose entries are in the same bucket; the version of one is its ETag."""
+    """The inventories of an archive whose entries are in the same bucket; the version of one is its ETag."""
 
     def __init__(self, bucket: S3Store) -> None:
         self._bucket = bucket
 
     async def read(self, owner: str) -> tuple[dict[str, Any] | None, str | None]:
-        """The ledger of an owner, if there is one, and its version."""
-        found = await _body(self._bucket, f"{_LEDGERS}/{owner}.json")
+        """The inventory of an owner, if there is one, and its version."""
+        found = await _body(self._bucket, f"{_INVENTORIES}/{owner}.json")
         return (None, None) if found is None else (json.loads(found[0]), found[1])
 
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
-        """Write a ledger, unless somebody else has written it since it was read; `life` and `gone` are for others."""
+        """Write an inventory, unless somebody has written it since it was read; `life` and `gone` are for others."""
         del life, gone
         body = json.dumps(record).encode()
-        path = f"{_LEDGERS}/{owner}.json"
+        path = f"{_INVENTORIES}/{owner}.json"
         mode: PutMode = {"e_tag": version} if version else "create"
         try:
             await asyncio.to_thread(obstore.put, self._bucket, path, body, mode=mode)
@@ -135,7 +136,3 @@ def _read(bucket: S3Store, path: str) -> tuple[str, str | None] | None:
         return bytes(found.bytes()).decode(), found.meta["e_tag"]
     except (FileNotFoundError, NotFoundError):
         return None
-
-
-def _has_ended(entry: ManagedEntry, now: datetime) -> bool:
-    return entry.expires_at is not None and entry.expires_at <= now

@@ -63,12 +63,8 @@ def recovery(reply: Reply[Any], way: Callable[[str], ClientCall]) -> Calls:
     hashes = (reply.fidelity.archive_hashes if reply.fidelity else None) or {}
     found = {}
     for name, digest in hashes.items():
-        found[name] = yield from _content(digest, way(digest))
+        found[name] = _verify(digest, (yield from _pieces(way(digest))))
     return found
-
-
-def _content(digest: str, call: ClientCall) -> Calls:
-    return _verify(digest, (yield from _pieces(call)))
 
 
 def _pieces(call: ClientCall) -> Calls:

@@ -143,26 +143,19 @@ class _PlainToolResult:
 
 def _tool_result(result: Any) -> _PlainToolResult | None:
     if isinstance(result, Mapping):
-        known = isinstance(result.get("content"), list) and result.keys() & {
-            "structuredContent",
-            "isError",
-            "resultType",
-        }
-        blocks = (
-            isinstance(result.get("content"), list) and all(map(_is_block, result["content"])) and result["content"]
-        )
-        if not known and not blocks:
+        blocks = result.get("content")
+        if not isinstance(blocks, list):
+            return None
+        is_marked = not result.keys().isdisjoint({"structuredContent", "isError", "resultType"})
+        are_blocks = all(isinstance(one, Mapping) and isinstance(one.get("type"), str) for one in blocks)
+        if not is_marked and not (blocks and are_blocks):
             return None
         structured, failed, meta = result.get("structuredContent"), result.get("isError"), result.get("_meta")
-        return _PlainToolResult(_texts(result["content"]), structured, bool(failed), meta or {})
+        return _PlainToolResult(_texts(blocks), structured, bool(failed), meta or {})
     if not (hasattr(result, "content") and hasattr(result, "structured_content")):
         return None
     failed, meta = getattr(result, "is_error", False), getattr(result, "meta", None)
     return _PlainToolResult(_texts(result.content), result.structured_content, bool(failed), meta or {})
-
-
-def _is_block(block: Any) -> bool:
-    return isinstance(block, Mapping) and isinstance(block.get("type"), str)
 
 
 def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:

@@ -128,12 +128,12 @@ class ProblemDialect(Dialect):
     def _read_problem(self, body: Mapping[str, Any]) -> Problem:
         problem = Problem(
             body.get("code") or self._code(body),
-            _first(body.get("detail"), body.get("title"), ""),
+            next(one for one in (body.get("detail"), body.get("title"), "") if one is not None),
             kind=body.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
             retry=read_retry(body),
             user_message=body.get("user_message"),
             remediation=body.get("remediation"),
-            details=_read_details(body),
+            details={**(body.get("details") or {}), **without_nothing(errors=body.get("errors"))},
             retry_after=body.get("retry_after"),
             documentation=body.get("documentation"),
         )
@@ -150,10 +150,6 @@ class ProblemDialect(Dialect):
 
 def _is_error_status(status: Any) -> bool:
     return type(status) is int and 400 <= status <= 599  # noqa: PLR2004 - what HTTP calls an error
-
-
-def _first(*candidates: str | None) -> str:
-    return next(one for one in candidates if one is not None)
 
 
 def _can_join(extra: Mapping[str, Any]) -> bool:
@@ -178,10 +174,6 @@ def _write_details(details: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _is_item(fault: Any) -> bool:
     return isinstance(fault, dict) and all(isinstance(fault.get(name, ""), str) for name in ("detail", "pointer"))
-
-
-def _read_details(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    return {**(body.get("details") or {}), **without_nothing(errors=body.get("errors"))} or None
 
 
 DIALECT = ProblemDialect()

@@ -79,8 +79,10 @@ class Dialect(ABC):
         """The JSON body of a reply."""
         if self.says_all(reply):
             return self.write(reply)
-        if self.needs:
-            self._require(reply)
+        missing = reply.missing(self.needs)
+        if missing:
+            wanted = ", ".join(sorted(missing))
+            raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
         body = self.write(reply)
         left = leftover(reply.present_fields(), self.read(body))
         if left:
@@ -116,7 +118,8 @@ class Dialect(ABC):
             for fault in error.errors(include_url=False, include_input=False, include_context=False):
                 if not (lenient and fault["type"] == _MISSING):
                     pointer = _pointer(fault["loc"], body, missing=fault["type"] == _MISSING)
-                    raise ContractError(_rule(fault["msg"]), pointer, self.name) from None
+                    rule = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+                    raise ContractError(rule, pointer, self.name) from None
         broken = self.contradiction(body)
         if broken is not None:
             raise ContractError(broken, "", self.name)
@@ -138,12 +141,6 @@ class Dialect(ABC):
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""
         return reply.complete(self.needs, **facts)
-
-    def _require(self, reply: Reply[Any]) -> None:
-        missing = reply.missing(self.needs)
-        if missing:
-            wanted = ", ".join(sorted(missing))
-            raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
 
 
 def without_nothing(**members: Any) -> dict[str, Any]:
@@ -196,7 +193,3 @@ def _pointer(location: tuple[int | str, ...], body: Any, *, missing: bool) -> st
             continue
         steps.append(step)
     return pointer_of(steps)
-
-
-def _rule(message: str) -> str:
-    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")

@@ -115,10 +115,8 @@ def is_block(wire: Any) -> bool:
         return False
     if not all(isinstance(wire.get(member), str) for member in _MEMBERS[wire["type"]]):
         return False
-    return (wire["type"] != "resource" or is_contents(wire.get("resource"))) and _has_valid_extras(wire)
-
-
-def _has_valid_extras(wire: Mapping[str, Any]) -> bool:
+    if wire["type"] == "resource" and not is_contents(wire.get("resource")):
+        return False
     return isinstance(wire.get("_meta", {}), Mapping) and _is_annotations(wire.get("annotations", {}))
 
 

@@ -24,7 +24,6 @@ _MOST_EXTRA = 1_000_000
 _SETTINGS: dict[str, Any] = {"mode": "json", "by_alias": True, "polymorphic_serialization": True, "warnings": False}
 _NOT_SCHEMAS = frozenset(("cls", "config", "default", "expected", "function", "metadata"))
 _HIDING = frozenset(("serialization", "serialization_exclude", "serialization_exclude_if"))
-_ROOT = "root"
 
 
 class WithheldValue(NamedTuple):
@@ -91,16 +90,13 @@ def dump_fields(value: Any, room: int, error: BaseException) -> Any:
     if layout.is_root:
         return value.root
     shown: dict[str, Any] = {}
-    for field in (*layout.fields, *_extra_fields(value, layout)):
+    names = getattr(value, "model_extra", None) or {}
+    extra = [_Field(name, name, is_excluded=False, is_masked=layout.has_masked_extra) for name in names]
+    for field in (*layout.fields, *extra):
         part, copied = _dump_field(value, field, room)
         shown |= part
         room -= copied
     return shown
-
-
-def _extra_fields(value: Any, layout: _Layout) -> Iterable[_Field]:
-    extra = getattr(value, "model_extra", None) or {}
-    return [_Field(name, name, is_excluded=False, is_masked=layout.has_masked_extra) for name in extra]
 
 
 def _dump_field(value: Any, field: _Field, room: int) -> tuple[dict[str, Any], int]:

@@ -36,7 +36,8 @@ def schema_of(annotation: Any, registry: Registry) -> dict[str, Any] | None:
         # A list takes a configuration where a dataclass or typed dictionary alone would not.
         items: Any = list[_adapt_typed_dict(annotation)]  # type: ignore[misc]  # a type that is only known at run time
         adapter: TypeAdapter[Any] = TypeAdapter(items, config=ConfigDict(arbitrary_types_allowed=True))
-        whole = adapter.json_schema(mode="serialization", by_alias=True, schema_generator=_generator(registry))
+        generator = type("Generator", (_Generator,), {"registry": registry})
+        whole = adapter.json_schema(mode="serialization", by_alias=True, schema_generator=generator)
     except (PydanticUserError, PydanticOmit, NameError, TypeError):
         return None
     return _unwrap(whole)
@@ -63,10 +64,6 @@ def _references(schema: Any, definitions: dict[str, Any]) -> set[str]:
             found.add(name.removeprefix(_PLACE))
             waiting.append(definitions[name.removeprefix(_PLACE)])
     return found
-
-
-def _generator(registry: Registry) -> type[GenerateJsonSchema]:
-    return type("Generator", (_Generator,), {"registry": registry})
 
 
 class _Generator(GenerateJsonSchema):

@@ -120,14 +120,10 @@ def normalize_resource_payload(
     except BaseException as error:  # what is no `Exception` would end the server
         log_error("the payload of %s cannot be read", reading.uri, error=error)
         raise UnreadableValue(f"the payload of {reading.uri} cannot be read") from error
+    roomy = replace(policy, max_bytes=policy.max_bytes * 8)  # the limit is on payloads; base64 makes them larger
     return ResourceResult(
-        contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=_with_room(policy)
+        contents, ttl_ms=ttl_ms, cache_scope=cache_scope, notices=tuple(reading.notices), policy=roomy
     )
-
-
-def _with_room(policy: Policy) -> Policy:
-    """The limit is on payloads; base64 and quoting make them larger."""
-    return replace(policy, max_bytes=policy.max_bytes * 8)
 
 
 class _PayloadReader:

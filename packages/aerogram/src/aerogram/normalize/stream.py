@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable
 from types import GeneratorType
 from typing import Any
 
@@ -44,15 +44,9 @@ class _Meter:
 def drain(source: Iterable[Any], policy: Policy) -> DrainedItems:
     """The items of an iterator up to the policy's limits; a generator with more is closed."""
     meter, iterator = _Meter(policy), iter(source)
-    if not all(map(meter.take, iterator)):
-        _close(iterator)
+    if not all(map(meter.take, iterator)) and hasattr(iterator, "close"):
+        iterator.close()
     return meter.read
-
-
-def _close(iterator: Iterator[Any]) -> None:
-    close = getattr(iterator, "close", None)
-    if close is not None:
-        close()
 
 
 def is_here(value: Any) -> bool:
@@ -77,12 +71,7 @@ async def _drain_async(source: AsyncIterable[Any], policy: Policy) -> DrainedIte
     meter, iterator = _Meter(policy), aiter(source)
     async for item in iterator:
         if not meter.take(item):
-            await _close_async(iterator)
+            if hasattr(iterator, "aclose"):
+                await iterator.aclose()
             break
     return meter.read
-
-
-async def _close_async(iterator: AsyncIterator[Any]) -> None:
-    close = getattr(iterator, "aclose", None)
-    if close is not None:
-        await close()

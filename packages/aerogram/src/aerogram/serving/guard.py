@@ -198,7 +198,11 @@ class _GuardedRequest:
                 await task
             else:
                 self._guard.leave_behind(task)
-                self._refusal = _timeout_error(limit or 0)
+                self._refusal = Unavailable(
+                    f"There was no answer within {limit or 0:g} seconds",
+                    remediation="Try again, or ask for less",
+                    retry_after=1,
+                )
         finally:
             if not task.done():
                 task.cancel()
@@ -285,10 +289,4 @@ def _too_large_error(limit: int) -> HttpRefusal:
         f"The body of a request has at most {limit:,} bytes",
         "Send less, or in several requests",
         max_bytes=limit,
-    )
-
-
-def _timeout_error(limit: float) -> Unavailable:
-    return Unavailable(
-        f"There was no answer within {limit:g} seconds", remediation="Try again, or ask for less", retry_after=1
     )

@@ -75,7 +75,7 @@ def read_strictly(
         else:
             reply = speaker.decode(seen.body, lenient=False)
     except ContractError as error:
-        return None, [("envelope", f"{error}; the answer is {_excerpt(seen)}")]
+        return None, [("envelope", f"{error}; the answer is {(seen.text or repr(seen.body))[:160]}")]
     return reply, list(_complaints(reply, seen))
 
 
@@ -84,7 +84,3 @@ def _complaints(reply: Reply[Any], seen: ObservedAnswer) -> Iterator[Complaint]:
         mark = "isError" if seen.protocol == "mcp" else "an error status"
         says = f"the body says {reply.problem.code}" if reply.problem else "the body says that it succeeded"
         yield "mark", f"{says}, and {mark} is {'' if seen.failed else 'not '}set"
-
-
-def _excerpt(seen: ObservedAnswer) -> str:
-    return (seen.text or repr(seen.body))[:160]

@@ -152,7 +152,7 @@ class ResponseCheck:
         if problem is None or self.version == LEGACY:
             return
         above = TABLE.of_status(status)
-        if status != problem.status and above not in _names_of(problem.code):
+        if status != problem.status and above not in {one.name for one in TABLE.lineage(problem.code)}:
             yield "status", f"{problem.code} came with {status}, and its status is {problem.status}"
         told = self.response.headers.get("retry-after")
         asked = observe(self.response).body
@@ -197,7 +197,3 @@ class ResponseCheck:
     def _described_type(self) -> str:
         """Under which media type a document describes the answer: it has no other way to tell two shapes apart."""
         return self.place.versions.media_type(CURRENT) if self.version == CURRENT else self.response.media_type
-
-
-def _names_of(code: str) -> set[str]:
-    return {one.name for one in TABLE.lineage(code)}

@@ -206,7 +206,8 @@ class _Route:
         rest = {name: value for name, value in arguments.items() if name not in in_path}
         if self.method not in _WITH_BODY:
             in_query = set(rest)
-        query = {name: _in_query(value) for name, value in rest.items() if name in in_query}
+        query = {name: value for name, value in rest.items() if name in in_query}
+        query = {name: dumps(one).decode() if isinstance(one, Mapping) else one for name, one in query.items()}
         body = {name: value for name, value in rest.items() if name not in in_query}
         sent = dumps(body) if self.method in _WITH_BODY else b""
         return replace(shape, method=self.method, path=_fill(self.entry.terms.path, arguments), body=sent,
@@ -319,10 +320,6 @@ class _Route:
 
     def _fail(self, probe: str, promise: str, evidence: str) -> None:
         self.sweep.report.fail(self.name, probe, promise, evidence)
-
-
-def _in_query(value: Any) -> Any:
-    return dumps(value).decode() if isinstance(value, Mapping) else value
 
 
 def _is_own(parameter: Mapping[str, Any]) -> bool:

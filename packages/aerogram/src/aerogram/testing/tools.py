@@ -130,7 +130,8 @@ class _ServerSweep:
     ) -> None:
         self.session, self.settings, self.report, self.era = session, settings, report, era
         self.dialects: list[Any] = [settings.dialect] if settings.dialect else list(offer.get("dialects", ()))
-        self.advertised = _budget(offer)
+        said = offer.get("budget")
+        self.advertised = Budget.of(f"{said['limit']} {said['unit']}") if said else None
         self.tools: dict[str, Any] = {}
 
     async def run(self) -> None:
@@ -302,11 +303,6 @@ class _Tool:
                 return
         if most:
             self.sweep.report.fail(self.name, "burst", "rate-limit", f"{most} calls at once met no limit")
-
-
-def _budget(offer: Mapping[str, Any]) -> Budget | None:
-    said = offer.get("budget")
-    return None if not said else Budget.of(f"{said['limit']} {said['unit']}")
 
 
 async def _catch(awaitable: Any) -> Any:

@@ -192,7 +192,10 @@ class Pool:
         try:
             connection = await pool.acquire(timeout=self.patience)
         except ValueError as error:
-            raise _unreadable(error) from error
+            raise ValidationFailed(
+                f"The address of the store cannot be used: {error}",
+                remediation="Write it as postgresql://user:password@host:5432/database",
+            ) from error
         overdue: list[bool] = []
 
         def cut() -> None:
@@ -241,13 +244,6 @@ class Pool:
             "hnsw.iterative_scan": "relaxed_order",
         }
         await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
-
-
-def _unreadable(error: ValueError) -> ValidationFailed:
-    return ValidationFailed(
-        f"The address of the store cannot be used: {error}",
-        remediation="Write it as postgresql://user:password@host:5432/database",
-    )
 
 
 async def _keep(_: Any) -> None:
