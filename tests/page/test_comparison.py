@@ -8,8 +8,9 @@ from aerogram import dialects
 from aerogram.client.reading import read
 from aerogram.codes import TABLE
 from aerogram.dialects import NAMES, dialect
+from aerogram.jsontext import value_at
 from aerogram.reply import Action, Citation, Fidelity, Notice, Page, Problem, QueryEcho, RateLimit, Reply, Telemetry
-from aerogram_page.members import at, explain, members_of
+from aerogram_page.members import explain, members_of
 from page.conftest import SEARCH
 
 ENVELOPES = ("response-v2", "standard-v2", "knowledge-1.0")
@@ -75,7 +76,7 @@ def test_every_pointer_points_into_its_body_and_every_part_is_explained_in_both_
 
 def _is_there(body, pointer) -> bool:
     try:
-        at(body, pointer)
+        value_at(body, pointer)
     except LookupError:
         return False
     return True

@@ -205,6 +205,14 @@ async def test_a_part_is_reached_by_its_path_with_fields_and_mode() -> None:
     assert "".join(pages) == FINDINGS[3]["text"]
 
 
+@pytest.mark.parametrize("index", ["-1", "01", "1_0", " 1", "\u0661", "-", "9" * 5_000])
+async def test_a_step_into_a_list_is_a_plain_number(index: str) -> None:
+    desk = Desk()
+    found = hash_in(await desk.send(Reply.ok({"findings": FINDINGS})))
+    with pytest.raises(NotFound):
+        await desk.fetch(hash=found, path=f"/findings/{index}")
+
+
 async def test_fields_that_another_page_has_are_not_refused() -> None:
     desk = Desk(600)
     data = [{"id": n, "text": WORDS * 5} for n in range(30)] + [{"id": 30, "note": "last"}]

@@ -10,14 +10,14 @@ from aerogram._mcp.results import tool_result
 from aerogram.channels import Channels, Policy, channels_of
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, value_at
 from aerogram.normalize.policy import LEGACY, MODERN
 from aerogram.reply import Reply
 from aerogram.tokens import best_counter
 from aerogram_page import asks
 from aerogram_page.fitting import LARGEST_SHOWN, SPOKEN, Shrinker
 from aerogram_page.host import Delivery
-from aerogram_page.members import MCP, at, differences, explain, members_of
+from aerogram_page.members import MCP, differences, explain, members_of
 from aerogram_page.sources import ReplyView, Sources
 
 __all__ = ["Comparison"]
@@ -95,7 +95,7 @@ def _compare(
 
 def _filled_members(row: dict[str, Any]) -> dict[str, str]:
     """The members that say something; a contract may require a word for nothing."""
-    return {pointer: part for pointer, part in row["members"].items() if at(row["body"], pointer) is not None}
+    return {pointer: part for pointer, part in row["members"].items() if value_at(row["body"], pointer) is not None}
 
 
 def _row(name: str, body: Any, note: dict[str, str] | None) -> dict[str, Any]:

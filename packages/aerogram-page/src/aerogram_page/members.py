@@ -9,27 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["MCP", "at", "below", "differences", "explain", "members_of"]
+from aerogram.jsontext import pointer_of
 
-
-def at(value: Any, pointer: str) -> Any:
-    """What stands at a pointer; `LookupError` when nothing does."""
-    if pointer and not pointer.startswith("/"):
-        raise LookupError(f"{pointer[:80]!r} is no JSON Pointer")
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
-        elif isinstance(value, dict) and name in value:
-            value = value[name]
-        else:
-            raise LookupError(f"there is nothing at {pointer[:80]}")
-    return value
-
-
-def below(pointer: str, step: object) -> str:
-    """The pointer of a member or an item."""
-    return f"{pointer}/{str(step).replace('~', '~0').replace('/', '~1')}"
+__all__ = ["MCP", "differences", "explain", "members_of"]
 
 
 MCP: Final = "mcp"
@@ -73,7 +55,7 @@ def _places(value: Any, says: Mapping[str, str], pointer: str = "") -> Iterator[
         return
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inner in inside:
-        yield from _places(inner, says, below(pointer, name))
+        yield from _places(inner, says, pointer + pointer_of((name,)))
 
 
 def _extension_part(pointer: str, says: Mapping[str, str]) -> str:
@@ -88,7 +70,7 @@ def _records(pointer: str, data: Any) -> Members:
     """The members of records that have a word of their own."""
     words = _table()["words"]
     return {
-        below(place, name): RECORD + name
+        place + pointer_of((name,)): RECORD + name
         for place, row in _rows(pointer, data)
         if isinstance(row, dict)
         for name in row
@@ -99,12 +81,12 @@ def _records(pointer: str, data: Any) -> Members:
 def _rows(pointer: str, data: Any) -> Iterator[tuple[str, Any]]:
     """The records of the data: its items, itself, or the items of the lists that it is a box for."""
     if isinstance(data, list):
-        yield from ((below(pointer, place), row) for place, row in enumerate(data[:SHOWN_RECORDS]))
+        yield from ((pointer + pointer_of((place,)), row) for place, row in enumerate(data[:SHOWN_RECORDS]))
     elif isinstance(data, dict):
         yield pointer, data
         for name, value in data.items():
             if isinstance(value, list):
-                yield from _rows(below(pointer, name), value)
+                yield from _rows(pointer + pointer_of((name,)), value)
 
 
 def explain(*several: Members) -> dict[str, dict[str, str]]:

@@ -15,9 +15,9 @@ from aerogram.archive import Archive
 from aerogram.content import Content, sha256_of
 from aerogram.errors import NotFound
 from aerogram.identity import identify
+from aerogram.jsontext import pointer_of, value_at
 from aerogram.shape.modes import RecordType
 from aerogram.tokens import Counter, best_counter
-from aerogram_page.members import at, below
 
 __all__ = ["LISTED", "MissingPiece", "entry_of", "list_missing", "missing_pieces", "recover_piece"]
 
@@ -48,9 +48,9 @@ def missing_pieces(original: Any, shown: Any, pointer: str = "") -> Iterator[Mis
     elif isinstance(original, dict) and isinstance(shown, dict):
         for name, value in original.items():
             if name not in shown:
-                yield MissingPiece("part", below(pointer, name), value)
+                yield MissingPiece("part", pointer + pointer_of((name,)), value)
             else:
-                yield from missing_pieces(value, shown[name], below(pointer, name))
+                yield from missing_pieces(value, shown[name], pointer + pointer_of((name,)))
     else:
         yield MissingPiece("part", pointer, original, shown)
 
@@ -58,9 +58,9 @@ def missing_pieces(original: Any, shown: Any, pointer: str = "") -> Iterator[Mis
 def _of_list(original: list[Any], shown: list[Any], pointer: str) -> Iterator[MissingPiece]:
     for place, item in enumerate(original):
         if place >= len(shown):
-            yield MissingPiece("dropped", below(pointer, place), item)
+            yield MissingPiece("dropped", pointer + pointer_of((place,)), item)
         elif shown[place] is not item and shown[place] != item:
-            yield MissingPiece("shortened", below(pointer, place), item, shown[place])
+            yield MissingPiece("shortened", pointer + pointer_of((place,)), item, shown[place])
 
 
 def list_missing(
@@ -146,6 +146,6 @@ def recover_piece(entry: Content, asked: str, pointer: str | None, expected: str
 
 def _take(entry: Content, pointer: str) -> Content:
     try:
-        return Content.of_json(at(entry.value(), pointer))
+        return Content.of_json(value_at(entry.value(), pointer))
     except LookupError as error:
         raise NotFound(f"The entry has no such piece: {error}") from None

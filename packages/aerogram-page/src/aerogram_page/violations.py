@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.jsontext import dumps, pointer_of
-from aerogram_page.members import at
+from aerogram.jsontext import dumps, pointer_of, value_at
 
 __all__ = ["Fault", "faults_of", "model_faults"]
 
@@ -81,7 +80,7 @@ def _steps(location: tuple[int | str, ...], body: Any) -> list[int | str]:
 def excerpt_at(body: Any, pointer: str) -> str | None:
     """What stands at a place, in few words; None when nothing does."""
     try:
-        value = at(body, pointer)
+        value = value_at(body, pointer)
         text = dumps(value).decode()
     except (LookupError, ContractError):
         return None

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from aerogram.jsontext import is_index, steps_of
 from aerogram.reply import Notice, Reply
 
 __all__ = ["Deprecated", "Deprecations"]
@@ -51,8 +52,7 @@ class Deprecated:
     def stands_in(self, data: Any) -> bool:
         """Whether the data has this field somewhere."""
         if self.name.startswith("/"):
-            steps = [step.replace("~1", "/").replace("~0", "~") for step in self.name.split("/")[1:]]
-            return _has(data, steps)
+            return _has(data, steps_of(self.name))
         return any(self.name in record for record in _records(data))
 
 
@@ -112,6 +112,6 @@ def _has(value: Any, path: Sequence[str]) -> bool:
         return any(_has(one, rest) for one in items)
     if isinstance(value, dict):
         return step in value and _has(value[step], rest)
-    if isinstance(value, list) and step.isdecimal():
+    if isinstance(value, list) and is_index(step):
         return int(step) < len(value) and _has(value[int(step)], rest)
     return False

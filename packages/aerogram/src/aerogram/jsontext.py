@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from enum import Enum, EnumType
 from gc import get_referents, is_tracked
@@ -20,6 +21,7 @@ _STOCK: Final = Enum.__dict__["value"]
 _ID_BITS: Final = 128
 _MANY: Final = 4096
 _DEEPEST: Final = 255  # orjson goes no further
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 class Unsound(TypeError):
@@ -110,6 +112,31 @@ def _with_large_integers(value: Any, *, indent: bool) -> bytes:
 def pointer_of(steps: Iterable[object]) -> str:
     """A JSON Pointer (RFC 6901) from its steps."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def steps_of(pointer: str) -> list[str]:
+    """The steps of a JSON Pointer; `LookupError` when it is none."""
+    first, *steps = pointer.split("/")
+    if first:
+        raise LookupError(f"{pointer[:80]!r} is no JSON Pointer")
+    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
+
+
+def is_index(step: str) -> bool:
+    """Whether a step of a JSON Pointer counts: digits, without a zero that says nothing."""
+    return _INDEX.fullmatch(step) is not None
+
+
+def value_at(value: Any, pointer: str) -> Any:
+    """What stands at a JSON Pointer; `LookupError` when nothing does."""
+    for step in steps_of(pointer):
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and is_index(step) and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            raise LookupError(f"there is nothing at {pointer[:80]}")
+    return value
 
 
 def loads(text: str | bytes | bytearray | memoryview) -> Any:

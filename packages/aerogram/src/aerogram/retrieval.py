@@ -18,7 +18,7 @@ from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, value_at
 from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
@@ -105,15 +105,12 @@ def _part_at(value: Any, path: str) -> Any:
     """The part of a value at a JSON Pointer."""
     if path and not path.startswith("/"):
         raise ValidationFailed("A path starts with /", remediation="Write a JSON Pointer such as /results/0/text")
-    for step in path.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        try:
-            value = value[int(name)] if isinstance(value, list) else value[name]
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise NotFound(
-                f"There is nothing at {path[:100]}", remediation="Leave out the path to see what is there"
-            ) from None
-    return value
+    try:
+        return value_at(value, path)
+    except LookupError:
+        raise NotFound(
+            f"There is nothing at {path[:100]}", remediation="Leave out the path to see what is there"
+        ) from None
 
 
 def _select_fields(value: Any, asked: Retrieval, kind: RecordType | None, among: list[Any] | None = None) -> Any:

@@ -14,7 +14,7 @@ from hashlib import blake2s
 from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import ContractError
-from aerogram.jsontext import BOTTOMLESS, dumps, dumps_loosely, loads_loosely
+from aerogram.jsontext import BOTTOMLESS, dumps, dumps_loosely, loads_loosely, pointer_of
 from aerogram.reply import Notice, Reply
 
 __all__ = [
@@ -444,4 +444,4 @@ def _pointer(place: Place) -> str:
     if place is None:
         return ""
     above, step = place
-    return f"{_pointer(above)}/{str(step).replace('~', '~0').replace('/', '~1')}"
+    return _pointer(above) + pointer_of((step,))

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from aerogram.errors import ReplyError, TokenLimitExceeded
+from aerogram.jsontext import pointer_of
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
 from aerogram.normalize.models import WithheldValue, dump_fields, is_model
@@ -337,7 +338,7 @@ def _nothing() -> None: ...
 
 def _pointer(path: Iterable[str]) -> str:
     """The JSON Pointer of a path; one with very long names is cut, for notices must stay small."""
-    pointer = "".join("/" + name[:_LONGEST_POINTER].replace("~", "~0").replace("/", "~1") for name in path)
+    pointer = pointer_of(name[:_LONGEST_POINTER] for name in path)
     return pointer if len(pointer) <= _LONGEST_POINTER else pointer[:_LONGEST_POINTER] + "…"
 
 

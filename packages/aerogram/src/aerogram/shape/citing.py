@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from aerogram.jsontext import is_index, value_at
 from aerogram.reply import Citation, Reply
 
 __all__ = ["RECORD", "ROWS", "cited", "located", "moved"]
@@ -46,7 +47,7 @@ def moved(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:
         if not path.startswith(f"{place}/"):
             return path
         row, slash, rest = path.removeprefix(f"{place}/").partition("/")
-        if not _is_index(row) or not start <= int(row) < start + count:
+        if not is_index(row) or not start <= int(row) < start + count:
             return None
         return f"{place}/{int(row) - start}{slash}{rest}"
 
@@ -84,21 +85,8 @@ def _results(data: Any) -> dict[str, Any]:
 
 def _is_at(value: Any, path: str) -> bool:
     """Whether a value has something at a JSON Pointer."""
-    if path and not path.startswith("/"):
+    try:
+        value_at(value, path)
+    except LookupError:
         return False
-    for step in path.split("/")[1:]:
-        if isinstance(value, dict):
-            name = step.replace("~1", "/").replace("~0", "~")
-            if name not in value:
-                return False
-            value = value[name]
-        elif isinstance(value, list) and _is_index(step) and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return False
     return True
-
-
-def _is_index(step: str) -> bool:
-    """Whether a step of a JSON Pointer counts: digits, without a zero that says nothing."""
-    return step.isascii() and step.isdecimal() and (step == "0" or step[0] != "0")
