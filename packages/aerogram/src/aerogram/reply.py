@@ -22,6 +22,7 @@ from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
 
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS: Final = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _GENERATED: Final = re.compile(f"req_[{_CROCKFORD}]{{26}}")
 
 
@@ -40,7 +41,7 @@ class RequestIdGenerator:
         drawn = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10))
         with self._lock:
             self._last = last = max(drawn, self._last + 1)
-        return "req_" + "".join([_CROCKFORD[last >> shift & 31] for shift in range(125, -1, -5)])
+        return "req_" + "".join([_PAIRS[last >> shift & 1023] for shift in range(120, -1, -10)])
 
 
 _generator = RequestIdGenerator()
