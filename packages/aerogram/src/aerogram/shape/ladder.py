@@ -1,0 +1,69 @@
+"""Ladders: rows at one level of detail, each shown and priced once, in order, and only as far as there is room.
+
+Rows are priced a few at a time, as they will stand side by side; so what a separator adds, which may be less than
+nothing (`},{` is one token where `}` and `{` are two), is in the price.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from aerogram.jsontext import dumps
+
+__all__ = ["Ladder", "Show"]
+
+Show = Callable[[Any], Any]
+
+MOST_AT_ONCE: Final = 16
+
+
+class Ladder:
+    """The first rows of a list as a level shows them, and what so many of them cost together."""
+
+    def __init__(self, rows: Sequence[Any], show: Show | None, price: Callable[[str], float]) -> None:
+        self._rows = rows
+        self._show = show
+        self._price = price
+        self.shown: list[Any] = []
+        self._costs: list[float] = [0.0]
+
+    def within(self, room: float, after: int = 0) -> int:
+        """How many rows fit, from `after` so many on."""
+        if after and self._reach(after) < after:
+            return 0
+        base = self._costs[after]
+        self._climb(base + room)
+        return bisect_right(self._costs, base + room) - 1 - after
+
+    def cost(self, first: int, end: int) -> float:
+        """What the rows from `first` to `end` cost."""
+        self._reach(end)
+        return self._costs[end] - self._costs[first]
+
+    def has_all(self, room: float) -> bool:
+        """Whether all rows fit."""
+        return self.within(room) == len(self._rows)
+
+    def _reach(self, count: int) -> int:
+        while len(self.shown) < min(count, len(self._rows)):
+            self._step(min(MOST_AT_ONCE, count - len(self.shown)))
+        return len(self.shown)
+
+    def _climb(self, room: float) -> None:
+        """Show and price more rows, until all are there or one of them does not fit."""
+        step = 1
+        while len(self.shown) < len(self._rows) and self._costs[-1] <= room:
+            self._step(step)
+            step = min(step * 2, MOST_AT_ONCE)
+
+    def _step(self, count: int) -> None:
+        at = len(self.shown)
+        few = list(self._rows[at : at + count])
+        if self._show is not None:
+            few = [self._show(row) for row in few]
+        share = self._price(dumps(few).decode()[1:-1] + ",") / len(few)
+        last = self._costs[-1]
+        self.shown += few
+        self._costs += [last + share * number for number in range(1, len(few) + 1)]
