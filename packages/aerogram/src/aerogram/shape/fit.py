@@ -1,77 +1,70 @@
 """Fitting: a reply made small enough for a budget, that says what it left out and where to get it.
 
-`fit` is pure: it returns the fitted reply and the leftovers, whose hashes follow from their content; whoever
-calls it puts them into the archive before the reply is sent. How large a reply is, it learns from `measure`.
-A `measure` may also have `price(text)`, the size of a piece of JSON text, and `counter`; without a price, pieces
-are priced by their length, and the measured whole decides. With `dearest(reply)`, the size with whatever chance decides
-at its longest, that is what must fit, and what `measure` says is what the reply tells.
+`fit` is pure: it returns the fitted reply and the leftovers, whose hashes follow from their content; whoever calls it
+puts them into the archive before the reply is sent. What gives way depends on the data and on what was asked for:
 
-    whole ──fits──▶ as it is
-      │
-    lighten the envelope, if that alone takes up half of the budget
-      │
-    reduce the data to the room that is left ──▶ dress it with its account ──▶ measure ──too large, too small──┐
-      ▲                                                                                                        │
-      └────────────────────────────────────────── mend the room ◀──────────────────────────────────────────────┘
+    rows, asked for as they are    whole, the first so many of them; what is asked back from the archive is
+    rows, ranked                   the best whole, then the next in less detail
+    rows, listed                   the facts of as many as fit; where all of them do, the first become whole
+    one record                     every member; long texts and lists are cut, and say so
+    a text                         its beginning, and how much is missing
+
+One allocator gives the room to rows whose prices are known (see `ladder`), the whole is measured, and the room is mended
+by what the measure says. What must fit is the size with whatever chance decides at its longest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
-from aerogram.content import LARGE, Content
+from aerogram.content import Content
 from aerogram.errors import ValidationFailed
-from aerogram.identity import Names
 from aerogram.jsontext import dumps
-from aerogram.reply import Ahead, Notice, Page, Reply
-from aerogram.shape.account import (
-    DATA,
-    DROPPED_IDS,
-    ENVELOPE,
-    MANNERS,
-    SELF_COUNTS,
-    STAND_IN,
-    Account,
-    Manner,
-    Sizes,
-    counted,
-)
+from aerogram.reply import Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
 from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
-from aerogram.shape.lighten import lighter, removed_between, without_echo
-from aerogram.shape.loss import Loss, is_map, loss_between
-from aerogram.shape.modes import MODES, RecordType
+from aerogram.shape.facts import choose_facts
+from aerogram.shape.ladder import Ladder, Show
+from aerogram.shape.lighten import lighter
+from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.pages import Rows, cut_after, hardest_row, rows_of
-from aerogram.shape.reduce import Reducer
-from aerogram.shape.refusal import SPARE, Refusal
-from aerogram.shape.sampling import estimated, price_of, sample
-from aerogram.shape.search import SLACK, Found, Search, emptied
+from aerogram.shape.outline import outline_rows, outline_text
+from aerogram.shape.pages import rows_of
+from aerogram.shape.shrink import shrink, shrink_text
 from aerogram.shape.text import whole_characters
+from aerogram.tokens import Counter
 
-__all__ = ["Fitted", "Leftover", "Measure", "fit"]
+__all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_archive"]
 
+DATA: Final = "data"
+LEFT_OUT: Final = "left_out"
+SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
-ROOMY: Final = 4
-"""A full account may take one part in so many of the budget; beyond that it is brief."""
-RESERVES: Final = 4
-CHANCE: Final = 100
-"""What is decided by chance makes no reply larger than this."""
-TIGHT: Final = 3
-"""Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
-LOOKED_AT: Final = 1_000
-"""Where there is no archive, so many items decide what identifies them all."""
+ROUNDS: Final = 6
+SELF_COUNTS: Final = 4
+OUTLINE_SHARE: Final = 10
+OUTLINE_MOST: Final = 120
+NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
 
 
 class Measure(Protocol):
     """The size of a reply as the client counts it."""
 
+    @property
+    def counter(self) -> Counter:
+        """What counts."""
+
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply."""
-        ...
+
+    def dearest(self, reply: Reply[Any], /) -> int:
+        """The size that it would have with whatever chance decides at its longest."""
+
+    def price(self, text: str) -> float:
+        """What a piece of JSON adds to the size."""
 
 
 class Leftover(NamedTuple):
@@ -81,14 +74,11 @@ class Leftover(NamedTuple):
     content: Content
 
 
-class _Outcome(NamedTuple):
-    reply: Reply[Any]
-    leftovers: tuple[Leftover, ...] = ()
-
-
-class Fitted(_Outcome):
+class Fitted(NamedTuple):
     """The reply that fits, and what must be archived before it is sent; `before` is the size of what did not fit."""
 
+    reply: Reply[Any]
+    leftovers: tuple[Leftover, ...] = ()
     before: int | None = None
 
 
@@ -101,34 +91,40 @@ def fit(
     schema: Mapping[str, Any] | None = None,
     archive: bool = True,
     retrieve: str | None = None,
-    resume: Callable[[int], str] | None = None,
-    detail_first: bool = False,
+    resume: Resume | None = None,
+    whole_rows: bool = False,
+    ranked: bool = False,
+    facts: Sequence[str] = (),
+    among: Sequence[Any] | None = None,
     levers: Levers | None = None,
     ahead: Ahead | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
-    `kind` declares the modes of the records, `schema` what the data must still satisfy. `retrieve` names the tool
-    that gives archived content back. `resume(count)` gives the cursor that continues after so many items (or
-    characters) of the data: with it, what does not fit is the next page instead of a loss. With `detail_first`
-    items stay whole and the tail goes; otherwise detail is lowered before anything is dropped. `levers` are what its
-    caller can change about the call, for advice on what is too large. `ahead` gives every row of a walk that begins
-    with this reply: it is refused where not all of them could be served, so that no walk breaks off on the way.
+    `kind` declares the modes of the records, `schema` what the data must still satisfy. `retrieve` names the tool that
+    gives archived content back. `resume(count)` gives the cursor that continues after so many rows (or characters):
+    with it, what does not fit is the next page instead of a loss. With `whole_rows` no row is shown in less detail;
+    `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen, from
+    `among`, which are all rows where the data is only a page of them. `levers` are what its caller can change about
+    the call. `ahead` gives every row of a walk that begins with this reply.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
-    clipper = _cut if resume is not None and isinstance(reply.data, str) else None
-    names = Names(kind.ids_only if kind else (), first=None if archive else LOOKED_AT)
-    reducer = Reducer(price_of(reply, measure), kind, detail_first, clipper, names)
-    fitting = _Fitting(reply, budget, measure, reducer, Mold.of(schema), archive, retrieve, resume, levers)
-    fitted = fitting.whole() or fitting.reduced()
-    hardest = fitting.hardest(fitted, ahead) if ahead is not None else None
-    return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refusal(hardest)
+    fitting = _Fitting(
+        reply, budget, measure, kind, Mold.of(schema), archive, retrieve, resume, whole_rows, ranked, tuple(facts), among
+    )
+    return fitting.whole(levers) or fitting.reduced() or fitting.refused(levers)
 
 
-def _cut(text: str, limit: int) -> str:
-    """The beginning of a text that goes on elsewhere: without a mark, and never nothing."""
-    return text[: whole_characters(text, limit) or limit]
+class _Shown(NamedTuple):
+    """What is shown of some rows: the first `whole` as they are, then so many in less detail."""
+
+    whole: int
+    lower: int
+
+    @property
+    def count(self) -> int:
+        return self.whole + self.lower
 
 
 @dataclass
@@ -138,358 +134,350 @@ class _Fitting:
     reply: Reply[Any]
     budget: int
     measure: Measure
-    reducer: Reducer
+    kind: RecordType | None
     mold: Mold
     archive: bool
     retrieve: str | None
-    resume: Callable[[int], str] | None
-    levers: Levers | None = None
-    exact_size: int | None = field(init=False, default=None)
-    search: Search = field(init=False)
+    resume: Resume | None
+    whole_rows: bool
+    ranked: bool
+    facts: tuple[str, ...]
+    among: Sequence[Any] | None
 
-    def __post_init__(self) -> None:
-        self.reducer.walked = self._rows if self.resume is not None else None
-        self.search = Search(self.reply.data, self.budget, self._bound, self.reducer, self.mold)
+    # whole
 
-    @property
-    def _bound(self) -> Measure:
-        """What must be within the budget: the size with whatever chance decides at its longest."""
-        bound: Measure = getattr(self.measure, "dearest", self.measure)
-        return bound
-
-    def whole(self) -> Fitted | None:
+    def whole(self, levers: Levers | None) -> Fitted | None:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
-        generous = self.budget * 1.2 + 8  # pieces may cost less in the whole than alone
-        if self.reducer.cost(self.reply.data, generous) > generous:
+        if self._is_hopeless(self.reply.data):
             return None
-        reply, self.exact_size = self._counted(self.reply)
-        if self.exact_size + CHANCE <= NEARLY_FULL * self.budget:
+        reply, size = counted(self.reply, self.measure)
+        if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
-        size = max(self.exact_size, self._bound(reply))
-        if size > self.budget:
+        if max(size, self.measure.dearest(reply)) > self.budget:
+            self._exact = size
             return None
-        return Fitted(self._warned() or reply if size > NEARLY_FULL * self.budget else reply)
+        return Fitted(self._warned(levers) or reply)
 
-    def _counted(self, reply: Reply[Any]) -> tuple[Reply[Any], int]:
-        """The reply and its size, which it says itself if it was asked to."""
-        return counted(reply, self.measure) if self._sizes_are_tokens else (reply, self.measure(reply))
+    _exact: int | None = None
 
-    @property
-    def _sizes_are_tokens(self) -> bool:
-        counter = getattr(self.measure, "counter", None)
-        return counter is not None and counter.unit == "tokens"
+    def _is_hopeless(self, data: Any) -> bool:
+        """Whether the data alone is certain to be too large, without writing all of it."""
+        most = self.budget * 8  # no tokenizer makes one token of so many characters of data
+        if isinstance(data, str):
+            return len(data) > most
+        rows = rows_of(data)
+        return rows is not None and len(rows.items) * 2 > most
 
-    def _warned(self) -> Reply[Any] | None:
-        """The reply with a warning, if there is room for it; a failure or a part of archived content needs none."""
-        if self.reducer.detail_first or self.reply.problem is not None:
+    def _warned(self, levers: Levers | None) -> Reply[Any] | None:
+        if self.whole_rows or self.reply.problem is not None:
             return None
         warning = Notice.of("TOKEN_LIMIT_WARNING")
-        if self.levers is not None:
-            limit = self.budget if self._sizes_are_tokens else None
-            warning = replace(warning, suggestion=self.levers.before_the_limit(len(self._rows), limit))
+        if levers is not None:
+            rows = rows_of(self.reply.data)
+            limit = self.budget if self.measure.counter.unit == "tokens" else None
+            warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
-            warned, size = self._counted(self.reply.replace(notices=(*self.reply.notices, one)))
-            if max(size, self._bound(warned)) <= self.budget:
+            warned, size = counted(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
+            if max(size, self.measure.dearest(warned)) <= self.budget:
                 return warned
         return None
 
-    @property
-    def _rows(self) -> list[Any]:
-        rows = rows_of(self.reply.data)
-        return rows.items if rows is not None else []
+    # reduced
 
     def reduced(self) -> Fitted | None:
-        """The richest reduced reply that fits, or None."""
-        account = self._account_within_reason()
-        if self.reply.data is None:
-            return self._without_data(account)
-        done = self._best(account)
-        if account.reply.query_echo is not None and account.manner != "full":
-            done = self._better_without_echo(account, done)
-        if done is None:
+        """The richest part that fits, or None."""
+        self._lighten()
+        data = self.reply.data
+        if isinstance(data, str):
+            return self._part_of_text(data)
+        rows = rows_of(data)
+        if rows is not None and rows.items and (rows.name is None or self._are_rows_the_bulk(rows.items)):
+            return self._rows(rows.items, lambda shown: rows.replaced(data, shown))
+        if isinstance(data, dict) and data:
+            return self._record(data)
+        return None
+
+    def _lighten(self) -> None:
+        """Have an envelope that takes up half of the budget give up what a caller can do without."""
+        for light in (self.reply, *lighter(self.reply)):
+            self.reply = light
+            if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
+                return
+
+    def _are_rows_the_bulk(self, rows: list[Any]) -> bool:
+        if self.resume is not None:
+            return True
+        some = dumps(rows[:200])
+        rest = {name: value for name, value in self.reply.data.items() if value is not rows}
+        return len(some) * max(len(rows) / 200, 1) > len(dumps(rest))
+
+    # rows
+
+    def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+        price, show = self.measure.price, None if self.whole_rows else self._lower_level(rows)
+        whole = Ladder(rows, None, price)
+        lower = Ladder(rows, show, price) if show is not None else None
+
+        def allocate(room: float) -> _Shown:
+            if lower is None:
+                return _Shown(whole.within(room), 0)
+            if self.ranked:
+                best = whole.within(room)
+                return _Shown(best, lower.within(room - whole.cost(0, best), best))
+            if not lower.has_all(room):
+                return _Shown(0, lower.within(room))
+            best = whole.within(room)
+            while best and whole.cost(0, best) + lower.cost(best, len(rows)) > room:
+                best -= 1
+            return _Shown(best, len(rows) - best)
+
+        def dress(shown: _Shown, outline: Mapping[str, Any] = {}) -> Reply[Any]:  # noqa: B006 - never changed
+            kept = whole.shown[: shown.whole] + (lower.shown[shown.whole : shown.count] if lower is not None else [])
+            return self._dress_rows(build(kept), rows, shown, outline)
+
+        room = self._outline_room if lower is not None else 0
+        found = self._search(allocate, dress, room)
+        if found is not None and room and found.count == len(rows):
+            return self._finish(dress(found), rows, found)
+        if room and (every := self._search(allocate, dress, 0)) is not None and every.count == len(rows):
+            return self._finish(dress(every), rows, every)  # what is all there needs no outline
+        if found is None or not found.count:
+            return self._first_row(rows, build)
+        outlined = self._outlined(rows[found.count :], lambda told: dress(found, told))
+        return self._finish(outlined, rows, found)
+
+    def _lower_level(self, rows: list[Any]) -> Show | None:
+        """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
+        kind = self.kind
+        record = next((row for row in rows if isinstance(row, dict)), None)
+        if record is None:
             return None
-        fitted = Fitted(done.reply, done.leftovers)
-        fitted.before = account.sizes.before
-        return fitted
+        if kind is not None and kind.describes(record):
+            mode: Any = "preview" if self.ranked else "metadata"
+            return lambda row: kind.show(row, mode) if isinstance(row, dict) else row
+        found = choose_facts(self.among or rows, self.facts)
+        return None if found is None else found.show
 
-    def _best(self, account: Account) -> _Done | None:
-        """The richest reply with this account, or with less of it where that shows more."""
-        done = self._done(account)
-        if (done is None or done.loss.dropped) and not self.reducer.detail_first:
-            done = self._with_every_item(account) or done
-        if self.resume is None or self.reducer.detail_first:
-            return done or self._with_less_said(account)
-        return self._with_most_rows(account, done) if done is None or done.loss.dropped else done
+    @property
+    def _outline_room(self) -> int:
+        return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
-    def _with_most_rows(self, account: Account, done: _Done | None) -> _Done | None:
-        """The longest page of those that go on at a cursor: with whole rows and no account, or with less said."""
-        others = (self._with_whole_rows(account, done), done, *map(self._done, self._leaner(account)))
-        return min((one for one in others if one is not None), key=lambda one: one.lack, default=None)
-
-    def _with_whole_rows(self, account: Account, done: _Done | None) -> _Done | None:
-        """Rows as they are, where there may be as many of them as there are rows with less detail."""
-        rows = rows_of(self.reply.data)
-        if rows is None or not rows.items or self.mold.keeps_whole(self.reply.data):
-            return None
-        count = max(len(rows.items) - done.loss.dropped, 1) if done is not None else 1
-        if sum(self.reducer.cost(item, self.budget) for item in rows.items[:count]) * SLACK > self.budget:
-            return None
-        # with its own envelope, which has nothing to account for, or with a lighter one
-        tried = (self._beginning(one, rows, count) for one in (self._account(self.reply, account.manner), account))
-        return next((one for one in tried if one is not None), None)
-
-    def _beginning(self, account: Account, rows: Rows, least: int) -> _Done | None:
-        """The longest beginning of the rows that fits, if it has at least so many."""
-        best: _Done | None = None
-        count, too_many = least, len(rows.items) + 1
-        while count < too_many:
-            shown = rows.replaced(self.reply.data, rows.items[:count])
-            done, size = self._finished(account, Found(shown, loss_between(self.reply.data, shown), 0, 0.0))
-            if size > self.budget and best is None:
-                return None
-            if size <= self.budget:
-                best, least = done, count
-            else:
-                too_many = count
-            count = max((least + too_many) // 2, least + 1)
+    def _search(
+        self, allocate: Callable[[float], _Shown], dress: Callable[[_Shown], Reply[Any]], reserve: int
+    ) -> _Shown | None:
+        """The most that fits beside what is kept free."""
+        target = self.budget - reserve
+        frame = self.measure.dearest(dress(_Shown(0, 0)))
+        room, best = float(target - frame), None
+        tried: dict[_Shown, int] = {}
+        for _ in range(ROUNDS):
+            shown = allocate(room) if room > 0 else _Shown(0, 0)
+            if shown in tried or not shown.count:
+                break
+            size = tried[shown] = self.measure.dearest(dress(shown))
+            if size <= target:
+                best = max(best or shown, shown)
+            room += target - size if size > target else max(target - size, 1)
         return best
 
-    def _better_without_echo(self, account: Account, done: _Done | None) -> _Done | None:
-        """What is done already, unless the echo of the query costs it an item or a word of its account."""
-        if done is not None and not done.loss.dropped and done.manner == account.manner:
-            return done
-        other = self._best(self._account(without_echo(account.reply), account.manner))
-        return other if other is not None and (done is None or other.lack < done.lack) else done
-
-    def _without_data(self, account: Account) -> Fitted | None:
-        """A reply that was all envelope: with its account, which a failure may have to do without."""
-        contents = self._contents(account, None)
-        account = _hashed(account, contents)
-        told = [account.dress(None, Loss(), self.budget)]
-        told += [lean.dress(None, Loss(), self.budget) for lean in self._leaner(account)]
-        for light in (*told, account.reply) if self.reply.problem is not None else told:
-            if self._bound(light) <= self.budget:
-                return Fitted(light, _leftovers(light, contents))
-        return None
-
-    def _leaner(self, account: Account) -> list[Account]:
-        """The same account in the manners that say less."""
-        return [replace(account, manner=manner) for manner in MANNERS[MANNERS.index(account.manner) + 1 :]]
-
-    def _with_every_item(self, account: Account) -> _Done | None:
-        """Every item, with the richest account that leaves room for all of them."""
-        leaner = self._leaner(account)
-        is_named = isinstance(self.reply.data, dict) and is_map(self.reply.data)
-        if not is_named and not self.search.may_name_all(leaner[-1]):
-            leaner = leaner[-1:] if self.reducer.kind is not None else []
-        for lean in leaner:
-            done = self._done(lean) if is_named or self.search.may_name_all(lean) else None
-            if done is not None and not done.loss.dropped:
-                return done
-        return self._in_a_mode(leaner[-1]) if leaner else None
-
-    def _with_less_said(self, account: Account) -> _Done | None:
-        """Some items, with the richest account that leaves room for any."""
-        return next((done for lean in self._leaner(account) if (done := self._done(lean)) is not None), None)
-
-    def _in_a_mode(self, account: Account) -> _Done | None:
-        """The whole list in the richest mode that fits, for types whose modes show less than its identifiers do."""
-        data = self.reply.data
-        shared = self.reducer.names.shared_member(data) if isinstance(data, list) else None
-        for mode in reversed(MODES[:-1]) if isinstance(data, list) and not self.mold.keeps_whole(data) else ():
-            few = [self.reducer.view(item, mode, self.mold.item, shared) for item in sample(data)]
-            if self.reducer.price(dumps(few).decode()) * len(data) * SLACK > self.budget * len(few):
-                continue
-            shown = [self.reducer.view(item, mode, self.mold.item, shared) for item in data]
-            found = self.search.dressed(account, shown)
-            done, size = self._finished(account, found)
-            if size <= self.budget:
-                return done
-        return None
-
-    def _account_within_reason(self) -> Account:
-        """The account to dress the data with, after the envelope gave up what it must to leave room."""
-        if self._keeps_data and self.resume is None:
-            self._whole_data.hash_ahead()
-        account = self._account(self.reply, "full")
-        if self.search.frame(account) * ROOMY <= self.budget:
-            return account
-        account = self._account(self.reply, "brief")
-        for light in lighter(self.reply):
-            if self.search.frame(account) * 2 <= self.budget:
-                break
-            account = self._account(light, "brief")
-        return account
-
-    def _account(self, light: Reply[Any], manner: Manner) -> Account:
-        removed = removed_between(self.reply, light) if light is not self.reply else {}
-        hashes: dict[str, str] = {}
-        if self._keeps_data:
-            is_known = self.resume is None and self._whole_data.size < LARGE
-            hashes[DATA] = self._whole_data.hash if is_known else STAND_IN
-        if removed and self.archive:
-            hashes[ENVELOPE] = Content.of_json(removed).hash
-        return Account(
-            *(light, self.reducer.names, self.retrieve, self.resume, self._sizes(), hashes, manner, self.budget),
-            is_lighter=bool(removed),
-        )
-
-    @property
-    def _keeps_data(self) -> bool:
-        """Whether data is archived; the rest of a text that goes on is the next page."""
-        goes_on = self.resume is not None and isinstance(self.reply.data, str)
-        return self.archive and self.reply.data is not None and not goes_on
-
-    @cached_property
-    def _whole_data(self) -> Content:
-        return Content.of_json(self.reply.data)
-
-    def _sizes(self) -> Sizes:
-        counter = getattr(self.measure, "counter", None)
-        named = {"unit": counter.unit, "counter": counter.name, "margin": counter.margin} if counter is not None else {}
-        if self.exact_size is not None:
-            return Sizes(self.exact_size, estimated=False, **named)
-        return Sizes(self._estimated_size, estimated=True, **named)
-
-    @cached_property
-    def _estimated_size(self) -> int:
-        """The size of the whole, from a sample of it."""
-        frame = self.measure(self.reply.replace(data=emptied(self.reply.data)))
-        return frame + estimated(self.reply.data, self.reducer.price)
-
-    def _done(self, account: Account) -> _Done | None:
-        """The richest reply with this account that fits once it is finished, which may take a little more room."""
-        reserve = 0
-        for _ in range(RESERVES):
-            found = self.search.richest(account, self.budget - reserve)
-            if found is None:
+    def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+        """The first row with its longest texts cut, where not even one fits as it is."""
+        room = float(self.budget - self.measure.dearest(self._dress_rows(build([]), rows, _Shown(0, 1), {})))
+        for _ in range(ROUNDS):
+            if room < 1:
                 return None
-            done, size = self._finished(account, found)
+            row = shrink(rows[0], room, self.measure.price, self.mold.item)
+            dressed = self._dress_rows(build([row]), rows, _Shown(0, 1), {})
+            size = self.measure.dearest(dressed)
             if size <= self.budget:
-                return done
-            reserve += size - self.budget + 1
+                return self._finish(dressed, rows, _Shown(0, 1))
+            room -= size - self.budget + 1
         return None
 
-    def _finished(self, account: Account, found: Found) -> tuple[_Done, int]:
-        """The final reply, with the hash of its dropped identifiers, which says its own size; and that size."""
-        contents = self._contents(account, found.value, account.dropped_ids(found.loss))
-        account = replace(_hashed(account, contents), reply=cited(account.reply, found.value))
-        size = self.budget
-        for _ in range(SELF_COUNTS):
-            reply = account.dress(found.value, found.loss, size)
-            said, size = size, self._bound(reply)
-            if said == size:
-                break
-        told, own = (reply, size) if self._bound is self.measure else self._told(account, found, reply, said)
-        return _Done(told, found.loss, account.manner, _leftovers(told, contents)), max(size, own)
+    def _dress_rows(
+        self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]
+    ) -> Reply[Any]:
+        """The reply with these rows, and what it says about the others."""
+        changes: dict[str, Any] = {"data": data}
+        missing = len(rows) - shown.count
+        if missing and self.resume is not None:
+            changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(shown.count), has_more=True)
+        if not missing and not shown.lower:
+            return self.reply.replace(**changes)
+        goes_on = self.resume is not None and missing > 0
+        total = (self.reply.page.total if self.reply.page is not None else None) or len(rows)
+        said = [f"{shown.count} of {total} shown"] if missing else []
+        if shown.lower and not (missing and shown.whole == 0):
+            said.append(f"{shown.lower} of them in less detail" if missing else f"{shown.lower} in less detail")
+        keeps = self.archive and (shown.lower > 0 or not goes_on)
+        call = self._call(shown.count if missing and not goes_on and not shown.lower else None) if keeps else None
+        words = ", ".join(said) + (f"; {'whole' if goes_on or not missing else 'all'}: {call}" if call else "")
+        level: FidelityLevel = "summary" if shown.lower * 2 > shown.count else "partial"
+        return self._say(changes, level, words, outline, keeps=keeps)
 
-    def _told(self, account: Account, found: Found, reply: Reply[Any], said: int) -> tuple[Reply[Any], int]:
-        """The reply that says the size that it has with what chance gave it; mostly it already does."""
-        size = self.measure(reply)
-        for _ in range(SELF_COUNTS):
-            if said == size:
-                break
-            reply = account.dress(found.value, found.loss, size)
-            said, size = size, self.measure(reply)
-        return reply, size
-
-    def _contents(self, account: Account, shown: Any, dropped: Content | None = None) -> dict[str, Content]:
-        """What a reply with this data and this account may name."""
-        contents: dict[str, Content] = {}
-        if DATA in account.hashes:
-            contents[DATA] = self._answered_for(shown)
-        if ENVELOPE in account.hashes:
-            contents[ENVELOPE] = Content.of_json(removed_between(self.reply, account.reply))
-        if dropped is not None:
-            contents[DROPPED_IDS] = dropped
-        return contents
-
-    def _answered_for(self, shown: Any) -> Content:
-        """What must be had back from a reply that shows this: everything but the rows that its cursor goes on with."""
-        kept = cut_after(self.reply.data, shown) if self.resume is not None else None
-        rows = rows_of(self.reply.data) if kept is not None else None
-        if rows is None:
-            return self._whole_data
-        return Content.of_json(rows.replaced(self.reply.data, rows.items[:kept]))
-
-    def hardest(self, fitted: Fitted | None, ahead: Ahead) -> _Fitting | None:
-        """The hardest page of a walk that begins here; None where there is room for any, or no walk."""
-        rows, every = rows_of(self.reply.data), ahead() if fitted is None or self._is_tight(fitted.reply) else []
-        if self.resume is None or rows is None or not every:
+    def _call(self, offset: int | None = None) -> str | None:
+        """The call that brings back what is missing; its hash is put in when it is known."""
+        if self.retrieve is None:
             return None
-        row = hardest_row(every, self.reducer.kind, self.reducer.names.shared_member(every))
-        page = replace(self.reply.page or Page(), cursor=self.resume(1), has_more=True)
-        return replace(self, reply=self.reply.replace(data=rows.replaced(self.reply.data, [row]), page=page))
+        if self.retrieve.startswith("/"):
+            return f"GET {self.retrieve}"
+        return f"{self.retrieve}(hash{'' if offset is None else f', offset={offset}'})"
 
-    def _is_tight(self, reply: Reply[Any]) -> bool:
-        """Whether the next page may not have room for a row."""
-        goes_on = reply.page is not None and reply.page.cursor is not None
-        return (
-            goes_on and self._bound(self.reply.replace(data=emptied(reply.data), page=reply.page)) * TIGHT > self.budget
-        )
+    # one record, one text
 
-    def can_end(self) -> bool:
-        """Whether the walk fits whose hardest page this is."""
-        return self._is_served(self.reply.data, self.budget - SPARE)
+    def _record(self, data: dict[str, Any]) -> Fitted | None:
+        def dress(shown: Any) -> Reply[Any]:
+            words = "Long members are cut" + (f"; whole: {call}" if self.archive and (call := self._call()) else "")
+            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive)
 
-    def refusal(self, hardest: _Fitting | None = None) -> Fitted:
-        """The reply that says that not even identifiers fit, and what budget would do; a failure stays what it is."""
-        if self.reply.problem is not None:
-            *_, lightest = lighter(self.reply)
-            return Fitted(lightest.replace(data=None))
-        judged = hardest or self
-        refusal = Refusal(
-            judged.reply,
-            self.budget,
-            self._estimated_size if self.exact_size is None else self._bound(self.reply),
-            getattr(self.measure, "counter", None),
-            judged._is_served,
-            self.levers,
-            self.reducer.kind,
-            self.reducer.names,
-            is_cut=self.resume is not None,
-            is_ahead=hardest is not None,
-        )
-        return Fitted(refusal.said())
+        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold))
 
-    def _is_served(self, data: Any, budget: int) -> bool:
-        """Whether a reply with this data would fit."""
-        if budget < 1:
-            return False
-        reducer = replace(self.reducer)  # it knows nothing yet
-        attempt = replace(self, reply=self.reply.replace(data=data), budget=budget, reducer=reducer)
-        if data is self.reply.data and "_whole_data" in self.__dict__:
-            attempt.__dict__["_whole_data"] = self._whole_data
-        return bool(attempt.whole() or attempt.reduced())
+    def _part_of_text(self, text: str) -> Fitted | None:
+        if self.resume is not None:
+            return self._page_of_text(text)
+
+        def dress(shown: str) -> Reply[Any]:
+            words = "The text is cut" + (f"; whole: {call}" if self.archive and (call := self._call()) else "")
+            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive)
+
+        found = self._cut(text, dress, lambda room: shrink_text(text, room, self.measure.price))
+        if found is None or not isinstance(found.reply.data, str):
+            return found
+        headings = outline_text(text[len(found.reply.data) :], self._outline_room, self.measure.counter.count)
+        if not headings:
+            return found
+        outlined = self._say_outline(found.reply, {"headings": headings})
+        return found._replace(reply=outlined) if self.measure.dearest(outlined) <= self.budget else found
+
+    def _cut(self, data: Any, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any]) -> Fitted | None:
+        """What is shown of a value that is cut, with the richest cut that fits."""
+        frame = self.measure.dearest(dress(type(data)()))
+        room, best = float(self.budget - frame), None
+        for _ in range(ROUNDS):
+            if room < 1:
+                break
+            shown = cut(room)
+            size = self.measure.dearest(dress(shown))
+            if size <= self.budget and (best is None or len(dumps(shown)) > len(dumps(best))):
+                best = shown
+            if 0 <= self.budget - size <= 0.03 * self.budget:
+                break
+            room += self.budget - size
+        return None if best is None else self._finish(dress(best), data, None)
+
+    def _page_of_text(self, text: str) -> Fitted | None:
+        """As much of a text as fits, without a mark; it goes on at the cursor."""
+        resume = self.resume
+        assert resume is not None
+
+        def dress(count: int) -> Reply[Any]:
+            page = replace(self.reply.page or Page(), cursor=resume(count), has_more=True)
+            return self.reply.replace(data=text[:count], page=page)
+
+        low, high = 0, min(len(text), self.budget * 8)
+        guess = min(high, max(int((self.budget - self.measure.dearest(dress(0))) * 3.5), 1))
+        for _ in range(2 * ROUNDS):
+            if self.measure.dearest(dress(guess)) <= self.budget:
+                low = guess
+            else:
+                high = guess - 1
+            if high - low <= max(low // 50, 8):
+                break
+            guess = (low + high + 1) // 2
+        count = whole_characters(text, low) or low
+        return None if not count else Fitted(counted(dress(count), self.measure)[0], (), self.before)
+
+    # what is said about it
+
+    def _say(
+        self, changes: dict[str, Any], level: FidelityLevel, words: str, outline: Mapping[str, Any], *, keeps: bool
+    ) -> Reply[Any]:
+        before = self.reply.fidelity
+        hashes = dict(before.archive_hashes or {}) if before is not None else {}
+        if keeps:
+            hashes[DATA] = _STAND_IN
+        if not keeps and not self.archive:
+            words = f"{words}; {NOT_KEPT.partition(';')[0].lower()}"
+        changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
+        changes["notices"] = (*self.reply.notices, Notice(words))
+        if self.reply.status == "ok":
+            changes["status"] = "partial"
+        reply = self.reply.replace(**changes)
+        return self._say_outline(reply, outline) if outline else reply
+
+    @staticmethod
+    def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
+        return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
+
+    def _outlined(self, missing: list[Any], dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
+        """The reply with an outline of the missing rows, as far as there is room for it."""
+        plain = dress({})
+        room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
+        for _ in range(3):
+            told = outline_rows(missing, room, self.measure.counter.count) if missing and room > 10 else {}
+            if not told:
+                return plain
+            outlined = dress(told)
+            over = self.measure.dearest(outlined) - self.budget
+            if over <= 0:
+                return outlined
+            room -= over + 2
+        return plain
+
+    def _finish(self, dressed: Reply[Any], data: Any, shown: _Shown | None) -> Fitted:
+        """The reply with its hash in place of what stood for it, and its own size."""
+        fidelity = dressed.fidelity
+        hashes = dict(fidelity.archive_hashes or {}) if fidelity is not None else {}
+        leftovers: tuple[Leftover, ...] = ()
+        if fidelity is not None and hashes.get(DATA) == _STAND_IN:
+            content = self._answered_for(shown)
+            hashes[DATA] = content.hash[:SHORT_HASH]
+            leftovers = (Leftover(DATA, content),)
+            named = dressed.notices[-1]
+            call = replace(named, message=named.message.replace("(hash", f'(hash="{content.hash[7:SHORT_HASH]}"'))
+            dressed = dressed.replace(
+                fidelity=replace(fidelity, archive_hashes=hashes), notices=(*dressed.notices[:-1], call)
+            )
+        reply = cited(dressed, dressed.data) if dressed.citations else dressed
+        return Fitted(counted(reply, self.measure)[0], leftovers, self.before)
+
+    def _answered_for(self, shown: _Shown | None) -> Content:
+        """What must be had back from a reply: everything but the rows that its cursor goes on with."""
+        data, rows = self.reply.data, rows_of(self.reply.data)
+        if shown is None or self.resume is None or rows is None or shown.count == len(rows.items):
+            return Content.of_json(data)
+        return Content.of_json(rows.replaced(data, rows.items[: shown.count]))
+
+    @cached_property
+    def before(self) -> int:
+        """The size of the whole, or about it."""
+        if self._exact is not None:
+            return self._exact
+        text = dumps(self.reply.data)
+        few = text[: self.budget * 16].decode("utf-8", "ignore")
+        return round(self.measure.price(few) * len(text) / max(len(few.encode()), 1))
+
+    def refused(self, levers: Levers | None) -> Fitted:
+        """The reply that says that nothing fits, and what budget would do."""
+        raise NotImplementedError
 
 
-class _Done(NamedTuple):
-    """A reply that is finished, what it lost, the manner of its account, and what is archived for it."""
-
-    reply: Reply[Any]
-    loss: Loss
-    manner: Manner
-    leftovers: tuple[Leftover, ...]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether what it shows is as it was."""
-        return not (self.loss.shortened or self.loss.clipped or self.loss.omitted)
-
-    @property
-    def lack(self) -> tuple[int, bool, int]:
-        """How many items it lacks, whether any detail, and how much of its account."""
-        return self.loss.dropped, not self.is_whole, MANNERS.index(self.manner)
+_STAND_IN: Final = "sha256:e7c3be7c3be7"
 
 
-def _hashed(account: Account, contents: Mapping[str, Content]) -> Account:
-    """The account with the hashes that others stood in for."""
-    hashes = {name: contents[name].hash for name in account.hashes}
-    dropped = contents.get(DROPPED_IDS)
-    return replace(account, hashes=hashes, ids_hash=dropped.hash if dropped is not None else STAND_IN)
+def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
+    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it."""
+    size, telemetry = measure(reply), reply.telemetry
+    if telemetry is None or telemetry.tokens_estimated != 0:
+        return reply, size
+    for _ in range(SELF_COUNTS):
+        reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))
+        said, size = size, measure(reply)
+        if said == size:
+            break
+    return reply, size
 
 
-def _leftovers(reply: Reply[Any], contents: Mapping[str, Content]) -> tuple[Leftover, ...]:
-    """What the reply names; a page that leaves the rest to the next one names nothing."""
-    told = (reply.fidelity.archive_hashes or {}) if reply.fidelity is not None else {}
-    return tuple(Leftover(name, content) for name, content in contents.items() if name in told)
+def without_archive(reply: Reply[Any]) -> Reply[Any]:
+    """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
+    raise NotImplementedError
