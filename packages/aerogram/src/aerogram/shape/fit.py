@@ -33,6 +33,7 @@ from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
 from aerogram.shape.outline import outline_rows, outline_text
 from aerogram.shape.pages import rows_of
+from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import shrink, shrink_text
 from aerogram.shape.text import whole_characters
 from aerogram.tokens import Counter
@@ -45,9 +46,10 @@ SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
 ROUNDS: Final = 6
 SELF_COUNTS: Final = 4
+TIGHT: Final = 3
+"""Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
 OUTLINE_SHARE: Final = 10
 OUTLINE_MOST: Final = 120
-NOT_KEPT: Final = "What is missing was not kept; ask for less at once or raise the budget"
 
 
 class Measure(Protocol):
@@ -113,7 +115,9 @@ def fit(
     fitting = _Fitting(
         reply, budget, measure, kind, Mold.of(schema), archive, retrieve, resume, whole_rows, ranked, tuple(facts), among
     )
-    return fitting.whole(levers) or fitting.reduced() or fitting.refused(levers)
+    fitted = fitting.whole(levers) or fitting.reduced()
+    hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
+    return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refused(levers, hardest)
 
 
 class _Shown(NamedTuple):
@@ -270,10 +274,13 @@ class _Fitting:
         frame = self.measure.dearest(dress(_Shown(0, 0)))
         room, best = float(target - frame), None
         tried: dict[_Shown, int] = {}
-        for _ in range(ROUNDS):
+        for _ in range(2 * ROUNDS):
             shown = allocate(room) if room > 0 else _Shown(0, 0)
-            if shown in tried or not shown.count:
+            if not shown.count or (shown in tried and best is not None):
                 break
+            if shown in tried:  # prices are a little off just where another level begins
+                room -= max(target / 50, 4)
+                continue
             size = tried[shown] = self.measure.dearest(dress(shown))
             if size <= target:
                 best = max(best or shown, shown)
@@ -316,12 +323,12 @@ class _Fitting:
         return self._say(changes, level, words, outline, keeps=keeps)
 
     def _call(self, offset: int | None = None) -> str | None:
-        """The call that brings back what is missing; its hash is put in when it is known."""
+        """The call that brings back what is missing; something stands for its hash until that is known."""
         if self.retrieve is None:
             return None
         if self.retrieve.startswith("/"):
             return f"GET {self.retrieve}"
-        return f"{self.retrieve}(hash{'' if offset is None else f', offset={offset}'})"
+        return f"{self.retrieve}(hash='{_SHORT}'{'' if offset is None else f', offset={offset}'})"
 
     # one record, one text
 
@@ -397,7 +404,7 @@ class _Fitting:
         if keeps:
             hashes[DATA] = _STAND_IN
         if not keeps and not self.archive:
-            words = f"{words}; {NOT_KEPT.partition(';')[0].lower()}"
+            words = f"{words}; the rest was not kept"
         changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
         changes["notices"] = (*self.reply.notices, Notice(words))
         if self.reply.status == "ok":
@@ -434,7 +441,7 @@ class _Fitting:
             hashes[DATA] = content.hash[:SHORT_HASH]
             leftovers = (Leftover(DATA, content),)
             named = dressed.notices[-1]
-            call = replace(named, message=named.message.replace("(hash", f'(hash="{content.hash[7:SHORT_HASH]}"'))
+            call = replace(named, message=named.message.replace(_SHORT, content.hash[len("sha256:") : SHORT_HASH]))
             dressed = dressed.replace(
                 fidelity=replace(fidelity, archive_hashes=hashes), notices=(*dressed.notices[:-1], call)
             )
@@ -457,12 +464,58 @@ class _Fitting:
         few = text[: self.budget * 16].decode("utf-8", "ignore")
         return round(self.measure.price(few) * len(text) / max(len(few.encode()), 1))
 
-    def refused(self, levers: Levers | None) -> Fitted:
-        """The reply that says that nothing fits, and what budget would do."""
-        raise NotImplementedError
+    # refusals
+
+    def hardest_page(self, fitted: Fitted | None, ahead: Ahead) -> _Fitting | None:
+        """The hardest page of a walk that begins here; None where there is room for any, or no walk."""
+        rows = rows_of(self.reply.data)
+        every = ahead() if fitted is None or self._is_tight(fitted.reply) else []
+        if self.resume is None or rows is None or not every:
+            return None
+        row = max(every, key=lambda one: len(dumps(one)))
+        page = replace(self.reply.page or Page(), cursor=self.resume(1), has_more=True)
+        return replace(self, reply=self.reply.replace(data=rows.replaced(self.reply.data, [row]), page=page))
+
+    def _is_tight(self, reply: Reply[Any]) -> bool:
+        """Whether the next page may not have room for a row."""
+        if reply.page is None or reply.page.cursor is None:
+            return False
+        return self.measure.dearest(self.reply.replace(data=None, page=reply.page)) * TIGHT > self.budget
+
+    def can_end(self) -> bool:
+        """Whether the walk fits whose hardest page this is."""
+        return self._serves(self.reply.data, self.budget - SPARE)
+
+    def _serves(self, data: Any, budget: int) -> bool:
+        """Whether a reply with this data would fit."""
+        if budget < 1:
+            return False
+        attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
+        return bool(attempt.whole(None) or attempt.reduced())
+
+    def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
+        """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
+        if self.reply.problem is not None:
+            *_, lightest = lighter(self.reply)
+            return Fitted(lightest.replace(data=None))
+        judged = hardest or self
+        refusal = Refusal(
+            judged.reply,
+            self.budget,
+            self.before,
+            self.measure.counter,
+            judged._serves,
+            levers,
+            self.kind,
+            is_cut=self.resume is not None,
+            is_ahead=hardest is not None,
+        )
+        return Fitted(refusal.said())
 
 
-_STAND_IN: Final = "sha256:e7c3be7c3be7"
+_SHORT: Final = "4d7b3c9e5f8a"
+_STAND_IN: Final = f"sha256:{_SHORT}"
+"""What stands for a hash until it is known, in as many tokens as hardly any other."""
 
 
 def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
@@ -478,6 +531,12 @@ def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Re
     return reply, size
 
 
-def without_archive(reply: Reply[Any]) -> Reply[Any]:
+def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[Any]:
     """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
-    raise NotImplementedError
+    if reply.fidelity is None or not leftovers:
+        return reply
+    lost = {one.content.hash[:SHORT_HASH] for one in leftovers}
+    hashes = {name: digest for name, digest in (reply.fidelity.archive_hashes or {}).items() if digest not in lost}
+    *others, own = reply.notices
+    honest = replace(own, message=f"{own.message.partition(';')[0]}; the rest was not kept")
+    return reply.replace(fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=(*others, honest))

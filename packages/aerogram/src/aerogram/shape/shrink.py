@@ -20,19 +20,23 @@ Price = Callable[[str], float]
 
 LEAST: Final = 12.0
 """A member that gets less room than this is shown by a mark alone."""
+_FEW: Final = 8
 _SHORTEST: Final = 40
 """Texts are not cut below this: names, paths and dates stay what they are."""
 
 
-def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING) -> Any:
-    """A value that costs about as much as there is room for; what cannot be smaller stays."""
+def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING, *, inside: bool = False) -> Any:
+    """A value that costs about as much as there is room for; what cannot be smaller stays.
+
+    `inside` of a record, a map with many members is cut after the first of them.
+    """
     if mold.keeps_whole(value) or price(dumps(value).decode()) <= room:
         return value
     if isinstance(value, str):
         return shrink_text(value, room, price)
     if isinstance(value, list):
         return _shrink_list(value, room, price, mold)
-    return _shrink_record(value, room, price, mold) if isinstance(value, dict) else value
+    return _shrink_record(value, room, price, mold, inside=inside) if isinstance(value, dict) else value
 
 
 def shrink_text(text: str, room: float, price: Price) -> str:
@@ -64,7 +68,21 @@ def _shrink_list(items: list[Any], room: float, price: Price, mold: Mold) -> lis
     return [*kept, f"… {missing} more"] if has_words and missing and mold.is_free else kept
 
 
-def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold) -> dict[str, Any]:
+def _shrink_map(members: dict[str, Any], room: float, price: Price) -> dict[str, Any]:
+    """The first members of a map that has many."""
+    kept: dict[str, Any] = {}
+    left = room - price('"…":"999 more"')
+    for name, value in members.items():
+        left -= price(dumps({name: value}).decode())
+        if left < 0:
+            break
+        kept[name] = value
+    return {**kept, "…": f"{len(members) - len(kept)} more"}
+
+
+def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold, *, inside: bool) -> dict[str, Any]:
+    if inside and len(record) > _FEW and len(record) * LEAST > room and mold.is_free:
+        return _shrink_map(record, room, price)
     announced = announced_in(record)
     costs = {name: price(dumps({name: value}).decode()) for name, value in record.items()}
     left, shown = room, dict(record)
@@ -73,7 +91,7 @@ def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold
         if costs[name] > share:
             is_announced = announced is not None and name == announced.member
             shown[name] = _fit_announced(announced, share, price) if is_announced else shrink(
-                record[name], max(share - price(f'"{name}":,'), LEAST), price, mold.member(name)
+                record[name], max(share - price(f'"{name}":,'), LEAST), price, mold.member(name), inside=True
             )
             left -= min(price(dumps({name: shown[name]}).decode()), costs[name])
         else:
