@@ -19,8 +19,7 @@ from aerogram.contract import Contract
 from aerogram.errors import InvalidCursor, ValidationFailed
 from aerogram.jsontext import dumps
 from aerogram.reply import FidelityLevel, Reply, part_to_json
-from aerogram.shape.account import without_archive
-from aerogram.shape.fit import Leftover
+from aerogram.shape.fit import Leftover, without_archive
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter, best_counter
@@ -113,7 +112,7 @@ class Shrinker:
         if done.fitted.leftovers and shown.archive is not None:
             kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
             if not kept:
-                done = replace(done, fitted=Draft(without_archive(done.reply)))
+                done = replace(done, fitted=Draft(without_archive(done.reply, done.fitted.leftovers)))
         return done
 
     async def _archive(self, archive: Archive, leftovers: Sequence[Leftover], principal: str | None) -> bool:

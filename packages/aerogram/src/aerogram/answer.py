@@ -60,9 +60,8 @@ from aerogram.reply import (
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape import fields
-from aerogram.shape.account import counted, without_archive
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
-from aerogram.shape.fit import Fitted, Leftover
+from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, allowed_mode
@@ -105,7 +104,7 @@ class Draft(NamedTuple):
     `json` is that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
     `is_content`: it is content blocks and nothing else, and the data says what they are. `resume` gives the cursor
     that goes on after so many items, `ahead` every row of a walk that begins here; `rows` are all rows, where this
-    path pages them. `is_archived`: they stay whole and in their order. `leftovers` are to be archived.
+    path pages them. `whole_rows`: they stay whole and in their order. `leftovers` are to be archived.
     """
 
     reply: Reply[Any]
@@ -115,7 +114,7 @@ class Draft(NamedTuple):
     resume: Resume | None = None
     ahead: Ahead | None = None
     rows: Rows | None = None
-    is_archived: bool = False
+    whole_rows: bool = False
     leftovers: tuple[Leftover, ...] = ()
 
 
@@ -246,7 +245,7 @@ async def normalize(call: Call, outcome: Any) -> Draft:
             return _normalize_reply(call, _failure(call, outcome))
         if isinstance(outcome, ResumablePage):
             draft = _normalize_reply(call, outcome.reply)
-            return draft._replace(resume=outcome.resume, ahead=outcome.ahead, is_archived=outcome.is_archived)
+            return draft._replace(resume=outcome.resume, ahead=outcome.ahead, whole_rows=outcome.whole_rows)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome)
         if said is None:
             said = Reply(outcome if is_here(outcome) else await settle(outcome, contract.forms))
@@ -498,7 +497,10 @@ def _fit_into(budget: Budget, call: Call, draft: Draft) -> Fitted:
         archive=contract.archive is not None,
         retrieve=contract.retrieve if contract.archive is not None else None,
         resume=draft.resume,
-        detail_first=draft.is_archived,
+        whole_rows=draft.whole_rows or call.response_mode is not None or call.fields is not None,
+        ranked=call.is_ranked,
+        facts=contract.facts.get(call.operation, ()),
+        among=None if draft.rows is None else draft.rows.items,
         levers=call.levers,
         ahead=draft.ahead,
     )
@@ -516,12 +518,7 @@ async def keep(call: Call, draft: Draft) -> Draft:
         return draft
     if await _archive(call, archive, draft.leftovers):
         return draft
-    budget = call.limit
-    measure = None if budget is None else call.sizer(budget)
-    honest = without_archive(
-        draft.reply, lambda told: budget is None or measure is None or measure(told) <= budget.room
-    )
-    return draft._replace(reply=honest, leftovers=())
+    return draft._replace(reply=without_archive(draft.reply, draft.leftovers), leftovers=())
 
 
 async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]) -> bool:

@@ -97,8 +97,20 @@ class Call:
         """The type of the records that its operation gives, where that is declared."""
         return self.contract.kinds.get(self.operation)
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its rows come best first."""
+        return self.operation in self.contract.ranked or (self.kind is not None and self.kind.is_ranked)
+
     def sizer(self, budget: Budget | None = None) -> Sizer:
         """What measures its replies as they are sent, by the counter of a budget."""
         contract = self.contract
         known = {} if budget is None else {"counter": budget.counter}
-        return Sizer(contract.speaker, contract.channels, payload=self.payload, writer=self.writer, **known)
+        return Sizer(
+            contract.speaker,
+            contract.channels,
+            payload=self.payload,
+            writer=self.writer,
+            counted=contract.count,
+            **known,
+        )

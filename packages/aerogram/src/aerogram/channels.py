@@ -10,8 +10,9 @@
 Whichever channel a client drops, identifiers, cursor, fidelity, error code and the retrieval call are in the other.
 A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): there a summary of a whole
 reply is that line, and the identifiers follow where something was left out.
-A reply's size is what both channels take together, because some clients forward both. Pictures and sounds are not
-text and are not counted as text; a budget in bytes counts the result as it goes over the wire.
+A reply's size is that of the larger channel, because a model reads one of them; with `count="both"` it is what both
+take together, for clients that pass on both. Pictures and sounds are not text and are not counted as text; a budget in
+bytes counts the result as it goes over the wire.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from aerogram.normalize.plain import json_around
 from aerogram.reply import Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
-__all__ = ["POLICIES", "Channels", "Payload", "Policy", "Sizer", "Writer", "channels_of", "summary_of"]
+__all__ = ["COUNTS", "POLICIES", "Channels", "Count", "Payload", "Policy", "Sizer", "Writer", "channels_of", "summary_of"]
 
 Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
 POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
@@ -43,7 +44,9 @@ FRAME_BYTES: Final = 256
 """Room for what the protocol and a framework put around a result: the response's frame, flags, the server's name."""
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
-"""How often a piece of data is paid for, about; the measured whole corrects it."""
+"""How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
+Count: TypeAlias = Literal["larger", "both"]
+COUNTS: Final[tuple[Count, ...]] = get_args(Count)
 _DEAR_ID: Final = "req_" + "7Q" * 11 + "1234"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
@@ -200,9 +203,10 @@ class Sizer:
     counter: Counter = field(default_factory=best_counter)
     payload: Payload | None = None
     writer: Writer | None = None
+    counted: Count = "larger"
 
     def __call__(self, reply: Reply[Any], /) -> int:
-        """The size of the whole reply, both channels together."""
+        """The size of the whole reply: of its larger channel, or of both."""
         return self._size(reply)
 
     def dearest(self, reply: Reply[Any], /) -> int:
@@ -225,11 +229,14 @@ class Sizer:
         """The size of rendered channels."""
         if self.counter.unit == "bytes":
             return self.counter.count(_wire_text(channels)) + FRAME_BYTES
-        size = self.counter.count(channels.text)
-        return size + (0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode()))
+        text = self.counter.count(channels.text)
+        structured = 0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode())
+        return text + structured if self.counted == "both" else max(text, structured)
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
+        if self.counted == "larger" and self.counter.unit != "bytes":
+            return self.counter.count(text)
         if self.payload is not None:
             return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]
         return self.counter.count(text) * _SHARES[self.policy]

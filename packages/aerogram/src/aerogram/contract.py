@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import Cache
-from aerogram.channels import POLICIES, Policy
+from aerogram.channels import COUNTS, POLICIES, Count, Policy
 from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect
@@ -38,8 +38,10 @@ class Contract:
     """The promise: a dialect, a size, and what becomes of the rest.
 
     `budget` is a number of tokens, a text such as "10240 bytes", or the name of a client's limit; `budgets` are
-    those of single operations. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
-    declares the record types of operations, `retrieve` names the tool that gives archived content back.
+    those of single operations. What counts is the larger channel, which is what a model reads; with `count="both"`,
+    both do. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
+    declares the record types of operations; `ranked` names those whose rows come best first, `facts` the columns by
+    which rows are shown where not all of them fit. `retrieve` names the tool that gives archived content back.
     `limits` are taken before a handler runs; answers of the operations in `cached` are kept in the `cache`;
     `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
     """
@@ -48,9 +50,12 @@ class Contract:
     budget: int | str | Budget | None = None
     budgets: Mapping[str, int | str | Budget | None] = field(default_factory=dict)
     channels: Policy = None  # type: ignore[assignment]  # settled below: what the dialect's contract has
+    count: Count = "larger"
     archive: Archive | None = None
     cursors: Cursors = field(default_factory=Cursors)
     kinds: Mapping[str, RecordType] = field(default_factory=dict)
+    ranked: Collection[str] = ()
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     forms: Forms = field(default_factory=lambda: Forms(blocks="one"))
     retrieve: str | None = "retrieve"
     limits: Limits | None = None
@@ -69,7 +74,7 @@ class Contract:
     @property
     def names_by_setting(self) -> dict[str, Collection[str]]:
         """The operations that its settings name."""
-        return {name: tuple(getattr(self, name)) for name in ("budgets", "kinds", "cached", "deprecations")}
+        return {name: tuple(getattr(self, name)) for name in ("budgets", "kinds", "ranked", "facts", "cached", "deprecations")}
 
     @cached_property
     def speaker(self) -> Dialect:
@@ -126,6 +131,11 @@ def _check_channels(name: str, value: Any) -> None:
         raise InvalidReply(f"{name} is one of {', '.join(POLICIES)}, not {value!r}")
 
 
+def _check_count(name: str, value: Any) -> None:
+    if value not in COUNTS:
+        raise InvalidReply(f"{name} is one of {', '.join(COUNTS)}, not {value!r}")
+
+
 def _check_budget(_: str, value: Any) -> None:
     if value is not None:
         Budget.of(value)
@@ -167,6 +177,7 @@ def _check_sanitizers(name: str, value: Any) -> None:
 _CHECKS: Final[Mapping[str, Callable[[str, Any], None]]] = {
     "dialect": _check_dialect,
     "channels": _check_channels,
+    "count": _check_count,
     "budget": _check_budget,
     "budgets": _check_budgets,
     "kinds": _check_by_operation,

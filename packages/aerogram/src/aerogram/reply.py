@@ -510,14 +510,15 @@ class ResumablePage(NamedTuple):
 
     A handler that makes its own pages may return one; with the reply alone, what does not fit is told as left out.
     Where a walk begins, and all of its rows are at hand, `ahead` gives them. `max_tokens` is a size that the caller
-    has asked the handler for. `is_archived`: it was asked for as it was kept, so that its rows stay whole and in their
-    order, and no control shapes it once more.
+    has asked the handler for. With `whole_rows`, its rows are what was asked for, and none is shown in less detail.
+    `is_archived`: it was asked for as it was kept, so that no control shapes it once more.
     """
 
     reply: Reply[Any]
     resume: Resume | None = None
     ahead: Ahead | None = None
     max_tokens: int | None = None
+    whole_rows: bool = False
     is_archived: bool = False
 
     @classmethod

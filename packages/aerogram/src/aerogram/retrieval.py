@@ -96,7 +96,7 @@ async def retrieve(
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind or _kind_of(value, kinds))
     shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
-    return ResumablePage(Reply.ok(shown), is_archived=True)
+    return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True)
 
 
 async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
@@ -136,7 +136,7 @@ def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType
     found = _select_fields(take(rows, window), asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
     ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
-    return paged._replace(ahead=ahead, is_archived=True)
+    return paged._replace(ahead=ahead, whole_rows=True, is_archived=True)
 
 
 def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
@@ -144,7 +144,7 @@ def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
     offset = pager.window(asked.cursor, asked.page_size).offset
     page = Page(has_more=False, total=len(text), page_size=None)
     reply = Reply.ok(text[offset:], page=page)
-    return ResumablePage(reply, lambda count: pager.seal(offset + count), is_archived=True)
+    return ResumablePage(reply, lambda count: pager.seal(offset + count), whole_rows=True, is_archived=True)
 
 
 async def _find(archive: Archive, asked: Retrieval, principal: str | None, names: Names) -> tuple[list[Any], list[str]]:

@@ -32,7 +32,7 @@ from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.jsontext import dumps
 from aerogram.reply import Page, QueryEcho, Reply, ResumablePage
 from aerogram.retrieval import Retrieval
-from aerogram.shape.account import DATA
+from aerogram.shape.fit import DATA
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.server.health import HealthChecks

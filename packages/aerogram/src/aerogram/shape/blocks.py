@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from aerogram.content import Content
 from aerogram.jsontext import dumps
-from aerogram.shape.account import SHORT_HASH
-from aerogram.shape.fit import Leftover
+from aerogram.shape.fit import SHORT_HASH, Leftover
 from aerogram.shape.media import refer_media
 from aerogram.shape.text import whole_characters
 from aerogram.tokens import Counter

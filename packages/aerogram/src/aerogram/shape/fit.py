@@ -28,7 +28,7 @@ from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.facts import choose_facts
 from aerogram.shape.ladder import Ladder, Show
-from aerogram.shape.lighten import lighter
+from aerogram.shape.lighten import lighter, removed_between
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
 from aerogram.shape.outline import outline_rows, outline_text
@@ -41,6 +41,7 @@ from aerogram.tokens import Counter
 __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_archive"]
 
 DATA: Final = "data"
+ENVELOPE: Final = "envelope"
 LEFT_OUT: Final = "left_out"
 SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
@@ -163,6 +164,7 @@ class _Fitting:
         return Fitted(self._warned(levers) or reply)
 
     _exact: int | None = None
+    _envelope: Content | None = None
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
@@ -202,11 +204,14 @@ class _Fitting:
         return None
 
     def _lighten(self) -> None:
-        """Have an envelope that takes up half of the budget give up what a caller can do without."""
-        for light in (self.reply, *lighter(self.reply)):
+        """Have an envelope that takes up half of the budget give up what a caller can do without; it is archived."""
+        heavy = self.reply
+        for light in (heavy, *lighter(heavy)):
             self.reply = light
             if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
-                return
+                break
+        removed = {} if self.reply is heavy else removed_between(heavy, self.reply)
+        self._envelope = Content.of_json(removed) if removed and self.archive else None
 
     def _are_rows_the_bulk(self, rows: list[Any]) -> bool:
         if self.resume is not None:
@@ -403,6 +408,8 @@ class _Fitting:
         hashes = dict(before.archive_hashes or {}) if before is not None else {}
         if keeps:
             hashes[DATA] = _STAND_IN
+        if self._envelope is not None:
+            hashes[ENVELOPE] = self._envelope.hash[:SHORT_HASH]
         if not keeps and not self.archive:
             words = f"{words}; the rest was not kept"
         changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
@@ -445,6 +452,8 @@ class _Fitting:
             dressed = dressed.replace(
                 fidelity=replace(fidelity, archive_hashes=hashes), notices=(*dressed.notices[:-1], call)
             )
+        if self._envelope is not None:
+            leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = cited(dressed, dressed.data) if dressed.citations else dressed
         return Fitted(counted(reply, self.measure)[0], leftovers, self.before)
 

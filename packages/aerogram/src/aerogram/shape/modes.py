@@ -39,7 +39,8 @@ class RecordType:
     """The fields of one kind of record in each mode; `full` is every field unless it is given.
 
     `made` has the fields that are computed from a record (or raise a `KeyError` where it lacks what they need), `caps`
-    the longest lists per mode: `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`.
+    the longest lists per mode: `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`. Records that are ranked
+    come best first.
     """
 
     ids_only: Sequence[str]
@@ -48,6 +49,7 @@ class RecordType:
     full: Sequence[str] | None = None
     made: Mapping[str, Callable[[Record], Any]] = field(default_factory=dict)
     caps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    is_ranked: bool = False
 
     def fields(self, mode: Mode) -> tuple[str, ...] | None:
         """The names of the fields of a mode; None when it has them all."""

@@ -33,6 +33,7 @@ SEARCH_RESULT: Final = RecordType(
         *("source_file", "source_category", "context_header", "chunk_index", "total_chunks", "chunk_token_count"),
     ),
     made={"chunk_snippet": snippet("chunk_text")},
+    is_ranked=True,
 )
 
 VENDOR_INFO: Final = RecordType(
