@@ -1,11 +1,16 @@
 """Signed cursors: where a walk through the pages of a query goes on.
 
-A cursor is base64 of a JSON object with the documented keys `query_hash`, `offset` and `response_mode`, and
-further keys: `exp` (when it ends, seconds since 1970), `kid` (which key signed it), `sig`, and `pos` when the
-source gave a key to continue after (with `seen`, when several items had that key), and `size` when the pages of the
-walk have another size than the usual one. It is signed, not secret. The query hash covers tool and arguments; the
-signature also covers the principal, who is not named in the cursor. The JSON is padded with spaces and escaped so that
-its base64 needs no `+`, `/` or `=`: it can go into a URL as it is, and every base64 decoder reads it.
+A cursor holds a hash of the query (its tool and arguments), an offset and a mode; when it ends, which key signed it and
+the signature; a key to continue after where the source gave one (with the number of items that had it), and the size of
+the pages where that is not the usual one. It is signed, not secret; the signature also covers the principal, who is not
+named. There are two forms, and both are opened everywhere:
+
+    short        twenty bytes or a few more in URL-safe base64, without padding
+    documented   base64 of JSON with `query_hash`, `offset` and `response_mode`, as the contract knowledge-1.0 has it;
+                 the hash of the query is followed by its proof, in one text. It is padded with spaces and escaped so
+                 that its base64 needs no `+`, `/` or `=`
+
+Signatures have 64 bits: a forger who makes a million attempts a second for a day has a chance of one in 200 million.
 
     Cursors ── seal ──▶ text ── open ──▶ Position
        │
@@ -23,6 +28,7 @@ import json
 import logging
 import os
 import secrets
+import struct
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +37,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from aerogram.errors import ContractError, InvalidCursor
 from aerogram.state import file_lock, private_directory, state_directory
@@ -42,7 +48,15 @@ log = logging.getLogger("aerogram")
 
 DAY: Final = 86_400.0
 MAX_CURSOR_LENGTH: Final = 4_096
-SIGNATURE_BYTES: Final = 12
+SIGNATURE_BYTES: Final = 8
+QUERY_DIGITS: Final = 8
+"""So many digits of the hash of a query are in a cursor."""
+_EPOCH: Final = 1_577_836_800
+"""Cursors count their minutes from the beginning of 2020."""
+_MODES: Final = ("ids_only", "metadata", "preview", "full")
+_FORM: Final = 0x10
+_HAS_KEY: Final = 0x08
+_HEAD: Final = struct.Struct(">B2s3s4s")
 SHORTEST_SECRET: Final = 16
 START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
 
@@ -51,7 +65,7 @@ FAR_ON: Final = 999_999
 
 _DEAR: Final = "bU5OZmZjeHdsSTR6Z9"
 """What needs a few more tokens, length for length, than any cursor; how many one needs is up to chance."""
-_ALWAYS: Final = ("query_hash", "offset", "response_mode", "exp", "kid", "sig")
+_DOCUMENTED: Final = ("query_hash", "offset", "response_mode")
 _URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
 _TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
 
@@ -77,7 +91,8 @@ def dearest(cursor: str, total: int | None = None) -> str:
         body = _decode(cursor)
     except InvalidCursor:
         return cursor
-    length = len(_encode({**body, "offset": max(body["offset"], FAR_ON if total is None else total)}))
+    farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
+    length = len(farthest.documented() if cursor.startswith("eyJ") else farthest.short())
     return (_DEAR * (length // len(_DEAR) + 1))[:length]
 
 
@@ -250,25 +265,22 @@ class Cursors:
         self._lifetime = lifetime
         self._clock = clock
 
-    def seal(self, position: Position, *, principal: str | None = None) -> str:
+    def seal(self, position: Position, *, principal: str | None = None, documented: bool = False) -> str:
         """The position as a signed cursor that only this principal can use."""
-        now = self._clock()
         key = self._keys.signing_key()
-        body: dict[str, Any] = {
-            "query_hash": position.query_hash,
-            "offset": position.offset,
-            "response_mode": position.response_mode,
-            "exp": int(position.expires_at or now + self._lifetime),
-            "kid": key.kid,
-        }
-        if position.after is not None:
-            body["pos"] = _pack_key(position.after)
-            if position.seen != 1:
-                body["seen"] = position.seen
-        if position.size is not None:
-            body["size"] = position.size
-        body["sig"] = _signature(key, body, principal)
-        cursor = _encode(body)
+        ends = int(position.expires_at or self._clock() + self._lifetime)
+        body = _Body(
+            key.kid,
+            -(-(ends - _EPOCH) // 60),
+            position.response_mode,
+            position.query_hash[:QUERY_DIGITS],
+            position.offset,
+            position.size,
+            None if position.after is None else _pack_key(position.after),
+            position.seen,
+        )
+        signed = body._replace(signature=_signature(key, body, principal))
+        cursor = signed.documented() if documented else signed.short()
         if len(cursor) > MAX_CURSOR_LENGTH:
             raise ContractError(f"a key is too long: the cursor has more than {MAX_CURSOR_LENGTH} characters", "/pos")
         return cursor
@@ -289,7 +301,7 @@ class Cursors:
         if cursor is None:
             return None
         try:
-            kid = _decode(cursor)["kid"]
+            kid = _decode(cursor).kid
         except InvalidCursor:  # whoever opens it says so
             return None
         return self._keys.refresh() if self._keys.key(kid) is None else None
@@ -299,19 +311,17 @@ class Cursors:
     ) -> Position:
         """The position in a cursor, once it is certain that it was made here, for this query and caller."""
         body = _decode(cursor)
-        key = self._keys.key(body["kid"])
-        if key is None or not hmac.compare_digest(_signature(key, body, principal).encode(), body["sig"].encode()):
+        key = self._keys.key(body.kid)
+        if key is None or not hmac.compare_digest(_signature(key, body, principal), body.signature):
             _refuse("This cursor was not issued to this caller by this server", "signature")
-        if body["exp"] <= self._clock():
+        if body.ends <= self._clock():
             _refuse("This cursor has expired", "expired")
-        if body["query_hash"] != query_hash:
+        if body.query != query_hash[:QUERY_DIGITS]:
             _refuse("This cursor belongs to another query", "query")
-        if response_mode is not None and body["response_mode"] != response_mode:
-            remedy = f"Repeat the request with response_mode {body['response_mode']!r}, or without the cursor"
+        if response_mode is not None and body.mode != response_mode:
+            remedy = f"Repeat the request with response_mode {body.mode!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        after, ends = _unpack_key(body.get("pos")), float(body["exp"])
-        seen, size = body.get("seen", 1), body.get("size")
-        return Position(query_hash, body["offset"], body["response_mode"], after, ends, seen, size)
+        return Position(query_hash, body.offset, body.mode, _unpack_key(body.key), body.ends, body.seen, body.size)
 
 
 _TAG: Final = "$"
@@ -358,36 +368,104 @@ def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoRetu
     raise InvalidCursor(message, remediation=remediation, details={"reason": reason})
 
 
-def _signature(key: SigningKey, body: Mapping[str, Any], principal: str | None) -> str:
-    signed = _canonical([principal, {name: value for name, value in body.items() if name != "sig"}])
-    digest = hmac.digest(key.secret, signed.encode(), "sha256")[:SIGNATURE_BYTES]
-    return base64.urlsafe_b64encode(digest).decode()
+class _Body(NamedTuple):
+    """What stands in a cursor: `minutes` are those when it ends, `query` the first digits of the hash of its query."""
+
+    kid: str
+    minutes: int
+    mode: str
+    query: str
+    offset: int
+    size: int | None = None
+    key: Any = None
+    seen: int = 1
+    signature: bytes = b""
+
+    @property
+    def ends(self) -> float:
+        """When it ends, in seconds since 1970."""
+        return float(_EPOCH + self.minutes * 60)
+
+    def short(self) -> str:
+        """The cursor as few bytes in base64."""
+        has_key = _HAS_KEY if self.key is not None else 0
+        head = _HEAD.pack(
+            _FORM | has_key | _MODES.index(self.mode),
+            bytes.fromhex(self.kid),
+            self.minutes.to_bytes(3),
+            bytes.fromhex(self.query),
+        )
+        numbers = _number(self.offset) + _number(self.size or 0)
+        key = _canonical([self.key, self.seen]).encode() if has_key else b""
+        return base64.urlsafe_b64encode(head + self.signature + numbers + key).decode().rstrip("=")
+
+    def documented(self) -> str:
+        """The cursor as JSON in base64."""
+        proof = bytes.fromhex(self.kid) + self.minutes.to_bytes(3) + bytes.fromhex(self.query) + self.signature
+        query = base64.urlsafe_b64encode(proof).decode().rstrip("=")
+        body: dict[str, Any] = {"query_hash": query, "offset": self.offset, "response_mode": self.mode}
+        if self.key is not None:
+            body |= {"pos": self.key} | ({"seen": self.seen} if self.seen != 1 else {})
+        if self.size is not None:
+            body["size"] = self.size
+        text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)
+        return base64.b64encode((text + " " * (-len(text) % 3)).encode()).decode()
 
 
-def _encode(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)
-    return base64.b64encode((text + " " * (-len(text) % 3)).encode()).decode()
+def _signature(key: SigningKey, body: _Body, principal: str | None) -> bytes:
+    signed = _canonical([principal, *body[:-1]])
+    return hmac.digest(key.secret, signed.encode(), "sha256")[:SIGNATURE_BYTES]
 
 
-def _decode(cursor: str) -> dict[str, Any]:
-    """The JSON object in a cursor, whose documented keys have the right types."""
+def _number(value: int) -> bytes:
+    """A number in as few bytes as it needs, seven bits in each."""
+    low, high = value & 0x7F, value >> 7
+    return bytes([low | 0x80]) + _number(high) if high else bytes([low])
+
+
+def _take_number(raw: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at a place, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = raw[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return value, at
+        if shift > 63:  # noqa: PLR2004 - no offset has more bits
+            raise ValueError("a number is too long")
+
+
+def _decode(cursor: str) -> _Body:
+    """What stands in a cursor of either form; anything else is refused."""
     if not isinstance(cursor, str) or not 0 < len(cursor) <= MAX_CURSOR_LENGTH:
         _refuse("This is not a cursor", "garbled")
     text = cursor.translate(_TO_URL_ALPHABET).rstrip("=")
     try:
-        body = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError):
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True)
+        body = _read_documented(json.loads(raw)) if raw[:1] == b"{" else _read_short(raw)
+    except (binascii.Error, struct.error, IndexError, KeyError, TypeError, ValueError, RecursionError):
         _refuse("This is not a cursor", "garbled")
-    if not _is_cursor(body):
-        _refuse("This is not a cursor", "garbled")
-    return dict(body)
+    return body
 
 
-def _is_cursor(body: Any) -> bool:
-    return (
-        isinstance(body, dict)
-        and all(name in body for name in _ALWAYS)
-        and all(isinstance(body[name], str) for name in ("query_hash", "response_mode", "kid", "sig"))
-        and all(type(body[name]) is int for name in ("offset", "exp"))
-        and body["offset"] >= 0
-    )
+def _read_short(raw: bytes) -> _Body:
+    form, kid, minutes, query = _HEAD.unpack_from(raw)
+    at = _HEAD.size + SIGNATURE_BYTES
+    signature = raw[_HEAD.size : at]
+    offset, at = _take_number(raw, at)
+    size, at = _take_number(raw, at)
+    key, seen = json.loads(raw[at:]) if form & _HAS_KEY else (None, 1)
+    if form & ~(_HAS_KEY | 0x03) != _FORM or (at != len(raw) and not form & _HAS_KEY):
+        raise ValueError("not a form of cursor")
+    mode = _MODES[form & 0x03]
+    return _Body(kid.hex(), int.from_bytes(minutes), mode, query.hex(), offset, size or None, key, seen, signature)
+
+
+def _read_documented(body: Any) -> _Body:
+    query, offset, mode = (body[name] for name in _DOCUMENTED)
+    proof = base64.b64decode(query + "=" * (-len(query) % 4), altchars="-_", validate=True)
+    if type(offset) is not int or offset < 0 or mode not in _MODES:
+        raise ValueError("not a cursor")
+    kid, minutes, digits, signature = proof[:2].hex(), int.from_bytes(proof[2:5]), proof[5:9].hex(), proof[9:]
+    return _Body(kid, minutes, mode, digits, offset, body.get("size"), body.get("pos"), body.get("seen", 1), signature)
