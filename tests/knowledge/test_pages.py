@@ -59,13 +59,13 @@ def test_a_cursor_outlives_a_restart(small, where):
     [{"query": "other"}, {"filters": {"category": "farm"}}, {"response_mode": "full"}, {"principal": "somebody"}],
     ids=str,
 )
-def test_a_cursor_of_another_question_is_refused(small, asked):
-    cursor = small.search("token apples", page_size=1).page.cursor
+def test_a_cursor_of_another_question_is_refused(shared_small, asked):
+    cursor = shared_small.search("token apples", page_size=1).page.cursor
     with pytest.raises(InvalidCursor):
-        small.search(**{"query": "token apples", "cursor": cursor, **asked})
+        shared_small.search(**{"query": "token apples", "cursor": cursor, **asked})
 
 
 @pytest.mark.parametrize("size", [0, 51, -1, True, "10", 1.5])
-def test_a_page_has_one_to_fifty_results(small, size):
+def test_a_page_has_one_to_fifty_results(shared_small, size):
     with pytest.raises(ValidationFailed):
-        small.search("token", page_size=size)
+        shared_small.search("token", page_size=size)
