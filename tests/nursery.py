@@ -2,7 +2,7 @@
 
 Such a process runs the program's own command line, with a folder, an environment and streams of its own, and ends as
 any other does. It only starts in a fraction of the time. `programs.py` asks for them, over the socket that this is
-started with.
+started with, and may name fewer modules to load.
 """
 
 from __future__ import annotations
@@ -135,9 +135,10 @@ def run_to_the_end() -> None:
 
 
 if __name__ == "__main__":
-    for name in MODULES:
+    for name in sys.argv[2:] or MODULES:
         importlib.import_module(name)
-    warm_up()
+    if not sys.argv[2:]:
+        warm_up()
     gc.freeze()  # what is loaded stays, and its memory is shared
     wanted = fork_on_request(socket.socket(fileno=int(sys.argv[1])))
     if wanted["session"]:

@@ -74,13 +74,13 @@ class Process:
 class Nursery:
     """Where processes come from that run the program."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str, python: Sequence[str] = (sys.executable,), env: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-P", str(Path(__file__).with_name("nursery.py")), str(theirs.fileno())]
+            program = [*python, "-P", str(Path(__file__).with_name("nursery.py")), str(theirs.fileno()), *modules]
             self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_plain()
+                program, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=env
             )
         assert self._requests.recv(100) == b"ready"
 
@@ -120,7 +120,7 @@ def _plain() -> dict[str, str]:
 @cache
 def nursery() -> Nursery:
     """The one of this process, made when it is first needed."""
-    found = Nursery()
+    found = Nursery(env=_plain())
     atexit.register(found.close)
     return found
 
@@ -134,14 +134,15 @@ def start_program(
     text: bool = False,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    source: Nursery | None = None,
 ) -> Process | subprocess.Popen[Any]:
-    """Start `aerogram` with these arguments; a stream is a pipe, a file, or nothing."""
-    if _needs_an_interpreter(env):
+    """Start `aerogram`, from the usual nursery or another; a stream is a pipe, a file or nothing."""
+    if source is None and _needs_an_interpreter(env):
         streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         return subprocess.Popen([*PROGRAM, *arguments], **streams, text=text, cwd=cwd, env=env)
     with contextlib.ExitStack() as theirs:
         ends = [_two_ends(stream, theirs, is_input=not number) for number, stream in enumerate((stdin, stdout, stderr))]
-        pid, end = nursery().fork(arguments, [their for _, their in ends], cwd, env)
+        pid, end = (source or nursery()).fork(arguments, [their for _, their in ends], cwd, env)
     kind, encoding = ("", "utf-8") if text else ("b", None)
     ours = [our and os.fdopen(our, mode + kind, encoding=encoding) for mode, (our, _) in zip("wrr", ends, strict=True)]
     return Process(pid, end, ours)
@@ -176,13 +177,14 @@ def run_program(
     timeout: float = 120,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    source: Nursery | None = None,
 ) -> subprocess.CompletedProcess[Any]:
     """Run `aerogram` with these arguments to its end: its exit code, and what it has written."""
     with _files(3) as (given, out, err):
         given.write(input.encode() if isinstance(input, str) else input or b"")
         given.seek(0)
         process = start_program(
-            arguments, stdin=given.fileno(), stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env
+            arguments, stdin=given.fileno(), stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env, source=source
         )
         try:
             code = process.wait(timeout)
