@@ -68,11 +68,13 @@ def warm_up() -> None:
     """Read what verbs read from disk before they begin: the vocabulary, the model, and which verbs there are."""
     from aerogram.cli.program import verbs
     from aerogram.tokens import best_counter
-    from aerogram_knowledge.embedders import default_embedder
 
-    best_counter().count("words")
-    default_embedder()
     verbs()
+    best_counter().count("words")
+    if "aerogram_knowledge.embedders" in sys.modules:
+        from aerogram_knowledge.embedders import default_embedder
+
+        default_embedder()
 
 
 def fork_on_request(requests: socket.socket) -> dict[str, Any]:
@@ -137,8 +139,7 @@ def run_to_the_end() -> None:
 if __name__ == "__main__":
     for name in sys.argv[2:] or MODULES:
         importlib.import_module(name)
-    if not sys.argv[2:]:
-        warm_up()
+    warm_up()
     gc.freeze()  # what is loaded stays, and its memory is shared
     wanted = fork_on_request(socket.socket(fileno=int(sys.argv[1])))
     if wanted["session"]:

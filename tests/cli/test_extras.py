@@ -84,7 +84,8 @@ class Packages:
 
     def __init__(self, folder: Path, *requirements: str) -> None:
         self.folder = gather(folder, *requirements)
-        self.nursery = Nursery("aerogram.cli.program", python=python_command(), env=environment_of(folder))
+        verbs = ["aerogram.cli.program"] + ["aerogram_knowledge.knowledge"] * (folder / "aerogram_knowledge").exists()
+        self.nursery = Nursery(*verbs, python=python_command(), env=environment_of(folder))
 
 
 @pytest.fixture(scope="module")
