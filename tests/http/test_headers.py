@@ -11,6 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from aerogram import Notice, Page, Reply, fastapi, read, starlette
+from aerogram._http.headers import entity_tag
 from aerogram.starlette import Versions
 
 APPS = {"starlette": (starlette, starlette_app), "fastapi": (fastapi, fastapi_app)}
@@ -123,6 +124,11 @@ def test_another_answer_has_another_tag(client):
     assert (
         client.get("/search?envelope=v2&limit=5").headers["ETag"] != client.get("/search?envelope=v2").headers["ETag"]
     )
+
+
+def test_when_a_cursor_ends_is_no_part_of_the_tag():
+    first, later = (entity_tag(Reply.ok([1], page=Page(cursor=cursor, has_more=True)), "v2") for cursor in "ab")
+    assert first == later != entity_tag(Reply.ok([1], page=Page(has_more=False)), "v2")
 
 
 @pytest.mark.parametrize("path", ["/rows?page_size=2", "/rows?fields=id", "/said?", "/said?page_size=1"])
