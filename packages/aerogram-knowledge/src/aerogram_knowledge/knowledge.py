@@ -250,7 +250,7 @@ class Knowledge:
             asked, narrowed = check_query(query), Filters.of(filters)
             mode, way = allowed_mode(response_mode), check_method(method)
             arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
-            pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal)
+            pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal, documented=True)
             self.cursors.prepare(cursor)
             window = pager.window(cursor, page_size)
             ranked = self._search.rank(asked, narrowed, way)

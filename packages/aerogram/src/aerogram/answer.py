@@ -375,7 +375,9 @@ def _window(call: Call, draft: Draft, rows: Rows) -> Draft:
 
 def _pager(call: Call) -> Pager:
     mode: Mode = "full" if call.response_mode is None else allowed_mode(call.response_mode)
-    return Pager(call.contract.cursors, call.operation + call.resource, call.arguments, mode, call.principal)
+    contract, tool = call.contract, call.operation + call.resource
+    documented = contract.speaker.documents_cursors
+    return Pager(contract.cursors, tool, call.arguments, mode, call.principal, documented=documented)
 
 
 def _note_unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:

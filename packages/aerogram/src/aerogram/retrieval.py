@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from aerogram.archive import Archive
@@ -24,7 +24,7 @@ from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
-from aerogram.shape.pages import Pager, ResumablePage, take
+from aerogram.shape.pages import Pager, ResumablePage, Window, take
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
@@ -44,15 +44,18 @@ class Retrieval:
     as_text: bool = False
     cursor: str | None = None
     page_size: int | None = None
+    offset: int = 0
 
     def __post_init__(self) -> None:
         allowed_mode(self.response_mode)
+        if isinstance(self.offset, bool) or not isinstance(self.offset, int) or self.offset < 0:
+            raise ValidationFailed("offset is a whole number from 0 on", remediation="Use the offset that a reply names")
         if self.hash is None and not self.ids:
             raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
         if len(self.ids) > MOST_IDS:
             raise ValidationFailed(f"At most {MOST_IDS} ids at once", remediation="Ask for fewer ids at a time")
 
-    def pager(self, cursors: Cursors, tool: str, principal: str | None) -> Pager:
+    def pager(self, cursors: Cursors, tool: str, principal: str | None, *, documented: bool = False) -> Pager:
         """The pager whose cursors continue exactly this request."""
         asked = {
             "hash": self.hash,
@@ -61,7 +64,14 @@ class Retrieval:
             "fields": list(self.fields),
             "as_text": self.as_text,
         }
-        return Pager(cursors, tool, asked, allowed_mode(self.response_mode), principal)
+        mode = allowed_mode(self.response_mode)
+        return Pager(cursors, tool, asked, mode, principal, documented=documented)
+
+    def window(self, pager: Pager, total: int) -> Window:
+        """The part that is asked for: from the cursor or the offset on, and all that follows unless a size is given."""
+        found = pager.window(self.cursor, self.page_size)
+        offset = self.offset if self.cursor is None else found.offset
+        return replace(found, offset=offset, size=found.size if self.page_size is not None else max(total, 1))
 
 
 async def retrieve(
@@ -73,6 +83,7 @@ async def retrieve(
     tool: str = "retrieve",
     kind: RecordType | None = None,
     kinds: Collection[RecordType] = (),
+    documented: bool = False,
 ) -> ResumablePage:
     """A page of archived content, which is answered like what any other handler returns.
 
@@ -82,7 +93,7 @@ async def retrieve(
     if archive is None:
         raise NotFound("This server keeps no archive")
     await cursors.prepare_async(asked.cursor)
-    pager = asked.pager(cursors, tool, principal)
+    pager = asked.pager(cursors, tool, principal, documented=documented)
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
         rows, missing = await _find(archive, asked, principal, names)
@@ -132,7 +143,7 @@ def _select_fields(value: Any, asked: Retrieval, kind: RecordType | None, among:
 
 
 def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> ResumablePage:
-    window = pager.window(asked.cursor, asked.page_size)
+    window = asked.window(pager, len(rows))
     found = _select_fields(take(rows, window), asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
     ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
@@ -141,7 +152,7 @@ def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType
 
 def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
     """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
-    offset = pager.window(asked.cursor, asked.page_size).offset
+    offset = asked.window(pager, len(text)).offset
     page = Page(has_more=False, total=len(text), page_size=None)
     reply = Reply.ok(text[offset:], page=page)
     return ResumablePage(reply, lambda count: pager.seal(offset + count), whole_rows=True, is_archived=True)

@@ -289,6 +289,7 @@ class KnowledgeV1Dialect(Dialect):
     """`knowledge-1.0` bodies."""
 
     name = NAME
+    documents_cursors = True
     body = MCPResponseEnvelope[Any]
     members = _TOP
     needs = frozenset({"request_id", "operation", "timestamp", "duration_ms", "cache_hit", "tokens_estimated"})

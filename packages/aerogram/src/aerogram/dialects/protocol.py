@@ -35,6 +35,8 @@ class Dialect(ABC):
     """Where the extension stands."""
     echoes: ClassVar[bool] = False
     """Whether this contract says in every reply how the request was understood."""
+    documents_cursors: ClassVar[bool] = False
+    """Whether this contract says what a cursor is made of."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
     channels: ClassVar[Literal["mirror", "summary"]] = "mirror"

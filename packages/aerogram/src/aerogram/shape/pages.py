@@ -134,6 +134,8 @@ class Pager:
     principal: str | None = None
     default_size: int = DEFAULT_SIZE
     largest_size: int = LARGEST_SIZE
+    documented: bool = False
+    """Whether its cursors are JSON, as one of the contracts documents them."""
 
     @property
     def query_hash(self) -> str:
@@ -183,7 +185,7 @@ class Pager:
         """
         unusual = size if size != self.default_size else None
         position = Position(self.query_hash, offset, self.mode, after, seen=seen, size=unusual)
-        return self.cursors.seal(position, principal=self.principal)
+        return self.cursors.seal(position, principal=self.principal, documented=self.documented)
 
     def _checked_size(self, size: int | None) -> int:
         if size is None:
