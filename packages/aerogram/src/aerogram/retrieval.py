@@ -114,7 +114,11 @@ async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
     """What a caller asks back, from the archive of the contract that it was left out under."""
     contract, kinds = call.contract, tuple(call.contract.kinds.values())
     tool = contract.retrieve or "retrieve"
-    return await retrieve(contract.archive, contract.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
+    documented = contract.speaker.documents_cursors
+    who = call.principal
+    return await retrieve(
+        contract.archive, contract.cursors, asked, principal=who, tool=tool, kinds=kinds, documented=documented
+    )
 
 
 def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:

@@ -314,9 +314,9 @@ class _Fitting:
         missing = len(rows) - shown.count
         if missing and self.resume is not None:
             changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(shown.count), has_more=True)
-        if not missing and not shown.lower:
-            return self.reply.replace(**changes)
         goes_on = self.resume is not None and missing > 0
+        if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
+            return self.reply.replace(**changes)
         total = (self.reply.page.total if self.reply.page is not None else None) or len(rows)
         said = [f"{shown.count} of {total} shown"] if missing else []
         if shown.lower and not (missing and shown.whole == 0):
