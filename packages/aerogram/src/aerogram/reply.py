@@ -8,11 +8,10 @@ Payloads are never copied.
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import os
 import re
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
@@ -21,48 +20,17 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar,
 from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
 
-_CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_PAIRS: Final = [first + second for first in _CROCKFORD for second in _CROCKFORD]
-_GENERATED: Final = re.compile(f"req_[{_CROCKFORD}]{{26}}")
-
-
-class RequestIdGenerator:
-    """The request ids of one process: `req_` and a ULID, its time in milliseconds before 80 bits of chance.
-
-    So ids sort by when they were made. Those of a process only rise, also when the clock stands still or goes back.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last = 0
-
-    def new(self) -> str:
-        """An id that is greater than all before it."""
-        drawn = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10))
-        with self._lock:
-            self._last = last = max(drawn, self._last + 1)
-        return "req_" + "".join([_PAIRS[last >> shift & 1023] for shift in range(120, -1, -10)])
-
-
-_generator = RequestIdGenerator()
+_GENERATED: Final = re.compile("req_[a-z2-7]{8}")
 
 
 def new_request_id() -> str:
-    """A new request id."""
-    return _generator.new()
+    """A new request id: `req_` and eight characters of chance, as the contracts write it."""
+    return "req_" + base64.b32encode(os.urandom(5)).decode().lower()
 
 
 def is_generated_id(request_id: str) -> bool:
     """Whether an id looks as if it were made here."""
     return _GENERATED.fullmatch(request_id) is not None
-
-
-def _reset_generator() -> None:
-    global _generator  # noqa: PLW0603 - a child of this process must not go on where its parent does
-    _generator = RequestIdGenerator()
-
-
-os.register_at_fork(after_in_child=_reset_generator)
 
 
 T = TypeVar("T")

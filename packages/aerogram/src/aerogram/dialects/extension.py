@@ -7,8 +7,8 @@ additions. Delete that key, and every field the contract names still reads.
     {"status": "partial", "box": "/results", "problem": {"retry": "check"}}
 
 A part that the contract half says (a problem, a page, one of several warnings) carries only the half it lacks.
-`box` is the JSON Pointer at which the contract's payload holds the data, or null when
-there is none.
+`box` is the JSON Pointer at which the contract's payload holds the data, or null when there is none; a name without
+a slash is that of the one member of an object, where a contract takes such an object for a box.
 """
 
 from __future__ import annotations
@@ -107,6 +107,9 @@ def _leave_data(left: dict[str, Any], said: Any, heard: Any) -> None:
         if heard is not None:
             left[BOX] = None
         return
+    if isinstance(said, dict) and len(said) == 1 and next(iter(said.values())) is heard:
+        left[BOX] = next(iter(said))
+        return
     if isinstance(heard, list) and len(heard) == 1 and heard[0] is said:
         left[BOX] = "/0"
         return
@@ -121,6 +124,8 @@ def _leave_data(left: dict[str, Any], said: Any, heard: Any) -> None:
 def _unbox(heard: Any, box: str | None, dialect: str, pointer: str) -> Any:
     if box is None:
         return None
+    if not box.startswith("/"):
+        return {box: heard}
     try:
         key = box.removeprefix("/")
         return heard[int(key)] if isinstance(heard, list) else heard[key]

@@ -18,7 +18,7 @@ from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, spell_warning
 from aerogram.dialects.extension import KEY, Extension
 from aerogram.dialects.protocol import Dialect, flatten, unflatten, unnamed_members, without_nothing
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
+from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
 
 VERSION = "response-v2"
 FIDELITY_VERSION = "1.0"
@@ -145,7 +145,16 @@ class ResponseV2Dialect(Dialect):
         return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
 
     def says_all(self, reply: Reply[Any]) -> bool:
-        return type(reply.data) is dict and reply.present_fields().keys() <= _PLAIN_WORDS
+        data = reply.data
+        is_said = type(data) is dict and _unbox(data) is data
+        return is_said and reply.present_fields().keys() <= _PLAIN_WORDS
+
+    def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
+        """As ever, but for an id that was made here: of a success nobody needs it, and it has its price."""
+        own = facts.get("request_id")
+        if own is not None and reply.problem is None and is_generated_id(own):
+            facts["request_id"] = None
+        return super().complete(reply, **facts)
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
@@ -173,7 +182,7 @@ class ResponseV2Dialect(Dialect):
 
     def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         data = body.get("data", {})
-        heard = {"data": data}
+        heard = {"data": _unbox(data)}
         if body.get("success") is False or body.get("error") is not None:
             heard = _read_failure(body.get("error") or "", data)
         meta = body.get("meta")
@@ -190,6 +199,15 @@ def _box(data: Any) -> dict[str, Any]:
     if data is None:
         return {}
     return {"results" if isinstance(data, list) else "result": data}
+
+
+def _unbox(data: Any) -> Any:
+    """What is in a box that a list or a single value stands in; any other data is what it is."""
+    if not isinstance(data, dict) or len(data) != 1:
+        return data
+    name, held = next(iter(data.items()))
+    is_box = isinstance(held, list) if name == "results" else name == "result" and not isinstance(held, (list, dict))
+    return held if is_box else data
 
 
 def _error_data(problem: Problem, code: str, data: Any) -> dict[str, Any]:
@@ -261,7 +279,9 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             name, part, words = _OPEN_PARTS[member]
             heard[name] = unflatten(part, value, words)
         elif member in _FIDELITY and value:
-            heard["fidelity"] = _read_fidelity(meta)
+            heard["fidelity"] = fidelity = _read_fidelity(meta)
+            if fidelity.level != "full" and heard.get("status") is None:
+                heard["status"] = "partial"
         elif member in _WARNINGS and value:
             heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
     if extra:
