@@ -4,6 +4,7 @@ import functools
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from small_api import CSV, ROWS
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, request_response
 from starlette.testclient import TestClient
 
-from aerogram import read, starlette
+from aerogram import fastapi, read, starlette
 from aerogram.starlette import Versions
 
 
@@ -199,12 +200,68 @@ def test_what_else_middleware_holds_is_not_taken_for_the_handler():
     assert client.get("/rows?instead").json() == ["instead"]
 
 
-def test_a_handler_that_cannot_be_seen_is_told_and_its_answers_are_read_when_they_are_sent(caplog):
-    def hides(app):
-        return functools.partial(lambda inner, *given: inner(*given), app)
+def by_partial(app):
+    return functools.partial(lambda inner, *given: inner(*given), app)
 
+
+def by_function(app):
+    async def around(*given):
+        await app(*given)
+
+    return around
+
+
+def by_a_likeness(app):
+    return functools.wraps(app)(by_function(app))
+
+
+class ByAnotherName:
+    def __init__(self, app):
+        self.inner = app
+
+    async def __call__(self, *given):
+        await self.inner(*given)
+
+
+UNSEEN = pytest.mark.parametrize("hides", [by_partial, by_function, by_a_likeness, ByAnotherName])
+
+
+@UNSEEN
+def test_a_handler_that_cannot_be_seen_is_told_and_its_answers_are_read_when_they_are_sent(caplog, hides):
     app = Starlette(routes=[Route("/rows", lambda _: JSONResponse(ROWS), middleware=[Middleware(hides)])])
     starlette.install(app, versions=Versions(vendor="acme"))
     response = TestClient(app).get("/rows?envelope=v2")
     assert (response.json()["results"], response.headers["X-Envelope-Version"]) == (ROWS, "v2")
     assert "the handler of /rows is out of sight" in caplog.text
+
+
+@UNSEEN
+def test_what_somebody_has_put_around_a_route_of_fastapi_stays_there(caplog, hides):
+    app, seen = FastAPI(), []
+    app.get("/rows")(lambda: ROWS)
+    route = app.routes[-1]
+
+    class Counts:
+        def __init__(self, app):
+            self.app = app
+
+        async def __call__(self, scope, *given):
+            seen.append(scope["path"])
+            await self.app(scope, *given)
+
+    route.app = Counts(hides(Counts(route.app)))
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    response = TestClient(app).get("/rows?envelope=v2")
+    assert (response.json()["results"], response.headers["X-Envelope-Version"]) == (ROWS, "v2")
+    assert seen == ["/rows", "/rows"] and "the handler of /rows is out of sight" in caplog.text
+
+
+def test_objects_around_a_route_of_fastapi_hide_nothing(caplog):
+    app = FastAPI()
+    app.get("/rows")(lambda: ROWS)
+    route = app.routes[-1]
+    route.app = WatchesStatus(route.app)
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    response = TestClient(app).get("/rows?envelope=v2")
+    assert (response.json()["results"], response.headers["X-Seen"]) == (ROWS, "200")
+    assert caplog.text == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -47,7 +48,7 @@ def find_holder(route: Any) -> Any:
     middleware has inside cannot be seen.
     """
     holder = route
-    while hasattr(holder.app, "app") and not isinstance(holder.app, type):
+    while hasattr(holder.app, "app") and not (inspect.isclass(holder.app) or inspect.isroutine(holder.app)):
         holder = holder.app
     return holder
 
