@@ -112,7 +112,7 @@ def _add_content(app: FastAPI, address: str) -> None:
         ids: Annotated[list[str] | None, Query(description=_IDS)] = None,
         path: Annotated[str, Query(description="A JSON Pointer to a part of it")] = "",
         as_text: Annotated[bool, Query(description="As the text that was hashed, in pages")] = False,
-    ) -> Reply[Any]:
+    ) -> Any:
         """What a reply left out, by its hash."""
         exchange: Exchange = request.scope[EXCHANGE]
         wanted = [one for given in ids or () for one in given.split(",") if one]
@@ -392,7 +392,7 @@ class _Model:
         """An answer whose data has gone through the model."""
         value = answer.outcome
         said = value.reply if isinstance(value, ResumablePage) else value
-        if self._field is None or value is answer.exchange.settled:
+        if self._field is None or (isinstance(value, ResumablePage) and value.is_archived):
             return answer
         if not isinstance(said, Reply):
             answer.outcome = await self._serialized(response_content=value)

@@ -218,10 +218,10 @@ class _Tools(ToolManager):
 
     def _parted(self, value: Any) -> Any:
         """A pair as a reply that has both halves, unless the SDK has the say about it."""
-        opened = CURRENT.get()
-        if opened.contract.speaker.name == "bare" and not self._normalizes:
+        contract = CURRENT.get().contract
+        if contract.speaker.name == "bare" and not self._normalizes:
             return value
-        return split_pair(value, opened.contract)
+        return split_pair(value, contract)
 
     def _converted(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: the SDK's own, and the documented one for what the SDK does not know."""

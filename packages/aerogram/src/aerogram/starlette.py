@@ -28,7 +28,7 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.jsontext import loads
 from aerogram.normalize.signals import contain
-from aerogram.reply import Reply
+from aerogram.reply import ResumablePage
 
 try:
     from starlette.applications import Starlette
@@ -87,7 +87,7 @@ def install(
 
 
 def _add_content(app: Starlette, address: str) -> None:
-    async def retrieve(request: Request) -> Reply[Any]:
+    async def retrieve(request: Request) -> ResumablePage:
         """What a reply left out, by its hash."""
         asked = request.query_params
         ids = [name for given in asked.getlist("ids") for name in given.split(",") if name]

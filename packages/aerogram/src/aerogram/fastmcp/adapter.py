@@ -343,11 +343,11 @@ class _Replies(Transform):
 
     def _parted(self, value: Any, tool: Tool) -> Any:
         """A pair as a reply that has both halves, unless FastMCP or an annotation has the say about it."""
-        opened = CURRENT.get()
-        is_theirs = opened.contract.speaker.name == "bare" and not self._normalizes
+        contract = CURRENT.get().contract
+        is_theirs = contract.speaker.name == "bare" and not self._normalizes
         if is_theirs or is_rows_of_any_length(tool.return_type):
             return value
-        return split_pair(value, opened.contract)
+        return split_pair(value, contract)
 
     def _converted(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: FastMCP's own, and the documented one for what FastMCP does not know."""

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import PREFIX
-from aerogram._mcp.service import CURRENT, AcceptedCall
+from aerogram._mcp.service import CURRENT
+from aerogram.call import Call
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp.handlers import is_listened_to
 
@@ -38,7 +39,7 @@ class Turn(NamedTuple):
 
     request: Any
     finished: list[ToolResult]
-    around: AcceptedCall | None = None
+    around: Call | None = None
 
 
 TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")
@@ -46,17 +47,17 @@ TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")
 
 async def is_asked_inside(server: FastMCP[Any]) -> bool:
     """Whether it is a handler that asks a server for a tool, one that is answering under a contract itself."""
-    opened = CURRENT.get(None)
-    if opened is None or is_listened_to(server):
+    call = CURRENT.get(None)
+    if call is None or is_listened_to(server):
         return False
     turn = TURN.get(None)
-    if turn is not None and opened is turn.around:
+    if turn is not None and call is turn.around:
         return False  # no handler has been called yet
     if (None if turn is None else turn.request) is not fastmcp_request_ctx.get():
         return False  # a client in the same process
     # the tool of a search that calls others is the way of a client to them
     searches = [one for one in server.transforms if isinstance(one, BaseSearchTransform)]
-    return all([await one.get_tool(opened.profile.name, _find_nothing) is None for one in searches])
+    return all([await one.get_tool(call.operation, _find_nothing) is None for one in searches])
 
 
 async def _find_nothing(*_: Any, **__: Any) -> None:

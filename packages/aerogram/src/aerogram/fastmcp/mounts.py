@@ -15,8 +15,6 @@ from typing import Any, Final, NamedTuple
 from aerogram._mcp.service import CURRENT, OuterContract
 from aerogram.archive import Archive
 from aerogram.errors import MissingExtra
-from aerogram.fastmcp.handlers import own_value
-from aerogram.reply import Reply
 
 try:
     from fastmcp import FastMCP
@@ -99,17 +97,16 @@ def looking_behind(server: FastMCP[Any], name: str, call: Calling) -> Calling:
     """
 
     async def run(given: dict[str, Any]) -> Any:
-        outcome = await call(given)
-        value = own_value(outcome)
-        if not isinstance(value, Reply) or value.problem is None:
-            return outcome
-        for provider in _behind(server):
-            tool = await provider.get_tool(name)
-            with suppress(Exception):  # it has not got it either
-                found = None if tool is None else await tool._run(given)
-                if found is not None and not found.is_error:
-                    return found
-        return outcome
+        try:
+            return await call(given)
+        except Exception:
+            for provider in _behind(server):
+                tool = await provider.get_tool(name)
+                with suppress(Exception):  # it has not got it either
+                    found = None if tool is None else await tool._run(given)
+                    if found is not None and not found.is_error:
+                        return found
+            raise
 
     return run
 
@@ -130,10 +127,10 @@ def _behind(server: FastMCP[Any]) -> list[Provider]:
 
 def _around() -> OuterContract:
     """What the contract does that is answering; the payload alone is no answer for those who list an envelope."""
-    opened = CURRENT.get(None)
-    if opened is None:
+    call = CURRENT.get(None)
+    if call is None:
         return OuterContract()
-    contract = opened.contract
+    contract = call.contract
     speaker = None if contract.speaker.name == "bare" else contract.speaker
     return OuterContract(speaker, contract.observer is not None, contract.limits is not None)
 
