@@ -33,7 +33,7 @@ from aerogram.fastmcp.handlers import (
     own_value,
     said,
 )
-from aerogram.fastmcp.late_tools import ANSWERING, LateTools, cover_late_tools
+from aerogram.fastmcp.late_tools import ANSWERING, LateTools, ListingCheck, cover_late_tools
 from aerogram.fastmcp.mounts import (
     KEPT,
     Calling,
@@ -107,7 +107,9 @@ def install(
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
-    server.middleware.insert(0, _Outermost(server, replies))
+    check = partial(cover_late_tools, server, replies, LateTools(replies))
+    server.local_provider.add_transform(ListingCheck(check))
+    server.middleware.insert(0, _Outermost(server, replies, check))
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
@@ -454,16 +456,16 @@ class _Outermost(Middleware):
     answered with the reason.
     """
 
-    def __init__(self, server: FastMCP[Any], replies: _Replies) -> None:
+    def __init__(self, server: FastMCP[Any], replies: _Replies, check: Callable[[], None]) -> None:
         self._server = server
         self._replies = replies
-        self._late = LateTools(replies)
+        self._check = check
 
     def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Coroutine[Any, Any, Any]:
         """Past the hooks of the base class, which cost more than all that is done here."""
-        cover_late_tools(self._server, self._replies, self._late)
         # a message that is not what its method asks for is no call, and stays a protocol error
         if isinstance(context.message, mcp_types.CallToolRequestParams):
+            self._check()
             return self._call(context, call_next)
         if isinstance(context.message, mcp_types.ReadResourceRequestParams):
             return self._read(context, call_next)

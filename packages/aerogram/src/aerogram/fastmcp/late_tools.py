@@ -2,13 +2,13 @@
 
 tools ── transforms ── contract ── transforms that came later ── LateTools ──▶ clients
 
-A server has its transforms in the order in which they were added. So whenever it is asked for something, and the last
-one is not the contract's, one more is added; while none comes late, nobody pays for that.
+A server has its transforms in the order in which they were added. So when one has come late, one more is added behind
+it: before a call, and before tools are listed for clients or workers, which begins with the server's own provider.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from aerogram.errors import MissingExtra
@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
-__all__ = ["ANSWERING", "LateTools", "cover_late_tools"]
+__all__ = ["ANSWERING", "LateTools", "ListingCheck", "cover_late_tools"]
 
 ANSWERING: Final = "_aerogram_answering"
 """The attribute of tools that answer under a contract, and of their copies."""
@@ -57,6 +57,18 @@ class LateTools(Transform):
 def _is_answering(tool: Tool) -> bool:
     """Whether a tool answers under a contract, or is made of one that does."""
     return ANSWERING in vars(tool) or (isinstance(tool, TransformedTool) and _is_answering(tool.parent_tool))
+
+
+class ListingCheck(Transform):
+    """On the server's own provider, which lists its tools before the transforms of the server are applied."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """The same tools."""
+        self._check()
+        return tools
 
 
 def cover_late_tools(server: FastMCP[Any], contract: Transform, late: LateTools) -> None:
