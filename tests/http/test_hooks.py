@@ -1,5 +1,6 @@
 """Between a handler and its framework: whatever the framework did for handlers, it still does."""
 
+import dataclasses
 import functools
 
 import httpx
@@ -223,19 +224,33 @@ class ByAnotherName:
         await self.inner(*given)
 
 
-UNSEEN = pytest.mark.parametrize("hides", [by_partial, by_function, by_a_likeness, ByAnotherName])
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    app: object
+
+    async def __call__(self, *given):
+        await self.app(*given)
 
 
-@UNSEEN
+OPAQUE = [by_partial, by_function, by_a_likeness, ByAnotherName]
+
+
+@pytest.mark.parametrize("hides", [*OPAQUE, Frozen])
 def test_a_handler_that_cannot_be_seen_is_told_and_its_answers_are_read_when_they_are_sent(caplog, hides):
-    app = Starlette(routes=[Route("/rows", lambda _: JSONResponse(ROWS), middleware=[Middleware(hides)])])
+    class Listed(HTTPEndpoint):
+        async def get(self, _):
+            return JSONResponse(ROWS)
+
+    handlers = {"/rows": lambda _: JSONResponse(ROWS), "/class": Listed}
+    app = Starlette(routes=[Route(path, one, middleware=[Middleware(hides)]) for path, one in handlers.items()])
     starlette.install(app, versions=Versions(vendor="acme"))
-    response = TestClient(app).get("/rows?envelope=v2")
-    assert (response.json()["results"], response.headers["X-Envelope-Version"]) == (ROWS, "v2")
-    assert "the handler of /rows is out of sight" in caplog.text
+    for path in handlers:
+        response = TestClient(app).get(f"{path}?envelope=v2")
+        assert (response.json()["results"], response.headers["X-Envelope-Version"]) == (ROWS, "v2")
+        assert f"the handler of {path} is out of sight" in caplog.text
 
 
-@UNSEEN
+@pytest.mark.parametrize("hides", OPAQUE)
 def test_what_somebody_has_put_around_a_route_of_fastapi_stays_there(caplog, hides):
     app, seen = FastAPI(), []
     app.get("/rows")(lambda: ROWS)

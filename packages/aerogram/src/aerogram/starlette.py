@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._http.application import Installation, add_limit_middleware, find_holder, put_inside
+from aerogram._http.application import Installation, add_limit_middleware, find_holder, put_inside, replace_app
 from aerogram._http.cleaning import SanitizingMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
 from aerogram._http.headers import Fields, announce_json, find
@@ -299,10 +299,7 @@ def _put_hook(route: Route, holder: Any) -> bool:
     """Put a hook in the place of what the router has made of a handler; whether that is there to be seen."""
     hook = _Hook(route)
     if inspect.isclass(route.endpoint):
-        if holder.app is not route.endpoint:
-            return False
-        holder.app = _hooked_class(route.endpoint, hook)
-        return True
+        return holder.app is route.endpoint and replace_app(holder, _hooked_class(route.endpoint, hook))
     made = request_response(functools.partial(hook.answer, awaited(route.endpoint)))  # type: ignore[arg-type]
     setattr(made, _HOOKED, True)
     return put_inside(holder, made)

@@ -16,7 +16,7 @@ from aerogram.contract import Contract
 from aerogram.errors import strays
 from aerogram.shape.controls import CONTROLS
 
-__all__ = ["Installation", "add_limit_middleware", "find_holder", "put_inside"]
+__all__ = ["Installation", "add_limit_middleware", "find_holder", "put_inside", "replace_app"]
 
 
 class _LimitMiddleware:
@@ -59,9 +59,12 @@ def put_inside(holder: Any, made: App) -> bool:
     A function that was made alike has the same name, comes from the same module, and wraps no other one.
     """
     there = holder.app
-    if _origin_of(there) != _origin_of(made) or hasattr(there, "__wrapped__"):
-        return False
-    with contextlib.suppress(AttributeError):  # an object may forbid to change what it holds
+    return _origin_of(there) == _origin_of(made) and not hasattr(there, "__wrapped__") and replace_app(holder, made)
+
+
+def replace_app(holder: Any, made: App) -> bool:
+    """Put another application in the place of the one that an object holds; whether it lets itself be changed."""
+    with contextlib.suppress(AttributeError):
         holder.app = made
     return holder.app is made
 
