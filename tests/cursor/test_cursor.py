@@ -7,8 +7,10 @@ import json
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -35,9 +37,33 @@ def reason_of(cursors: Cursors, cursor: Any, **known: Any) -> str:
 
 
 def test_a_cursor_decodes_as_base64_json_with_the_documented_keys() -> None:
-    body = json.loads(base64.b64decode(Cursors().seal(HERE), validate=True))
-    assert (body["query_hash"], body["offset"], body["response_mode"]) == (QUERY, 10, "metadata")
-    assert set(body) == {"query_hash", "offset", "response_mode", "exp", "kid", "sig"}
+    cursors = Cursors()
+    body, again, other = (
+        json.loads(base64.b64decode(cursors.seal(one, documented=True), validate=True))
+        for one in (HERE, replace(HERE, offset=20), replace(HERE, query_hash=query_hash("search", {"query": "OAuth"})))
+    )
+    assert set(body) == {"query_hash", "offset", "response_mode"}
+    assert (body["offset"], again["offset"], body["response_mode"]) == (10, 20, "metadata")
+    assert body["query_hash"] != other["query_hash"]
+
+
+FORMS = pytest.mark.parametrize("documented", [False, True])
+
+
+@pytest.mark.parametrize(("documented", "most"), [(False, 25), (True, 90)])
+def test_a_cursor_takes_few_tokens(documented: bool, most: int) -> None:
+    """What it takes is up to chance; a place by number on a page of the usual size, anywhere in a long walk."""
+    cursors, counter = Cursors(), Vocabulary()
+    places = [replace(HERE, offset=offset) for offset in range(0, 20_000, 97)]
+    sizes = [counter.count(cursors.seal(place, documented=documented)) for place in places]
+    assert max(sizes) <= most
+    assert sum(sizes) / len(sizes) <= most * 0.95
+
+
+def test_both_forms_are_opened_everywhere() -> None:
+    cursors = Cursors()
+    short, long = (opened(cursors, cursors.seal(HERE, principal="ada", documented=form)) for form in (False, True))
+    assert short == long
 
 
 json_values = st.recursive(
@@ -51,16 +77,18 @@ json_values = st.recursive(
 )
 
 
-@given(st.integers(0, 2**53), json_values, st.text(min_size=1, max_size=20))
-def test_what_is_sealed_opens_as_it_was_and_needs_no_url_escaping(offset: int, after: Any, principal: str) -> None:
+@given(st.integers(0, 2**53), json_values, st.text(min_size=1, max_size=20), st.booleans())
+def test_what_is_sealed_opens_as_it_was_and_needs_no_url_escaping(
+    offset: int, after: Any, principal: str, documented: bool
+) -> None:
     cursors = Cursors()
     try:
-        cursor = cursors.seal(Position(QUERY, offset, "full", after), principal=principal)
+        cursor = cursors.seal(Position(QUERY, offset, "full", after), principal=principal, documented=documented)
     except ValueError:
         assert len(json.dumps(after)) > 2_000
         return
-    assert cursor.isalnum()
-    assert base64.b64decode(cursor) == base64.urlsafe_b64decode(cursor)
+    assert quote(cursor, safe="") == cursor
+    assert not documented or (cursor.isalnum() and base64.b64decode(cursor) == base64.urlsafe_b64decode(cursor))
     position = cursors.open(cursor, query_hash=QUERY, response_mode="full", principal=principal)
     assert (position.offset, position.after) == (offset, after)
 
@@ -75,7 +103,7 @@ def test_garbled_cursors_are_refused(cursor: Any) -> None:
 @given(st.data())
 def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
     cursors = Cursors(CursorKeys.from_secrets("a secret that two servers know"))
-    cursor = cursors.seal(HERE, principal="ada")
+    cursor = cursors.seal(HERE, principal="ada", documented=data.draw(st.booleans()))
     at = data.draw(st.integers(0, len(cursor) - 1))
     other = data.draw(st.sampled_from("ABCDwxyz0189-_"))
     changed = cursor[:at] + other + cursor[at + 1 :]
@@ -87,14 +115,15 @@ def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
 
 def test_a_position_cannot_be_forged_by_rewriting_the_json() -> None:
     cursors = Cursors()
-    body = json.loads(base64.b64decode(cursors.seal(HERE, principal="ada")))
+    body = json.loads(base64.b64decode(cursors.seal(HERE, principal="ada", documented=True)))
     forged = base64.b64encode(json.dumps({**body, "offset": 0}).encode()).decode()
     assert reason_of(cursors, forged) == "signature"
 
 
-def test_a_cursor_is_bound_to_its_principal_query_mode_and_server() -> None:
+@FORMS
+def test_a_cursor_is_bound_to_its_principal_query_mode_and_server(documented: bool) -> None:
     cursors = Cursors()
-    cursor = cursors.seal(HERE, principal="ada")
+    cursor = cursors.seal(HERE, principal="ada", documented=documented)
     assert opened(cursors, cursor).offset == 10
     assert reason_of(cursors, cursor, principal="bob") == "signature"
     assert reason_of(cursors, cursor, principal=None) == "signature"
@@ -104,10 +133,11 @@ def test_a_cursor_is_bound_to_its_principal_query_mode_and_server() -> None:
     assert reason_of(Cursors(), cursor) == "signature"
 
 
-def test_a_cursor_expires() -> None:
+@FORMS
+def test_a_cursor_expires(documented: bool) -> None:
     now = [1_000.0]
     cursors = Cursors(lifetime=60, clock=lambda: now[0])
-    cursor = cursors.seal(HERE, principal="ada")
+    cursor = cursors.seal(HERE, principal="ada", documented=documented)
     now[0] = 1_059.0
     assert opened(cursors, cursor).expires_at == 1_060
     now[0] = 1_060.0
@@ -213,7 +243,8 @@ def test_a_cursor_carries_the_size_of_the_pages_only_when_it_is_told_one() -> No
 
 def test_the_size_of_the_pages_in_a_cursor_cannot_be_changed() -> None:
     cursors = Cursors()
-    body = json.loads(base64.b64decode(cursors.seal(Position(QUERY, 10, "metadata", size=25), principal="ada")))
+    sized = cursors.seal(Position(QUERY, 10, "metadata", size=25), principal="ada", documented=True)
+    body = json.loads(base64.b64decode(sized))
     for changed in ({**body, "size": 9_999}, {name: value for name, value in body.items() if name != "size"}):
         forged = base64.b64encode(json.dumps(changed).encode()).decode()
         assert reason_of(cursors, forged) == "signature"
@@ -221,12 +252,16 @@ def test_the_size_of_the_pages_in_a_cursor_cannot_be_changed() -> None:
 
 @pytest.mark.parametrize("counter", [Vocabulary(), Vocabulary("cl100k_base"), Estimate()], ids=lambda one: one.name)
 @pytest.mark.parametrize("mode", ["full", "ids_only"])
-def test_no_cursor_of_a_walk_takes_more_room_than_the_dearest(counter: Vocabulary | Estimate, mode: str) -> None:
+@FORMS
+def test_no_cursor_of_a_walk_takes_more_room_than_the_dearest(
+    counter: Vocabulary | Estimate, mode: str, documented: bool
+) -> None:
     """Whatever key has signed it, and however far on it is; so a page that has room for it has room for any."""
     total = 1_000
     for size in (None, 5, 50):
         for offset in (1, 9, 10, 99, 100, 999):
-            sealed = [Cursors().seal(Position(QUERY, offset, mode, size=size)) for _ in range(12)]
+            place = Position(QUERY, offset, mode, size=size)
+            sealed = [Cursors().seal(place, documented=documented) for _ in range(12)]
             known = {dearest(cursor, total) for cursor in sealed}
             assert len(known) == 1
             assert max(map(counter.count, sealed)) <= counter.count(known.pop())

@@ -49,22 +49,21 @@ log = logging.getLogger("aerogram")
 DAY: Final = 86_400.0
 MAX_CURSOR_LENGTH: Final = 4_096
 SIGNATURE_BYTES: Final = 8
-QUERY_DIGITS: Final = 8
+QUERY_DIGITS: Final = 6
 """So many digits of the hash of a query are in a cursor."""
-_EPOCH: Final = 1_577_836_800
-"""Cursors count their minutes from the beginning of 2020."""
 _MODES: Final = ("ids_only", "metadata", "preview", "full")
 _FORM: Final = 0x10
 _HAS_KEY: Final = 0x08
-_HEAD: Final = struct.Struct(">B2s3s4s")
+_PROOF: Final = struct.Struct(">2sI3s")
+_HEAD: Final = struct.Struct(">B2sI3s")
 SHORTEST_SECRET: Final = 16
 START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
 
 FAR_ON: Final = 999_999
 """As far as a walk is thought to go whose length nobody knows."""
 
-_DEAR: Final = "bU5OZmZjeHdsSTR6Z9"
-"""What needs a few more tokens, length for length, than any cursor; how many one needs is up to chance."""
+_DEAR: Final = {False: "q5zU5", True: "bU5OZmZjeHdsSTR6Z9"}
+"""What needs a few more tokens, length for length, than any cursor of a form; how many one needs is up to chance."""
 _DOCUMENTED: Final = ("query_hash", "offset", "response_mode")
 _URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
 _TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
@@ -92,8 +91,9 @@ def dearest(cursor: str, total: int | None = None) -> str:
     except InvalidCursor:
         return cursor
     farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
-    length = len(farthest.documented() if cursor.startswith("eyJ") else farthest.short())
-    return (_DEAR * (length // len(_DEAR) + 1))[:length]
+    is_documented = cursor.startswith("eyJ")
+    length, dear = len(farthest.documented() if is_documented else farthest.short()), _DEAR[is_documented]
+    return (dear * (length // len(dear) + 1))[:length]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class Cursors:
         ends = int(position.expires_at or self._clock() + self._lifetime)
         body = _Body(
             key.kid,
-            -(-(ends - _EPOCH) // 60),
+            ends,
             position.response_mode,
             position.query_hash[:QUERY_DIGITS],
             position.offset,
@@ -321,7 +321,7 @@ class Cursors:
         if response_mode is not None and body.mode != response_mode:
             remedy = f"Repeat the request with response_mode {body.mode!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        return Position(query_hash, body.offset, body.mode, _unpack_key(body.key), body.ends, body.seen, body.size)
+        return Position(query_hash, body.offset, body.mode, _unpack_key(body.key), float(body.ends), body.seen, body.size)
 
 
 _TAG: Final = "$"
@@ -369,10 +369,10 @@ def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoRetu
 
 
 class _Body(NamedTuple):
-    """What stands in a cursor: `minutes` are those when it ends, `query` the first digits of the hash of its query."""
+    """What stands in a cursor: `ends` is when it does, in seconds since 1970, `query` the first digits of the hash of its query."""
 
     kid: str
-    minutes: int
+    ends: int
     mode: str
     query: str
     offset: int
@@ -381,18 +381,13 @@ class _Body(NamedTuple):
     seen: int = 1
     signature: bytes = b""
 
-    @property
-    def ends(self) -> float:
-        """When it ends, in seconds since 1970."""
-        return float(_EPOCH + self.minutes * 60)
-
     def short(self) -> str:
         """The cursor as few bytes in base64."""
         has_key = _HAS_KEY if self.key is not None else 0
         head = _HEAD.pack(
             _FORM | has_key | _MODES.index(self.mode),
             bytes.fromhex(self.kid),
-            self.minutes.to_bytes(3),
+            self.ends,
             bytes.fromhex(self.query),
         )
         numbers = _number(self.offset) + _number(self.size or 0)
@@ -401,7 +396,7 @@ class _Body(NamedTuple):
 
     def documented(self) -> str:
         """The cursor as JSON in base64."""
-        proof = bytes.fromhex(self.kid) + self.minutes.to_bytes(3) + bytes.fromhex(self.query) + self.signature
+        proof = _PROOF.pack(bytes.fromhex(self.kid), self.ends, bytes.fromhex(self.query)) + self.signature
         query = base64.urlsafe_b64encode(proof).decode().rstrip("=")
         body: dict[str, Any] = {"query_hash": query, "offset": self.offset, "response_mode": self.mode}
         if self.key is not None:
@@ -450,7 +445,7 @@ def _decode(cursor: str) -> _Body:
 
 
 def _read_short(raw: bytes) -> _Body:
-    form, kid, minutes, query = _HEAD.unpack_from(raw)
+    form, kid, ends, query = _HEAD.unpack_from(raw)
     at = _HEAD.size + SIGNATURE_BYTES
     signature = raw[_HEAD.size : at]
     offset, at = _take_number(raw, at)
@@ -459,7 +454,7 @@ def _read_short(raw: bytes) -> _Body:
     if form & ~(_HAS_KEY | 0x03) != _FORM or (at != len(raw) and not form & _HAS_KEY):
         raise ValueError("not a form of cursor")
     mode = _MODES[form & 0x03]
-    return _Body(kid.hex(), int.from_bytes(minutes), mode, query.hex(), offset, size or None, key, seen, signature)
+    return _Body(kid.hex(), ends, mode, query.hex(), offset, size or None, key, seen, signature)
 
 
 def _read_documented(body: Any) -> _Body:
@@ -467,5 +462,6 @@ def _read_documented(body: Any) -> _Body:
     proof = base64.b64decode(query + "=" * (-len(query) % 4), altchars="-_", validate=True)
     if type(offset) is not int or offset < 0 or mode not in _MODES:
         raise ValueError("not a cursor")
-    kid, minutes, digits, signature = proof[:2].hex(), int.from_bytes(proof[2:5]), proof[5:9].hex(), proof[9:]
-    return _Body(kid, minutes, mode, digits, offset, body.get("size"), body.get("pos"), body.get("seen", 1), signature)
+    kid, ends, digits = _PROOF.unpack_from(proof)
+    size, key, seen = body.get("size"), body.get("pos"), body.get("seen", 1)
+    return _Body(kid.hex(), ends, mode, digits.hex(), offset, size, key, seen, proof[_PROOF.size :])
