@@ -92,7 +92,8 @@ def dearest(cursor: str, total: int | None = None) -> str:
         return cursor
     farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
     is_documented = cursor.startswith("eyJ")
-    length, dear = len(farthest.documented() if is_documented else farthest.short()), _DEAR[is_documented]
+    length = len(farthest.documented()) + 4 if is_documented else len(farthest.short())
+    dear = _DEAR[is_documented]
     return (dear * (length // len(dear) + 1))[:length]
 
 

@@ -16,7 +16,7 @@ by what the measure says. What must fit is the size with whatever chance decides
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -29,6 +29,7 @@ from aerogram.shape.citing import cited
 from aerogram.shape.facts import choose_facts
 from aerogram.shape.ladder import Ladder, Show
 from aerogram.shape.lighten import lighter, removed_between
+from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
 from aerogram.shape.outline import outline_rows, outline_text
@@ -163,8 +164,9 @@ class _Fitting:
             return None
         return Fitted(self._warned(levers) or reply)
 
-    _exact: int | None = None
-    _envelope: Content | None = None
+    _exact: int | None = field(default=None, init=False)
+    _envelope: Content | None = field(default=None, init=False)
+    _light: Reply[Any] = field(default_factory=Reply, init=False)
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
@@ -205,12 +207,11 @@ class _Fitting:
 
     def _lighten(self) -> None:
         """Have an envelope that takes up half of the budget give up what a caller can do without; it is archived."""
-        heavy = self.reply
-        for light in (heavy, *lighter(heavy)):
-            self.reply = light
+        for light in (self.reply, *lighter(self.reply)):
+            self._light = light
             if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
                 break
-        removed = {} if self.reply is heavy else removed_between(heavy, self.reply)
+        removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
 
     def _are_rows_the_bulk(self, rows: list[Any]) -> bool:
@@ -251,7 +252,9 @@ class _Fitting:
         if room and (every := self._search(allocate, dress, 0)) is not None and every.count == len(rows):
             return self._finish(dress(every), rows, every)  # what is all there needs no outline
         if found is None or not found.count:
-            return self._first_row(rows, build)
+            return self._first_row(rows, build) if self.mold.fewest_items <= 1 else None
+        if found.count < self.mold.fewest_items:
+            return None
         outlined = self._outlined(rows[found.count :], lambda told: dress(found, told))
         return self._finish(outlined, rows, found)
 
@@ -313,11 +316,11 @@ class _Fitting:
         changes: dict[str, Any] = {"data": data}
         missing = len(rows) - shown.count
         if missing and self.resume is not None:
-            changes["page"] = replace(self.reply.page or Page(), cursor=self.resume(shown.count), has_more=True)
+            changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.count), has_more=True)
         goes_on = self.resume is not None and missing > 0
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
-            return self.reply.replace(**changes)
-        total = (self.reply.page.total if self.reply.page is not None else None) or len(rows)
+            return self._light.replace(**changes)
+        total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         said = [f"{shown.count} of {total} shown"] if missing else []
         if shown.lower and not (missing and shown.whole == 0):
             said.append(f"{shown.lower} of them in less detail" if missing else f"{shown.lower} in less detail")
@@ -342,7 +345,8 @@ class _Fitting:
             words = "Long members are cut" + (f"; whole: {call}" if self.archive and (call := self._call()) else "")
             return self._say({"data": shown}, "partial", words, {}, keeps=self.archive)
 
-        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold))
+        inside = is_map(data)  # of a record every member stays
+        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=inside))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         if self.resume is not None:
@@ -383,8 +387,8 @@ class _Fitting:
         assert resume is not None
 
         def dress(count: int) -> Reply[Any]:
-            page = replace(self.reply.page or Page(), cursor=resume(count), has_more=True)
-            return self.reply.replace(data=text[:count], page=page)
+            page = replace(self._light.page or Page(), cursor=resume(count), has_more=True)
+            return self._light.replace(data=text[:count], page=page)
 
         low, high = 0, min(len(text), self.budget * 8)
         guess = min(high, max(int((self.budget - self.measure.dearest(dress(0))) * 3.5), 1))
@@ -404,7 +408,7 @@ class _Fitting:
     def _say(
         self, changes: dict[str, Any], level: FidelityLevel, words: str, outline: Mapping[str, Any], *, keeps: bool
     ) -> Reply[Any]:
-        before = self.reply.fidelity
+        before = self._light.fidelity
         hashes = dict(before.archive_hashes or {}) if before is not None else {}
         if keeps:
             hashes[DATA] = _STAND_IN
@@ -413,10 +417,10 @@ class _Fitting:
         if not keeps and not self.archive:
             words = f"{words}; the rest was not kept"
         changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
-        changes["notices"] = (*self.reply.notices, Notice(words))
-        if self.reply.status == "ok":
+        changes["notices"] = (*self._light.notices, Notice(words))
+        if self._light.status == "ok":
             changes["status"] = "partial"
-        reply = self.reply.replace(**changes)
+        reply = self._light.replace(**changes)
         return self._say_outline(reply, outline) if outline else reply
 
     @staticmethod
