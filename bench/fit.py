@@ -168,7 +168,7 @@ async def _walk(archive, reply, pages):
         start = time.perf_counter()
         asked = Retrieval(hash=reply.fidelity.archive_hashes["data"], page_size=50, cursor=cursor)
         paged = await retrieve(archive, cursors, asked)
-        fitted = fit(paged.reply, 8_000, measure=SIZER, resume=paged.resume, detail_first=True).reply
+        fitted = fit(paged.reply, 8_000, measure=SIZER, resume=paged.resume, whole_rows=True).reply
         taken.append(time.perf_counter() - start)
         cursor = fitted.page.cursor
     return taken

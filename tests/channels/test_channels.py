@@ -46,7 +46,7 @@ class Server:
         """Whoever retrieves wants to read: a summary would not do."""
         paged = await retrieve(self.archive, self.cursors, Retrieval(**asked))
         policy: Policy = "compact" if self.policy == "summary" else self.policy
-        return await self._send(paged.reply, policy, resume=paged.resume, detail_first=True)
+        return await self._send(paged.reply, policy, resume=paged.resume, whole_rows=True)
 
     async def _send(self, reply: Reply[Any], policy: Policy | None = None, **options: Any) -> Channels:
         policy = policy or self.policy

@@ -63,7 +63,7 @@ OTHERS = [
 @pytest.mark.parametrize("budget", [300, 600, 1_200])
 def test_what_only_a_program_reads_is_whole_or_gone_with_the_name_of_its_type(held: Any, budget: int) -> None:
     record = {"id": 7, "title": "A title", **held}
-    fitted, leftovers = fit(Reply.ok(record), budget, measure=SIZER)
+    fitted, leftovers, _ = fit(Reply.ok(record), budget, measure=SIZER)
     assert fitted.data == {"id": 7, "title": "A title"}
     assert dict(leftovers)["data"].value() == record
 

@@ -41,7 +41,7 @@ class Desk:
 
     async def fetch(self, principal: str = "ada", kind: RecordType | None = None, **asked: Any) -> Reply[Any]:
         paged = await retrieve(self.archive, self.cursors, Retrieval(**asked), principal=principal, kind=kind)
-        return await self.send(paged.reply, resume=paged.resume, detail_first=True)
+        return await self.send(paged.reply, resume=paged.resume, whole_rows=True)
 
     async def walk(self, **asked: Any) -> list[Any]:
         """Every page, in order."""
@@ -287,6 +287,6 @@ async def test_wrong_paths_and_fields_are_refused() -> None:
 
 def test_a_page_that_loses_nothing_leaves_nothing_to_archive() -> None:
     reply = Reply.ok(FINDINGS[:20])
-    fitted = fit(reply, 900, measure=Sizer(), resume=lambda count: f"after-{count}", detail_first=True)
+    fitted = fit(reply, 900, measure=Sizer(), resume=lambda count: f"after-{count}", whole_rows=True)
     assert isinstance(fitted, Fitted)
     assert fitted.leftovers == ()

@@ -127,7 +127,7 @@ def test_a_page_that_is_cut_shows_whole_rows_where_that_shows_as_many() -> None:
     single, several = (pager.page(rows, pager.window(None, size), total=60) for size in (1, 20))
     extra = {"index": WORDS}
     budget = sizer(single.reply.replace(extra=extra)) + 40
-    fitted, leftovers = fit(several.reply.replace(extra=extra), budget, measure=sizer, resume=several.resume)
+    fitted, leftovers, _ = fit(several.reply.replace(extra=extra), budget, measure=sizer, resume=several.resume)
     assert (fitted.problem, fitted.data, fitted.fidelity, leftovers) == (None, rows[:1], None, ())
     assert fitted.extra == extra
     assert fitted.page is not None
