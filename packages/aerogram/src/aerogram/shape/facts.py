@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from aerogram.jsontext import dumps
+from aerogram.shape.announced import announced_in
 from aerogram.shape.text import clip
 
 __all__ = ["Facts", "choose_facts", "spread"]
@@ -66,7 +67,9 @@ class Facts:
         """The facts of a record; whatever is no record is shown as it is."""
         if not isinstance(record, dict):
             return record
-        wanted = self.columns
+        announced = announced_in(record)
+        gone = () if announced is None else (announced.member, announced.type_member)  # a half of it is of no type
+        wanted = [name for name in self.columns if name not in gone]
         cells = ((name, _cell(record[name])) for name in record if name in wanted)
         return {name: cell for name, cell in cells if cell is not None}
 

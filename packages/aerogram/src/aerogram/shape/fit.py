@@ -262,7 +262,7 @@ class _Fitting:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
         kind = self.kind
         record = next((row for row in rows if isinstance(row, dict)), None)
-        if record is None:
+        if record is None or self.mold.item.required:
             return None
         if kind is not None and kind.describes(record):
             mode: Any = "preview" if self.ranked else "metadata"
