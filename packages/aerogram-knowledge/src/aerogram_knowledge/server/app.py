@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._http.exchange import App, Receive, Scope, Send
+from aerogram._http.exchange import START, App, Message, Receive, Scope, Send
 from aerogram.contract import Contract
 from aerogram.serving.gate import needs_keys
 from aerogram.serving.guard import mcp_principal, principal_of, protect
@@ -32,6 +32,7 @@ from aerogram_page.routes import EXEMPTIONS
 __all__ = ["MCP_PATH", "build_app", "build_contract"]
 
 MCP_PATH: Final = "/mcp"
+_NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
 
 def build_contract(library: Library, settings: Settings, keys: Keys, fleet: SharedParts | None = None) -> Contract:
@@ -93,4 +94,17 @@ class _PathDispatcher:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
-        await (self._mcp if is_mcp else self._routes)(scope, receive, send)
+        await (self._mcp if is_mcp else self._routes)(scope, receive, _without_guessing(send))
+
+
+def _without_guessing(send: Send) -> Send:
+    """Let no browser guess at the type of an answer."""
+
+    async def say(message: Message) -> None:
+        if message["type"] == START:
+            headers = message.get("headers", ())
+            if all(name.lower() != _NOSNIFF[0] for name, _ in headers):
+                message = {**message, "headers": [*headers, _NOSNIFF]}
+        await send(message)
+
+    return say
