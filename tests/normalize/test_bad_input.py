@@ -499,6 +499,7 @@ def tree_of(leaf, levels, join):
         lambda: tree_of({"x": 1}, 60, lambda one: {"l": one, "r": (one, one)}),
         lambda: tree_of(Held(held=1), 60, lambda one: Held(held=[one, one])),
         lambda: [[1] * 10_000] * 10_000,
+        lambda: Held(held=collections.deque([tree_of(["x"], 60, lambda one: [one, one])])),
     ],
 )
 def test_what_is_shared_too_often_is_refused_at_once(make, monkeypatch):

@@ -47,3 +47,22 @@ def test_the_page_is_told_of_its_limits_in_problem_details(limited):
     assert (answer.status_code, answer.headers["content-type"]) == (429, "application/problem+json")
     assert answer.json()["code"] in ("RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED")
     assert int(answer.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", PATIENT, 405),
+        ("PUT", PATIENT, 405),
+        ("OPTIONS", PATIENT, 405),
+        ("POST", PATIENT, 400),
+        ("POST", {"accept": "text/html", "content-type": "application/json"}, 406),
+        ("DELETE", PATIENT, 405),
+    ],
+)
+def test_a_request_that_is_none_of_mcp_is_refused_in_shape(limited, method, headers, status):
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}' if method == "POST" else None
+    answer = httpx.request(method, f"{limited.address}/mcp", headers=headers, content=body, timeout=30)
+    assert answer.status_code == status
+    told = answer.json()
+    assert "error" in told if "jsonrpc" in told else told["status"] == status

@@ -103,22 +103,26 @@ class _PathDispatcher:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
         send = _without_guessing(send)
-        if scope["type"] == "http" and scope["path"].startswith(API):
-            send = _ProblemForm(send, scope["path"])
+        if scope["type"] == "http" and scope["method"] != "HEAD" and (is_mcp or scope["path"].startswith(API)):
+            send = _ProblemForm(send, scope["path"], is_mcp=is_mcp)
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
 
 
 class _ProblemForm:
-    """Says a refusal of a layer around the page in the one form that the page knows: problem details."""
+    """Says a refusal of somebody else's in problem details.
 
-    def __init__(self, send: Send, path: str) -> None:
+    The page knows no other form. MCP clients get JSON-RPC, unless their request never came so far.
+    """
+
+    def __init__(self, send: Send, path: str, *, is_mcp: bool) -> None:
         self._send = send
+        self._is_mcp = is_mcp
         self._path = path
         self._start: Message | None = None
         self._body = b""
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == START and message["status"] >= _FAILURES and _content_type(message) == _JSON:
+        if message["type"] == START and message["status"] >= _FAILURES and self._is_foreign(_content_type(message)):
             self._start = message
         elif self._start is None:
             await self._send(message)
@@ -126,6 +130,9 @@ class _ProblemForm:
             self._body += message.get("body", b"")
             if not message.get("more_body"):
                 await self._say(self._start)
+
+    def _is_foreign(self, kind: bytes) -> bool:
+        return not kind.endswith(b"json") if self._is_mcp else kind == _JSON
 
     async def _say(self, start: Message) -> None:
         spoken, given = dialect("problem"), dict(start["headers"])

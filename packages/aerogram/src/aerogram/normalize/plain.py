@@ -36,6 +36,7 @@ _PLAIN = frozenset((dict, list, tuple))
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _USUAL = _PLAIN | _SCALARS
 _BAGS = frozenset((set, frozenset, deque))
+_HELD = _PLAIN | _BAGS
 _members = attrgetter("__dict__")
 
 
@@ -106,12 +107,12 @@ def _containers_in(values: Sequence[Any]) -> Sequence[Any]:
     kinds = set(map(type, values))
     if not kinds <= _USUAL:
         check_natives(kinds, values)
-        _refuse_endless(kinds, values)
-    open_kinds = {kind for kind in kinds if _openable[kind]}
+        _refuse_endless(kinds)
+    open_kinds = {kind for kind in kinds if kind in _HELD or _openable[kind]}
     if not open_kinds <= _PLAIN:
-        if len(kinds) == 1:
+        if len(kinds) == 1 and not kinds <= _BAGS:
             return list(map(_members, values))
-        return [value if type(value) in _PLAIN else _members(value) for value in values if type(value) in open_kinds]
+        return [value if type(value) in _HELD else _members(value) for value in values if type(value) in open_kinds]
     if open_kinds == kinds:
         return values
     if len(open_kinds) == 1:
@@ -120,14 +121,11 @@ def _containers_in(values: Sequence[Any]) -> Sequence[Any]:
     return [value for value in values if type(value) in open_kinds] if open_kinds else ()
 
 
-def _refuse_endless(kinds: Iterable[type], values: Iterable[Any]) -> None:
-    """Raise `EndlessValue` if there is an iterator among some values, or in a set or a queue among them."""
+def _refuse_endless(kinds: Iterable[type]) -> None:
+    """Raise `EndlessValue` if there is an iterator among values of some types."""
     for kind in kinds:
         if hasattr(kind, "__next__"):
             raise EndlessValue(f"a {kind.__name__} has to be read item by item")
-        if kind in _BAGS:
-            for bag in [value for value in values if type(value) is kind]:
-                _refuse_endless(set(map(type, bag)) - _USUAL, bag)
 
 
 def fewest_items(value: Any, most_work: int = 1_000_000) -> int:

@@ -94,7 +94,7 @@ class AssignmentFinder:
         self._shown = frozenset(map(bare_name, shown))
         stems = (*STEMS, *(plain_spelling(name).lower() for name in names))
         self._mentions = tuple(re.compile(re.escape(stem) + _JOINT) for stem in dict.fromkeys(stems))
-        self._flag = re.compile(rf"--[a-z0-9\-]{{0,40}}?(?:{'|'.join(map(re.escape, stems))})" + _FLAG)
+        self._flag = re.compile(rf"--[a-z0-9_.\-]{{0,40}}?(?:{'|'.join(map(re.escape, stems))})" + _FLAG)
 
     def is_secret(self, name: str) -> bool:
         """Whether a name is a secret's."""

@@ -337,7 +337,7 @@ _ODD_SPELLING: Final = re.compile(
     rb"\xef\xbc[\x90-\xba]|\xef\xbd[\x81-\x9a]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xc2\xad"
     rb"|\xf0\x9d[\x90-\x9f]"
 )
-_FLAG: Final = re.compile(rb"--[a-z0-9-]{0,40}?(?:" + "|".join(STEMS).encode() + rb")[a-z0-9-]{0,40}+[ ]")
+_FLAG: Final = re.compile(rb"--[a-z0-9_.-]{0,40}?(?:" + "|".join(STEMS).encode() + rb")[a-z0-9_.-]{0,40}+[ ]")
 _ESCAPED_NAME: Final = re.compile(rb'\\"[^"\\]*":')
 _PAIR_CLUES: Final = frozenset(name.encode() for name in _PAIR_VALUES)
 
