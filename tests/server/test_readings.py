@@ -17,6 +17,13 @@ def limited(tmp_path):
         yield server
 
 
+@pytest.fixture(scope="module")
+def generous(tmp_path_factory):
+    """A server without limits."""
+    with serving(tmp_path_factory.mktemp("generous") / "index", documents=SAMPLES / "security") as server:
+        yield server
+
+
 def ask(server, method, **params):
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return httpx.post(f"{server.address}/mcp", json=message, headers=PATIENT, timeout=30).json()
@@ -36,8 +43,8 @@ def test_what_is_read_takes_from_the_limits(limited, method, params):
     assert answers[-1]["error"]["data"]["retry_after"] > 0
 
 
-def test_a_prompt_without_its_argument_is_the_callers_mistake(limited):
-    told = ask(limited, "prompts/get", name="brief_on_vendor", arguments={})["error"]
+def test_a_prompt_without_its_argument_is_the_callers_mistake(generous):
+    told = ask(generous, "prompts/get", name="brief_on_vendor", arguments={})["error"]
     assert (told["code"], "vendor" in told["message"]) == (-32602, True)
 
 
@@ -60,9 +67,9 @@ def test_the_page_is_told_of_its_limits_in_problem_details(limited):
         ("DELETE", PATIENT, 405),
     ],
 )
-def test_a_request_that_is_none_of_mcp_is_refused_in_shape(limited, method, headers, status):
+def test_a_request_that_is_none_of_mcp_is_refused_in_shape(generous, method, headers, status):
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}' if method == "POST" else None
-    answer = httpx.request(method, f"{limited.address}/mcp", headers=headers, content=body, timeout=30)
+    answer = httpx.request(method, f"{generous.address}/mcp", headers=headers, content=body, timeout=30)
     assert answer.status_code == status
     told = answer.json()
     assert "error" in told if "jsonrpc" in told else told["status"] == status
