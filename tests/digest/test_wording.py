@@ -1,12 +1,11 @@
 """A summary in the text's own words is told from one that is not; neither makes a digest false."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from aerogram.digest import DigestPolicy, digest_text, read, verify
+from programs import run_program
 
 LIE = "Dogs travel below deck."
 JAPANESE = "渡し船\n\n切符は四クローネで、\n自転車は無料です。 犬は甲板に乗ります。\n冬は金曜日だけ運航します。\n"
@@ -74,7 +73,5 @@ def test_the_program_tells_what_was_checked_and_what_was_not(tmp_path, ferry):
 
 
 def run(where, payload, *options):
-    program = [sys.executable, "-m", "aerogram", "verify", "-", "--source", "a.txt", *options]
-    return subprocess.run(
-        program, cwd=where, input=payload.to_json(), capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    words = ["verify", "-", "--source", "a.txt", *options]
+    return run_program(words, cwd=where, input=payload.to_json(), text=True)
