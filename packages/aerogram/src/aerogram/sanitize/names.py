@@ -53,6 +53,8 @@ _INVISIBLE: Final = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0]"
 )
+_SPELLED: Final = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]+")
+"""Full-width letters, and those of formulas."""
 _WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W_]+")
 _GLUED: Final = tuple(name.replace("_", "") for name in SECRET_NAMES)
 _QUALIFIERS_TEXT: Final = (
@@ -78,7 +80,9 @@ _KEYS: Final = frozenset(_KEYS_TEXT.split())
 
 def plain_spelling(text: str) -> str:
     """The text in the letters that it seems to be written in, without those that cannot be seen."""
-    return text if text.isascii() else _INVISIBLE.sub("", normalize("NFKC", text))
+    if text.isascii():
+        return text
+    return _SPELLED.sub(lambda match: normalize("NFKC", match[0]), _INVISIBLE.sub("", text))
 
 
 @lru_cache(maxsize=4096)
