@@ -41,6 +41,13 @@ def test_words_in_other_forms_are_found(small):
     assert files(small.search("Vertrag", method="bm25"))[0] == "de/vertrag.md"
 
 
+def test_a_word_that_a_question_comes_back_to_counts_each_time(write, index):
+    index.ingest(write({"a.md": "# Pears\n\nGreen pears.\n", "b.md": "# Cellars\n\nCold cellars.\n"}))
+    for wanted, other, path in (("pear", "cellar", "a.md"), ("cellar", "pear", "b.md")):
+        question = f"a {other}, a {wanted}, and that {wanted} again"
+        assert files(index.search(question, method="bm25"))[0] == path
+
+
 def test_meaning_finds_what_shares_no_word(small):
     reply = small.search("password theft", method="vector")
     assert files(reply)[0] == "guides/token.md"

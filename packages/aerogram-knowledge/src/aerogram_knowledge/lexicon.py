@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -50,13 +51,17 @@ def index_terms(text: str, language: str) -> list[str]:
 
 
 def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[QueryTerm]:
-    """What a query asks for; words that say nothing only when there are no others."""
+    """What a query asks for; words that say nothing only when there are no others.
+
+    A word that is said twice is asked for twice: what a long question comes back to is what it is about.
+    """
     words, runs = _tokens(unicodedata.normalize("NFKC", query))
     telling = [word for word in words if word not in stopwords()] or ([] if runs else words)
-    forms = [stem_all(telling, language) for language in sorted(set(languages) or {FALLBACK})]
+    said = Counter(telling)
+    forms = [stem_all(list(said), language) for language in sorted(set(languages) or {FALLBACK})]
     found = {
-        word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD)
-        for place, word in enumerate(telling)
+        word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD * count)
+        for place, (word, count) in enumerate(said.items())
     }
     for run in runs:
         found.update({term.written: term for term in _run_terms(run)})
