@@ -15,6 +15,15 @@ def measured(tmp_path_factory):
     return {method: tuple(map(quality.mean, both)) for method, both in found.items()}
 
 
+def test_both_stores_rank_alike(tmp_path, database):
+    import knowledge_quality as quality
+
+    with quality.open_index(tmp_path / "index") as here, quality.open_index(database) as there:
+        for one in quality.questions("tune")[::4]:
+            ours, theirs = (index.search(one["question"], page_size=10).data for index in (here, there))
+            assert [row["chunk_id"] for row in ours] == [row["chunk_id"] for row in theirs], one["question"]
+
+
 def test_the_questions_are_too_hard_for_keywords_alone(measured):
     assert measured["bm25"][0] < 0.75
 

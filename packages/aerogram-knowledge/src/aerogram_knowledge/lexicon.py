@@ -7,6 +7,7 @@ for under the stems of every language that the index holds.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 from aerogram.digest.terms import fold, stopwords
 from aerogram_knowledge.documents.language import FALLBACK, stem_all
 
-__all__ = ["QueryTerm", "index_terms", "query_terms"]
+__all__ = ["QueryTerm", "index_terms", "is_word", "query_terms", "quoted", "rarity"]
 
 MOST_TERMS: Final = 48
 """A query is a question, not a document: what comes after so many terms is not looked for."""
@@ -24,6 +25,7 @@ MOST_TERMS: Final = 48
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _WORD: Final = re.compile(f"[^\\W_{_UNSPACED}]{{1,64}}")
 _RUN: Final = re.compile(f"[{_UNSPACED}]+")
+_QUOTED: Final = re.compile('["“”„«»]([^"“”„«»]{2,200})["“”„«»]')
 _KANA: Final = re.compile("[\u3040-\u309f]")
 _IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -66,6 +68,22 @@ def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Quer
     for run in runs:
         found.update({term.written: term for term in _run_terms(run)})
     return list(found.values())[:MOST_TERMS]
+
+
+def quoted(query: str) -> list[str]:
+    """The phrases between quotation marks in a query, folded; one without any letter is none."""
+    phrases = (" ".join(fold(one).split()) for one in _QUOTED.findall(unicodedata.normalize("NFC", query)))
+    return [one for one in phrases if any(map(str.isalnum, one))]
+
+
+def rarity(total: int, count: int) -> float:
+    """What finding a term that `count` of so many chunks have is worth, once in a chunk of usual length: BM25's idf."""
+    return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
+
+
+def is_word(term: str) -> bool:
+    """Whether a term is of a script with blanks between words."""
+    return _RUN.match(term) is None
 
 
 def _tokens(text: str) -> tuple[list[str], list[str]]:

@@ -153,8 +153,17 @@ class EmbeddedStore:
         found[_largest(wanted, by_meaning)] = True
         chosen = np.flatnonzero(found)
         return Candidates(
-            matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), scores.unknown, scores.coverage
+            matrix.ids[chosen],
+            words[chosen],
+            np.maximum(close[chosen], 0),
+            scores.unknown,
+            scores.coverage,
+            scores.worth,
         )
+
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms is worth."""
+        return self._keywords.rarities(self._current().searcher, forms)
 
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.jsontext import loads
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import QueryTerm
+from aerogram_knowledge.lexicon import QueryTerm, rarity
 from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChunk
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.postgres.changes import DOCUMENT
-from aerogram_knowledge.store.postgres.postings import WordScores, score_words
+from aerogram_knowledge.store.postgres.postings import POSTING, WordScores, score_words
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -31,6 +31,7 @@ __all__ = [
     "mentions",
     "names_under",
     "paths",
+    "rarities",
     "values",
 ]
 
@@ -53,6 +54,10 @@ _CLOSE: Final = f"(1 - (v.vector <=> {_ASKED}))::float4 AS close"
 _POSTINGS: Final = (
     "SELECT s.chunks, s.terms, p.term, p.block, p.places FROM aerogram_state s "
     "LEFT JOIN aerogram_postings p ON p.term = ANY($1)"
+)
+_COUNTS: Final = (
+    "SELECT s.chunks, p.term, p.size FROM aerogram_state s LEFT JOIN (SELECT term, sum(octet_length(places))::bigint "
+    "AS size FROM aerogram_postings WHERE term = ANY($1) GROUP BY term) p ON true"
 )
 
 
@@ -160,7 +165,14 @@ def candidates(
         # a vector of zeros is close to nothing, and its cosine is no number
         meaning = np.nan_to_num(np.maximum(np.concatenate([near[1], named[1]]), 0))
     ids, order = np.unique(ids, return_index=True)
-    return Candidates(ids, scores.of(ids), meaning[order], scores.unknown, scores.coverage)
+    return Candidates(ids, scores.of(ids), meaning[order], scores.unknown, scores.coverage, scores.worth)
+
+
+def rarities(ask: Ask, forms: Sequence[str]) -> list[float]:
+    """What finding each of some terms is worth; a posting has the same length everywhere, so rows need not be read."""
+    rows = ask(_COUNTS, list(forms))
+    total, counts = rows[0][0], {row[1]: row[2] // POSTING.size for row in rows if row[1] is not None}
+    return [rarity(total, counts.get(form, 0)) for form in forms]
 
 
 def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:

@@ -156,6 +156,10 @@ class PostgresStore:
             self._ask, terms, numbers, filters, by_words, by_meaning, exact=self.exact, nearest=self.nearest
         )
 
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms is worth."""
+        return questions.rarities(self._ask, forms)
+
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
         return questions.chunks_by_id(self._ask, list(ids))

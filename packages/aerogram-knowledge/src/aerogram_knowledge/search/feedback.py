@@ -1,0 +1,98 @@
+"""Feedback: the words that the best chunks for a query have in common, asked for beside its own.
+
+Where ten chunks match a query about equally well, it is about a subject and not about one sentence, and what they say
+again and again belongs to it (pseudo-relevance feedback, after Rocchio). Where one chunk stands out, or has nearly all
+that is asked for, it is the answer, and further words could only lead away from it. Scripts without blanks are left
+alone: pairs of signs that many chunks have in common are grammar.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from aerogram.digest.terms import stopwords
+from aerogram_knowledge.documents.language import stem_all
+from aerogram_knowledge.lexicon import QueryTerm, index_terms, is_word
+from aerogram_knowledge.store import StoredChunk
+
+if TYPE_CHECKING:
+    from aerogram_knowledge.store import Numbers
+
+__all__ = ["CHUNKS", "expand", "share_of_feedback"]
+
+CHUNKS: Final = 10
+"""So many of the best chunks are listened to."""
+TERMS: Final = 20
+"""So many of their terms are asked for."""
+TOGETHER: Final = 2
+"""A term that fewer of them have is one chunk's own."""
+LOOKED_UP: Final = 60
+"""Of so many of their most frequent terms the rarity is looked up."""
+
+# tuned on the even questions of CISI and on the first half of the questions in bench/data/knowledge
+SHARE: Final = 0.4
+"""How much their terms count at most, against those of the query."""
+ALIKE: Final = (0.5, 0.65)
+"""The tenth chunk's earnings over the best one's: at the first there is no feedback, from the second on all of it."""
+ANSWERED: Final = (0.6, 1.0)
+"""The best one's earnings over what finding each term once would earn: from the second on there is no feedback."""
+
+
+def share_of_feedback(terms: Sequence[QueryTerm], earnings: Numbers) -> float:
+    """How much feedback a query wants, from what the best chunks earn for it, in descending order."""
+    if len(earnings) < CHUNKS or not all(is_word(term.written) for term in terms):
+        return 0.0
+    best, last = float(earnings[0]), float(earnings[CHUNKS - 1])
+    return SHARE * _ramp(last / best, *ALIKE) * (1 - _ramp(best, *ANSWERED))
+
+
+def expand(
+    terms: Sequence[QueryTerm],
+    chunks: Sequence[StoredChunk],
+    earnings: Numbers,
+    share: float,
+    rarities: Callable[[Sequence[str]], Sequence[float]],
+) -> list[QueryTerm]:
+    """The terms of a query, and with a share of the weight those that its best chunks have in common.
+
+    `rarities` says what finding each of some terms is worth.
+    """
+    mass: Counter[str] = Counter()
+    having: Counter[str] = Counter()
+    for chunk, earned in zip(chunks, earnings, strict=True):
+        found = Counter(index_terms(chunk.text, chunk.language) + index_terms(chunk.header, chunk.language))
+        having.update(found.keys())
+        part = float(earned) / found.total()
+        for term, count in found.items():
+            mass[term] += part * count  # type: ignore[assignment]  # a Counter of shares
+    idle = {language: _idle_stems(language) for language in {chunk.language for chunk in chunks}}
+    common = [
+        (amount, term)
+        for term, amount in mass.items()
+        if having[term] >= TOGETHER
+        and len(term) > 1
+        and is_word(term)
+        and not any(term in one for one in idle.values())
+    ]
+    common = sorted(common, key=lambda pair: (-pair[0], pair[1]))[:LOOKED_UP]
+    worth = [amount * rare for (amount, _), rare in zip(common, rarities([term for _, term in common]), strict=True)]
+    best = sorted(zip(worth, (term for _, term in common), strict=True), key=lambda pair: (-pair[0], pair[1]))[:TERMS]
+    own, added = sum(term.weight for term in terms), sum(amount for amount, _ in best)
+    if not added:
+        return list(terms)
+    kept = [term._replace(weight=(1 - share) * term.weight / own) for term in terms]
+    return kept + [QueryTerm(term, (term,), share * amount / added) for amount, term in best]
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+@lru_cache(maxsize=64)
+def _idle_stems(language: str) -> frozenset[str]:
+    """The words that say nothing, as a text in a language has them."""
+    idle = sorted(stopwords())
+    return frozenset([*idle, *stem_all(idle, language)])
