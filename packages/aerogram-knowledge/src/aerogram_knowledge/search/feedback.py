@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from aerogram.digest.terms import stopwords
@@ -60,24 +61,16 @@ def expand(
 
     `rarities` says what finding each of some terms is worth.
     """
-    mass: Counter[str] = Counter()
-    having: Counter[str] = Counter()
-    for chunk, earned in zip(chunks, earnings, strict=True):
-        found = Counter(index_terms(chunk.text, chunk.language) + index_terms(chunk.header, chunk.language))
-        having.update(found.keys())
-        part = float(earned) / found.total()
-        for term, count in found.items():
-            mass[term] += part * count  # type: ignore[assignment]  # a Counter of shares
-    idle = {language: _idle_stems(language) for language in {chunk.language for chunk in chunks}}
-    common = [
-        (amount, term)
-        for term, amount in mass.items()
-        if having[term] >= TOGETHER
-        and len(term) > 1
-        and is_word(term)
-        and not any(term in one for one in idle.values())
-    ]
-    common = sorted(common, key=lambda pair: (-pair[0], pair[1]))[:LOOKED_UP]
+    found = [Counter(index_terms(f"{chunk.text}\n{chunk.header}", chunk.language)) for chunk in chunks]
+    having = Counter(chain.from_iterable(found))
+    idle: frozenset[str] = frozenset().union(*(_idle_stems(one) for one in {chunk.language for chunk in chunks}))
+    telling = {term for term, count in having.items() if count >= TOGETHER and len(term) > 1} - idle
+    mass = dict.fromkeys(filter(is_word, telling), 0.0)
+    for counts, earned in zip(found, earnings, strict=True):
+        part = float(earned) / counts.total()
+        for term in mass.keys() & counts.keys():
+            mass[term] += part * counts[term]
+    common = sorted(((amount, term) for term, amount in mass.items()), key=lambda pair: (-pair[0], pair[1]))[:LOOKED_UP]
     worth = [amount * rare for (amount, _), rare in zip(common, rarities([term for _, term in common]), strict=True)]
     best = sorted(zip(worth, (term for _, term in common), strict=True), key=lambda pair: (-pair[0], pair[1]))[:TERMS]
     own, added = sum(term.weight for term in terms), sum(amount for amount, _ in best)

@@ -138,7 +138,7 @@ class IndexSearch:
         said: dict[str, Any] = {}
         if method == "hybrid":
             said["words"] = self._listen(terms, found, filters, depth)
-            said["trust"] = trust_in_meaning(found, self._known(terms, found)) if known else 0.0
+            said["trust"] = trust_in_meaning(found, self._known(terms, found) if known < 1 else 1.0) if known else 0.0
         ranked = fuse(found, known, method, **said)
         held = self._holders(quoted(query), ranked)
         return fuse(found, known, method, **said, held=held) if held else ranked
