@@ -267,7 +267,7 @@ class Knowledge:
             kind = kind_for(mode, fields, about)
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
             known = statuses or ["verified"] * len(chunks)
-            records = search_records(chunks, ranked, shown, known, similar)
+            records = search_records(chunks, ranked, shown, known, similar, self._search.also_in(chunks))
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
             said = self._reply_members(asked, narrowed, ranked)
             said["notices"] += self.gate.notices(withheld)

@@ -14,7 +14,7 @@ Words that no chunk has count against every chunk alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from aerogram_knowledge.store import Candidates
@@ -63,6 +63,13 @@ class RankedResults:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def at(self, places: Ids) -> RankedResults:
+        """Only the results at some places, in that order."""
+        if len(places) == len(self):
+            return self
+        arrays = {name: getattr(self, name)[places] for name in ("ids", "hybrid", "words", "meaning")}
+        return replace(self, **arrays)
 
     def after(self, score: float, id_: int) -> int:
         """How many results stand up to and including one with this score and id."""

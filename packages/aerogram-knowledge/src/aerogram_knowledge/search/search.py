@@ -22,8 +22,9 @@ from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.search import feedback
+from aerogram_knowledge.search.copies import Copies
 from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fuse, trust_in_meaning
-from aerogram_knowledge.store import Candidates, Store
+from aerogram_knowledge.store import Candidates, Store, StoredChunk
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Numbers
@@ -87,7 +88,7 @@ class IndexSearch:
         self.embedder = embedder
         self.gate = gate or LicenseFilter()
         self._remembered: OrderedDict[Any, RankedResults] = OrderedDict()
-        self._counted = (-1, 0)
+        self._counted = (-1, 0, Copies(()))
         self._guard = threading.Lock()
         self.turn = FairSemaphore(CALLERS)
 
@@ -113,6 +114,14 @@ class IndexSearch:
         shown = {one.id for one in others if not self.gate.holds_back(one)}
         return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
 
+    def also_in(self, chunks: Sequence[StoredChunk]) -> dict[int, list[str]]:
+        """The other documents that have the same words as some chunks, those that may be shown."""
+        copies = {chunk.id: self._counted[2].of(chunk.id) for chunk in chunks}
+        found = {one.id: one for one in self.store.chunks({one for several in copies.values() for one in several})}
+        shown = {one: chunk.path for one, chunk in found.items() if not self.gate.holds_back(chunk)}
+        named = {chunk.id: {shown[one] for one in copies[chunk.id] if one in shown} - {chunk.path} for chunk in chunks}
+        return {one: sorted(paths) for one, paths in named.items() if paths}
+
     def _recall_or_rank(self, query: str, filters: Filters, method: Method) -> RankedResults:
         """A ranking, remembered if it can be."""
         generation = self.store.generation
@@ -122,32 +131,37 @@ class IndexSearch:
             if known is not None:
                 self._remembered.move_to_end(key)
                 return known
-        ranked = self._rank(query, filters, method, self._chunks(generation))
+        ranked = self._rank(query, filters, method, generation)
         with self._guard:
             self._remembered[key] = ranked
             while len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
         return ranked
 
-    def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> RankedResults:
+    def _rank(self, query: str, filters: Filters, method: Method, generation: int) -> RankedResults:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.coverage(query) if vector is not None else 0.0
+        chunks, copies = self._known_of(generation)
         depth = _depth(len(terms), chunks)
         found = self.store.candidates(terms, vector, filters, *depth)
         said: dict[str, Any] = {}
         if method == "hybrid":
-            said["words"] = self._listen(terms, found, filters, depth)
+            said["words"] = self._listen(terms, found, copies, filters, depth)
             said["trust"] = trust_in_meaning(found, self._known(terms, found) if known < 1 else 1.0) if known else 0.0
         ranked = fuse(found, known, method, **said)
         held = self._holders(quoted(query), ranked)
-        return fuse(found, known, method, **said, held=held) if held else ranked
+        ranked = fuse(found, known, method, **said, held=held) if held else ranked
+        return ranked.at(copies.first_places(ranked.ids))
 
-    def _listen(self, terms: Sequence[QueryTerm], found: Candidates, filters: Filters, depth: Depth) -> Numbers | None:
+    def _listen(
+        self, terms: Sequence[QueryTerm], found: Candidates, copies: Copies, filters: Filters, depth: Depth
+    ) -> Numbers | None:
         """The word scores of the candidates for what the best of them have in common as well; None without that."""
         import numpy as np
 
-        best = np.lexsort((found.ids, -found.words))[: feedback.CHUNKS]
+        best = np.lexsort((found.ids, -found.words))
+        best = best[copies.first_places(found.ids[best])][: feedback.CHUNKS]
         best = best[found.words[best] > 0]
         earned = earnings(found.words[best])
         share = feedback.share_of_feedback(terms, earned)
@@ -182,11 +196,11 @@ class IndexSearch:
         patterns = [re.compile(_whole(phrase)) for phrase in phrases]
         return [one for one, text in texts.items() if all(pattern.search(text) for pattern in patterns)]
 
-    def _chunks(self, generation: int) -> int:
-        """How many chunks there are, counted once for every generation."""
+    def _known_of(self, generation: int) -> tuple[int, Copies]:
+        """How many chunks there are, and which are copies of each other; looked up once for every generation."""
         if self._counted[0] != generation:
-            self._counted = (generation, self.store.count(Filters()))
-        return self._counted[1]
+            self._counted = (generation, self.store.count(Filters()), Copies(self.store.copies()))
+        return self._counted[1:]
 
     def _vector(self, query: str) -> bytes | None:
         row = quantise(self.embedder.embed([query]))[0]

@@ -220,6 +220,10 @@ class Store(Protocol):
         """Near-duplicates of each of these chunks, with how alike they are."""
         ...
 
+    def copies(self) -> Sequence[tuple[int, int]]:
+        """All pairs of chunks that have the same words, each in both directions."""
+        ...
+
     def paths(self, filters: Filters) -> list[str]:
         """The documents that pass these filters and can be read, in order."""
         ...

@@ -177,6 +177,10 @@ class EmbeddedStore:
         """Near-duplicates of each of these chunks."""
         return self._rows.similar(ids)
 
+    def copies(self) -> Sequence[tuple[int, int]]:
+        """All pairs of chunks that have the same words."""
+        return self._rows.copies()
+
     def paths(self, filters: Filters) -> list[str]:
         """The documents that pass these filters and can be read."""
         return self._rows.paths(filters)

@@ -16,6 +16,7 @@ from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChu
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.postgres.changes import DOCUMENT
 from aerogram_knowledge.store.postgres.postings import POSTING, WordScores, score_words
+from aerogram_knowledge.store.similarity import SAME, TELLING
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -26,6 +27,7 @@ __all__ = [
     "chunks_by_id",
     "chunks_of",
     "condition",
+    "copies",
     "count",
     "entries",
     "mentions",
@@ -93,6 +95,18 @@ def entries(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Docum
     ):
         records.setdefault(file, {"entity": [], "relationship": []})[kind].append(loads(record))
     return entries, {file: Graph(one["entity"], one["relationship"]) for file, one in records.items()}
+
+
+def copies(ask: Ask) -> list[tuple[int, int]]:
+    """All pairs of chunks that have the same words."""
+    rows = ask(
+        "SELECT l.id, l.other FROM aerogram_likenesses l JOIN aerogram_chunks c ON c.id = l.id "
+        "JOIN aerogram_chunks o ON o.id = l.other "
+        "WHERE l.likeness >= $1 AND (c.header = o.header OR LEAST(c.tokens, o.tokens) >= $2)",
+        SAME,
+        TELLING,
+    )
+    return [(row[0], row[1]) for row in rows]
 
 
 def paths(ask: Ask, filters: Filters) -> list[str]:

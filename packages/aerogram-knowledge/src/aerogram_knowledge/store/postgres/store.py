@@ -190,6 +190,10 @@ class PostgresStore:
             found[one].append((other, alike))
         return found
 
+    def copies(self) -> Sequence[tuple[int, int]]:
+        """All pairs of chunks that have the same words."""
+        return questions.copies(self._ask)
+
     def paths(self, filters: Filters) -> list[str]:
         """The documents that pass these filters and can be read."""
         return questions.paths(self._ask, filters)
