@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from aerogram.digest.limits import ReadLimits, UnreadableSource
-from aerogram.digest.sources import encoding, read
+from aerogram.digest.sources import encoding, packed, read
 from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
@@ -31,11 +31,13 @@ from aerogram_knowledge.documents.front import (
 from aerogram_knowledge.documents.language import language_of
 from aerogram_knowledge.documents.sections import Layout, Section, Span, layout_of
 
-__all__ = ["SUFFIXES", "Document", "File", "read_file"]
+__all__ = ["SUFFIXES", "Document", "File", "read_file", "suffix_of"]
 
 SUFFIXES: Final = {
     ".htm": "html",
     ".html": "html",
+    ".ipynb": "markdown",
+    ".json": "plain",
     ".jsonl": "jsonl",
     ".markdown": "markdown",
     ".md": "markdown",
@@ -91,11 +93,18 @@ class Document:
     blocks: tuple[Span, ...] = ()
 
 
+def suffix_of(name: str) -> str:
+    """The ending that says of which kind a file is; of a packed one, that of what was packed."""
+    return PurePosixPath(packed.unpacked_name(name)).suffix.lower()
+
+
 def read_file(file: File, limits: ReadLimits | None = None) -> list[Document]:
     """The documents of a file; `UnreadableSource` says why there are none."""
     limits = limits or ReadLimits()
     limits.check_bytes(file.size, file.path)
-    kind = SUFFIXES.get(PurePosixPath(file.path).suffix.lower(), "plain")
+    kind = SUFFIXES.get(suffix_of(file.path), "plain")
+    if packed.is_packed(file.content):
+        file = replace(file, content=packed.unpack(file.content, limits))
     if is_pdf(file.content):
         kind = "pdf"
     if kind == "jsonl":

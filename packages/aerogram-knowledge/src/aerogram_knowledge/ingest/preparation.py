@@ -106,6 +106,7 @@ class Preparer:
     def _read(self, job: Job, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
         """Put a file into the batch; its documents and their chunks."""
         batch.files += 1
+        batch.bytes += job.file.size
         try:
             file = read_bytes(job.path, job.file, self.limits.max_bytes)
             before = job.before
@@ -140,7 +141,6 @@ class Preparer:
             batch.notes[file.path] = note
         batch.states.append(FileState(file.path, file.size, file.changed_ns, file.checksum, None, note, READER))
         batch.chunks += sum(len(chunks) for _, chunks in parts)
-        batch.bytes += file.size
         return parts
 
     def _finish(self, batch: FileBatch, parts: Sequence[tuple[Document, list[Chunk]]]) -> FileBatch:

@@ -74,7 +74,7 @@ def plan_retry(parcel: WorkItem, reason: str) -> tuple[list[WorkItem], FileBatch
         return [WorkItem([job]) for job in parcel.jobs], None
     if parcel.deaths + 1 < FATAL:
         return [WorkItem(parcel.jobs, parcel.deaths + 1)], None
-    aside = FileBatch(files=1)
+    aside = FileBatch(files=1, bytes=parcel.jobs[0].file.size)
     aside.set_aside(parcel.jobs[0], f"reading it ended {FATAL} worker processes, the last one {reason}")
     return [], aside
 
