@@ -12,6 +12,7 @@ from aerogram_knowledge.documents.chunks import chunks_of
 from aerogram_knowledge.documents.document import File, read_file
 
 CONTENTS = """<html><head><title>2. Files — The Manual 4.6</title></head><body>
+<div><h3>Navigation</h3><ul><li>next</li></ul></div>
 <div class="toc"><ul><li><a>2.1. Names</a></li><li><a>2.2. Modes</a></li></ul></div>
 <div class="titlepage"><h1>2. Files<a class="headerlink">¶</a></h1></div>
 <p>Everything is a file.</p>

@@ -29,6 +29,8 @@ __all__ = ["Pace"]
 
 LOOK_BACK: Final = 30.0
 """Seconds of the past that the pace is taken from, so that it follows when the files become larger."""
+ENOUGH: Final = 0.01
+"""The share of all bytes that a pace can be told from."""
 
 
 class Pace:
@@ -36,20 +38,25 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._seen: deque[tuple[float, int, float]] = deque([(clock(), 0, 0.0)])
+        self._seen: deque[tuple[float, int, float]] = deque()
 
     def at(self, finished: int, total: int, share: float) -> str:
         """Where the run is now: how many of how many, the rate, and the time left, by the share of bytes that is done.
 
-        A large file takes longer than a small one, so their number alone would say little about the rest.
+        A large file takes longer than a small one, so their number alone would say little about the rest. The clock
+        starts with the last report that nothing is done yet, because until then readers were getting ready.
         """
         now = self._clock()
+        if not finished:
+            self._seen.clear()
         self._seen.append((now, finished, share))
-        while now - self._seen[1][0] > LOOK_BACK:  # the newest is of now
+        while len(self._seen) > 2 and now - self._seen[1][0] > LOOK_BACK:  # noqa: PLR2004
             self._seen.popleft()
         begun, before, part = self._seen[0]
-        rate = (finished - before) / (now - begun) if now > begun else 0.0
-        left = f", {_span((1 - share) * (now - begun) / (share - part))} left" if share > part and share < 1 else ""
+        if share - part < ENOUGH or now <= begun:
+            return f"{finished:,} of {total:,} files"
+        rate = (finished - before) / (now - begun)
+        left = f", {_span((1 - share) * (now - begun) / (share - part))} left" if finished < total else ""
         return f"{finished:,} of {total:,} files, {rate:,.1f} a second{left}"
 
 

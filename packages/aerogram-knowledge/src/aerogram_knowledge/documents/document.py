@@ -167,10 +167,13 @@ def _odd_license(said: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _without_site(title: str, layout: Layout) -> str:
-    """A title without the name of the site before or after it, if what remains is the first heading."""
-    heading = next((one.trail[0] for one in layout.sections if one.trail), "")
-    before, found, after = title.partition(heading) if heading else ("", "", "")
-    return heading if found and all(not one or _SITE.search(one) for one in (before, after[::-1])) else title
+    """A title without the name of the site before or after it, if what remains is a heading of the document."""
+    headings = {step for one in layout.sections for step in one.trail if step in title}
+    for heading in sorted(headings, key=len, reverse=True):
+        before, _, after = title.partition(heading)
+        if all(not one or _SITE.search(one) for one in (before, after[::-1])):
+            return heading
+    return title
 
 
 def _title(path: str, text: str, sections: tuple[Section, ...]) -> str:

@@ -93,6 +93,8 @@ class Ingester:
         done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
         done.notes = {one.path: one.note for one in same if one.note}
         finished, done_bytes, bytes_ = 0, 0, sum(file.size for file in pending) or 1
+        if progress is not None and pending:
+            progress(0, len(pending), 0.0)
         for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
             store_batch(self.store, batch, self.patience)
             done.count(batch)

@@ -207,8 +207,8 @@ def _collect(one: _Worker, waiting: deque[WorkItem]) -> Iterator[FileBatch]:
     if isinstance(said, BaseException):
         raise said
     one.rest()
-    if said != READY:
-        yield from said
+    # an empty batch says that a reader is ready
+    yield from [FileBatch()] if said == READY else said
 
 
 def _retry_work(one: _Worker, waiting: deque[WorkItem], reason: str) -> Iterator[FileBatch]:
