@@ -262,3 +262,24 @@ async def test_a_document_is_digested_for_a_question(small):
     assert reply.citations[0].title == "Token Guide"
     with pytest.raises(NotFound):
         await small.digest("../secret.md", "anything")
+
+
+HINDI = "# दिल्ली\n\nदिल्ली भारत की राजधानी है। यमुना नदी के किनारे बसे इस शहर में बहुत सी पुरानी इमारतें हैं।\n"
+ARABIC = "# الرباط\n\nالرِّباط عاصمة المغرب، وهي مدينة على ساحل المحيط الأطلسي. تأسست المدينة في القرن الثاني عشر.\n"
+RUSSIAN = "# Нева\n\nНева течёт через Санкт-Петербург. На её берегах стоят дворцы и старые мосты.\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("पुरानी इमारत", "hi.md"),
+        ("राजधानी", "hi.md"),
+        ("عاصمة", "ar.md"),
+        ("المدينة", "ar.md"),
+        ("старый мост", "ru.md"),
+    ],
+)
+def test_words_of_other_scripts_are_found_in_other_forms(write, index, query, path):
+    index.ingest(write({"hi.md": HINDI, "ar.md": ARABIC, "ru.md": RUSSIAN}))
+    assert files(index.search(query, method="bm25"))[0] == path
+    assert index.store.languages() == {"hi", "ar", "ru"}

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from aerogram.digest.terms import fold, stopwords
+from aerogram.digest.terms import MARKS, fold, stopwords
 from aerogram_knowledge.documents.language import FALLBACK, stem_all
 
 __all__ = ["QueryTerm", "index_terms", "is_word", "query_terms", "quoted", "rarity"]
@@ -23,7 +23,10 @@ MOST_TERMS: Final = 48
 """A query is a question, not a document: what comes after so many terms is not looked for."""
 
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_WORD: Final = re.compile(f"[^\\W_{_UNSPACED}]{{1,64}}")
+_WORD: Final = re.compile(f"(?:[^\\W_{_UNSPACED}]|[{MARKS}]){{1,64}}")
+_PLAIN_WORD: Final = re.compile(r"[^\W_]{1,64}")
+_POINTS: Final = dict.fromkeys((*range(1425, 1480), 1600, *range(1611, 1632), 1648))
+"""What Hebrew and Arabic are written with or without: points, vowels, and the stroke that makes a word longer."""
 _RUN: Final = re.compile(f"[{_UNSPACED}]+")
 _QUOTED: Final = re.compile('["“”„«»]([^"“”„«»]{2,200})["“”„«»]')
 _KANA: Final = re.compile("[\u3040-\u309f]")
@@ -89,7 +92,10 @@ def is_word(term: str) -> bool:
 def _tokens(text: str) -> tuple[list[str], list[str]]:
     """The words and the runs of signs in a text, folded."""
     folded = fold(text)
-    return _WORD.findall(folded), [] if folded.isascii() else _RUN.findall(folded)
+    if folded.isascii():
+        return _PLAIN_WORD.findall(folded), []
+    folded = folded.translate(_POINTS)
+    return _WORD.findall(folded), _RUN.findall(folded)
 
 
 def _pairs(run: str) -> list[str]:
