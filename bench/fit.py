@@ -15,14 +15,16 @@ from pathlib import Path
 
 import orjson
 
+from aerogram.answer import answer
 from aerogram.archive import Archive
+from aerogram.call import Call
 from aerogram.channels import POLICIES, Sizer
 from aerogram.content import canonical_json
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.identity import Names
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval, retrieve
+from aerogram.retrieval import Retrieval, retrieve, retrieve_for
 from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, in_mode
 from aerogram.shape.records import SEARCH_RESULT
@@ -265,7 +267,7 @@ LONG_ROWS = [{"id": f"row-{number:04}", "text": "word " * 300} for number in ran
 
 
 async def _first(contract):
-    return [await contract.answer(LONG_ROWS, Call(operation="search", request_id=REQUEST))]
+    return [await answer(Call(contract, operation="search", request_id=REQUEST), LONG_ROWS)]
 
 
 async def _whole_way(contract):
@@ -275,8 +277,8 @@ async def _whole_way(contract):
         return replies
     cursor = None
     for _ in range(2):
-        call = Call(operation="search", request_id=REQUEST, page_size=20, cursor=cursor)
-        replies.append(await contract.answer(LONG_ROWS, call))
+        call = Call(contract, operation="search", request_id=REQUEST, page_size=20, cursor=cursor)
+        replies.append(await answer(call, LONG_ROWS))
         cursor = replies[-1].page.cursor if replies[-1].problem is None else None
     if contract.channels == "summary":  # what is retrieved is not summarised
         contract = replace(contract, channels="compact")
@@ -284,7 +286,8 @@ async def _whole_way(contract):
         cursor = None
         for _ in range(2):
             asked = Retrieval(first.fidelity.archive_hashes["data"], as_text=as_text, cursor=cursor)
-            replies.append(await contract.answer_retrieval(asked, Call(operation="retrieve", request_id=REQUEST)))
+            call = Call(contract, operation="retrieve", request_id=REQUEST)
+            replies.append(await answer(call, await retrieve_for(call, asked)))
             cursor = replies[-1].page.cursor if replies[-1].problem is None else None
     return replies
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, settings
 
 # how long an example takes says how busy the machine is, and nothing about the product
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("steady", unhurried, derandomize=True)
-settings.register_profile("search", unhurried, print_blob=True)
+settings.register_profile("steady", unhurried, derandomize=True, max_examples=30)
+settings.register_profile("search", unhurried, print_blob=True, max_examples=300)
 settings.load_profile(os.environ.get("PROPERTIES", "steady"))
 
 

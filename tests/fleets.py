@@ -1,62 +1,19 @@
-"""A fleet: several real server processes that can be killed, paused and started again at once.
-
-A nursery has loaded everything that a server needs and forks a process for each that is wanted, which then runs the
-program's own command line. So a server starts in a fraction of a second and is still a process like any other.
-"""
+"""A fleet: several real server processes that can be killed, paused and started again at once."""
 
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from balancer import wait_for
+from programs import nursery
 from servers import find_free_port
 from serving import clean_environment
-
-NURSERY = """
-import json, os, signal, sys, threading
-import fastmcp, fastapi, uvicorn, numpy, tantivy, opentelemetry.sdk.metrics
-import aerogram.cli.program, aerogram_knowledge.server.serve, aerogram_knowledge.server.routes
-import aerogram_knowledge.server.tools, aerogram_knowledge.embedders
-import asyncpg, redis.asyncio, obstore, throttled, aerogram.limits.counters, aerogram.archive.s3, aerogram.archive.redis
-import aerogram_knowledge.store.postgres.store, aerogram.serving.connection
-import aerogram.dialects.knowledge_v1, aerogram.dialects.standard_v2, aerogram.dialects.response_v2
-import key_value.aio.stores.filetree, key_value.aio.stores.redis, splintr, Stemmer, simsimd, griffe, h11, tokenizers
-import uvicorn.lifespan.on, uvicorn.protocols.http.h11_impl, fastmcp.server.context, cachetools
-from aerogram.cli.program import main
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-print("ready", flush=True)
-for line in sys.stdin:
-    wanted = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        os.chdir(wanted["folder"])
-        os.environ.update(wanted["environment"])
-        log = os.open(wanted["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(log, 1), os.dup2(log, 2)
-        sys.argv = ["aerogram", *wanted["arguments"]]
-        status = 1
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        finally:
-            sys.stdout.flush()
-            os._exit(status or 0)
-    print(child, flush=True)
-"""
 
 
 def _is_dead(pid: int) -> bool:
@@ -118,47 +75,22 @@ class Member:
         wait_for(lambda: not self.is_running)
 
 
-class Nursery:
-    """Where processes come from that run the program."""
+class Fleet:
+    """Several servers in one folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=folder,
-            env=clean_environment(folder / "index"),
-            text=True,
-        )
-        assert self._process.stdout.readline() == "ready\n"
-
-    def fork(self, folder: Path, arguments: Sequence[str], log: Path, environment: dict[str, str]) -> int:
-        """The id of a new process."""
-        wanted = {"folder": str(folder), "arguments": list(arguments), "log": str(log), "environment": environment}
-        with self._lock:
-            self._process.stdin.write(json.dumps(wanted) + "\n")
-            self._process.stdin.flush()
-            return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
-
-class Fleet:
-    """Several servers, and where they come from."""
-
-    def __init__(self, folder: Path, nursery: Nursery) -> None:
         self.folder = folder
         self.members: list[Member] = []
         self.environment = {"AEROGRAM_STATE": str(folder / "state")}
-        self._nursery = nursery
 
     def fork(self, arguments: Sequence[str], log: Path) -> int:
-        keys = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
-        return self._nursery.fork(self.folder, arguments, log, self.environment | keys)
+        """The id of a process that runs the program, in a session of its own; what it says goes into a log."""
+        environment = clean_environment(self.folder / "index") | self.environment
+        with log.open("ab") as said, Path(os.devnull).open("rb") as nothing:
+            streams = [one.fileno() for one in (nothing, said, said)]
+            pid, end = nursery().fork(arguments, streams, self.folder, environment, session=True)
+        os.close(end)
+        return pid
 
     def add(self, *arguments: str, count: int = 1) -> list[Member]:
         """So many servers with these arguments; they start together."""
@@ -196,9 +128,9 @@ class Fleet:
 
 
 @contextmanager
-def fleet_in(folder: Path, nursery: Nursery) -> Iterator[Fleet]:
+def fleet_in(folder: Path) -> Iterator[Fleet]:
     """A fleet without servers yet."""
-    fleet = Fleet(folder, nursery)
+    fleet = Fleet(folder)
     try:
         yield fleet
     finally:

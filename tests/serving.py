@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
-import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
+from programs import PROGRAM, Process, run_program, start_program
+
 SAMPLES = Path(__file__).parents[1] / "samples"
-PROGRAM = (sys.executable, "-m", "aerogram")
 
 
 @dataclass
@@ -19,7 +23,7 @@ class Served:
     """A server that is ready."""
 
     address: str
-    process: subprocess.Popen
+    process: Process | subprocess.Popen
     index: Path
     said: list[str] = field(default_factory=list)
 
@@ -42,19 +46,29 @@ def command(
     return [*program, "serve", *named, "--index", str(index), *arguments]
 
 
+@cache
+def _index_of_samples() -> Path:
+    """An index over the samples, made once for this process and copied by whoever serves them."""
+    folder = Path(tempfile.mkdtemp(prefix="aerogram-samples-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    words = ["ingest", str(SAMPLES), "--index", str(folder / "index")]
+    run_program(words, cwd=folder, env=clean_environment(folder / "index"), check=True)
+    return folder / "index"
+
+
 @contextmanager
 def serving(
     index: Path, *arguments: str, documents: Path | None = SAMPLES, program: Sequence[str] = PROGRAM
 ) -> Iterator[Served]:
     """A server over HTTP, as soon as it says that it is ready."""
-    process = subprocess.Popen(
-        [*command(index, documents=documents, program=program), "--port", "0", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=index.parent,
-        env=clean_environment(index),
-        text=True,
-    )
+    line = [*command(index, documents=documents, program=()), "--port", "0", *arguments]
+    where = {"stdout": subprocess.PIPE, "text": True, "cwd": index.parent, "env": clean_environment(index)}
+    if documents == SAMPLES and not index.exists():
+        shutil.copytree(_index_of_samples(), index)
+    if program == PROGRAM:
+        process = start_program(line, **where)
+    else:
+        process = subprocess.Popen([*program, *line], stderr=subprocess.DEVNULL, **where)
     said: list[str] = []
     try:
         for line in process.stdout:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from key_value.aio.stores.memory import MemoryStore
 from key_value.aio.wrappers.statistics import StatisticsWrapper
@@ -339,7 +339,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50)
 @given(json_values)
 async def test_any_json_value_survives_the_round_trip(value: Any) -> None:
     archive = Archive.in_memory()

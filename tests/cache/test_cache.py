@@ -8,7 +8,7 @@ import uuid
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from aerogram import RateLimit, Reply, Telemetry
 from aerogram.cache import Cache
@@ -168,7 +168,6 @@ async def test_what_belongs_to_one_call_is_not_kept():
     assert await cache.fetch(key, Handler(reply)) == Reply.ok(1, telemetry=Telemetry(cache_hit=True))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(reply=successes.filter(lambda reply: reply.status in ("ok", "empty")))
 def test_everything_else_a_reply_says_comes_back(reply):
     async def kept():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.content import canonical_json
@@ -50,7 +50,6 @@ bodies = (
 )
 
 
-@settings(max_examples=200)
 @given(bodies)
 def test_the_cheapest_text_reads_back_as_the_same_body(body: Any) -> None:
     written = cheapest_text(body)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
+
+from programs import run_program
 
 Run = Callable[..., subprocess.CompletedProcess]
 
@@ -17,14 +18,7 @@ def aerogram() -> Run:
     """Run `aerogram` with arguments; `stdin` is bytes. Gives exit code, stdout and stderr as bytes."""
 
     def run(*arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, "-m", "aerogram", *arguments],
-            input=stdin,
-            capture_output=True,
-            check=False,
-            timeout=60,
-            env={**_plain_environment(), **environment},
-        )
+        return run_program(arguments, input=stdin, env={**_plain_environment(), **environment})
 
     return run
 

@@ -7,13 +7,14 @@ import shutil
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from aerogram.cli.program import ELSEWHERE
 from installations import ROOT, environment_of, gather, python_command
+from programs import Nursery, run_program
 
 SAMPLES = ROOT / "samples"
 REPLY = '{"success": true, "data": {"results": []}, "error": null, "meta": {"version": "response-v2"}}'
@@ -78,24 +79,42 @@ NEEDS_A_SERVER = {
 """What is missing where there is aerogram-knowledge without its extra `server`."""
 
 
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory) -> Callable[..., Path]:
-    """A folder with what pip installs for these requirements, and nothing else."""
-    return lambda *requirements: gather(tmp_path_factory.mktemp("packages"), *requirements)
+class Packages:
+    """A folder with what pip installs for some requirements, and nothing else; processes come from a Python there."""
+
+    def __init__(self, folder: Path, *requirements: str) -> None:
+        self.folder = gather(folder, *requirements)
+        verbs = ["aerogram.cli.program"] + ["aerogram_knowledge.knowledge"] * (folder / "aerogram_knowledge").exists()
+        self.nursery = Nursery(*verbs, python=python_command(), env=environment_of(folder))
 
 
-@pytest.fixture(scope="session")
-def with_cli(packages) -> Path:
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory) -> Iterator[Callable[..., Packages]]:
+    """Make such folders, each once."""
+    made = {}
+
+    def make(*requirements: str) -> Packages:
+        if requirements not in made:
+            made[requirements] = Packages(tmp_path_factory.mktemp("packages"), *requirements)
+        return made[requirements]
+
+    yield make
+    for one in made.values():
+        one.nursery.close()
+
+
+@pytest.fixture(scope="module")
+def with_cli(packages) -> Packages:
     return packages("aerogram[cli]")
 
 
-@pytest.fixture(scope="session")
-def with_knowledge(packages) -> Path:
+@pytest.fixture(scope="module")
+def with_knowledge(packages) -> Packages:
     return packages("aerogram-knowledge")
 
 
-@pytest.fixture(scope="session")
-def with_page(packages) -> Path:
+@pytest.fixture(scope="module")
+def with_page(packages) -> Packages:
     return packages("aerogram-page")
 
 
@@ -106,16 +125,9 @@ def run(tmp_path) -> Run:
     (tmp_path / "notes.md").write_text(f"# Notes\n\n{DIGEST}\n", encoding="utf-8")
     shutil.copy(SAMPLES / "apis" / "carrier-handbook.pdf", tmp_path / "handbook.pdf")
 
-    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            python_command("-m", "aerogram", *arguments),
-            cwd=tmp_path,
-            env=environment_of(folder, AEROGRAM_STATE=str(tmp_path / "state"), HOME=str(tmp_path)),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    def run(packages: Packages, *arguments: str) -> subprocess.CompletedProcess:
+        environment = environment_of(packages.folder, AEROGRAM_STATE=str(tmp_path / "state"), HOME=str(tmp_path))
+        return run_program(arguments, text=True, cwd=tmp_path, env=environment, source=packages.nursery)
 
     return run
 
@@ -126,7 +138,7 @@ def made_digest(run, with_cli, tmp_path) -> None:
     (tmp_path / "digest.json").write_text(made, encoding="utf-8")
 
 
-def verbs(run: Run, folder: Path, *group: str) -> set[str]:
+def verbs(run: Run, folder: Packages, *group: str) -> set[str]:
     shown = run(folder, *group, "--help").stdout
     named = re.findall(r"^  (\w+) ", shown.partition("Commands:")[2].partition("Exit codes")[0], re.MULTILINE)
     return {" ".join((*group, name)) for name in named}
@@ -201,7 +213,7 @@ def test_a_server_that_lacks_the_page_alone_says_so_in_one_line(run, packages):
 def test_with_the_page_alone_its_verb_works(run, with_page, tmp_path):
     assert verbs(run, with_page) == {*OF_THE_LIBRARY, "inspect"}
     command = python_command("-m", "aerogram", "inspect", "reply.json", "--no-open")
-    environment = environment_of(with_page, AEROGRAM_STATE=str(tmp_path / "state"), PYTHONUNBUFFERED="1")
+    environment = environment_of(with_page.folder, AEROGRAM_STATE=str(tmp_path / "state"), PYTHONUNBUFFERED="1")
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             said = [process.stdout.readline(), process.stdout.readline()]

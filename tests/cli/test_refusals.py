@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 
 import pytest
+
+from programs import run_program
 
 REPLY = '{"success": true, "data": {"results": []}, "error": null, "meta": {"version": "response-v2"}}'
 
@@ -20,8 +21,7 @@ def run(tmp_path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AEROGRAM_")}
 
     def run(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "aerogram", *arguments]
-        return subprocess.run(command, cwd=tmp_path, env=kept, capture_output=True, text=True, check=False, timeout=60)
+        return run_program(arguments, cwd=tmp_path, env=kept, text=True)
 
     return run
 

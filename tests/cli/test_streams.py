@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = [sys.executable, "-m", "aerogram"]
+from programs import PROGRAM, run_program
+
 BODY = json.dumps({"success": True, "data": {}, "error": None, "meta": {"version": "response-v2"}}).encode()
 
 
@@ -110,3 +111,14 @@ def test_a_closed_stream_gives_no_traceback(closed, code):
     assert done.returncode == code
     assert b"Traceback" not in done.stdout + done.stderr
     assert b"Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["explain", "NOT_FOUND"], ["validate"], ["nothing"]], ids=" ".join)
+def test_a_process_of_the_nursery_ends_as_one_of_its_own(tmp_path, words):
+    """Most tests of the program take theirs from there."""
+    environment = {**os.environ, "COLUMNS": "80"}
+    alone = subprocess.run(
+        [*PROGRAM, *words], input=b"{", capture_output=True, cwd=tmp_path, env=environment, check=False
+    )
+    forked = run_program(words, input=b"{", cwd=tmp_path, env=environment)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)

@@ -12,7 +12,7 @@ import mcp_types
 import pytest
 from fastmcp.client.client import CallToolResult
 from fastmcp.tools.base import ToolResult
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import ContractError, Notice, Problem, Reply
@@ -24,7 +24,6 @@ from aerogram.errors import Forbidden, NotFound, QuotaExceeded, RateLimited, Rep
 from aerogram.jsontext import dumps
 from replies import failures, replies
 
-law = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ENVELOPES = ("response-v2", "standard-v2", "knowledge-1.0")
 
 
@@ -60,7 +59,6 @@ TOOLS = {
 RESPONSES = {"httpx": httpx.Response, "httpx2": httpx2.Response}
 
 
-@law
 @given(reply=replies, name=st.sampled_from(ENVELOPES), how=st.sampled_from(["dict", "text", "bytes"]))
 def test_a_body_is_read_as_dict_text_or_bytes(reply, name, how):
     whole, body = spoken(reply, name)
@@ -68,7 +66,6 @@ def test_a_body_is_read_as_dict_text_or_bytes(reply, name, how):
     assert read(forms[how]) == whole
 
 
-@law
 @given(
     reply=replies,
     name=st.sampled_from(ENVELOPES),
@@ -89,7 +86,6 @@ def test_results_of_either_frameworks_class_are_read(kind, reply):
     assert read(TOOLS[kind](result)) == whole
 
 
-@law
 @given(reply=replies, name=st.sampled_from(ENVELOPES), library=st.sampled_from(sorted(RESPONSES)))
 def test_an_http_response_is_read(reply, name, library):
     whole, body = spoken(reply, name)
@@ -98,7 +94,6 @@ def test_an_http_response_is_read(reply, name, library):
     assert read(RESPONSES[library](status, content=dumps(body), headers=headers)) == whole
 
 
-@law
 @given(reply=failures)
 def test_problem_details_are_read_from_a_failed_response(reply):
     whole, body = spoken(reply, "problem")

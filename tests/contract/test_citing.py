@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import Archive, Call, Citation, Contract, Reply, dialect
+from aerogram.answer import answer
 from aerogram.channels import Sizer
 from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.fastapi import Versions, install
@@ -97,8 +98,8 @@ def test_what_a_budget_cuts_is_not_cited(api, most):
 @given(st.integers(300, 5_000), st.booleans())
 def test_a_budget_holds_and_no_pointer_dangles_whatever_the_size(budget, paged):
     contract = Contract(dialect="standard-v2", budget=budget, channels="text", archive=Archive.in_memory())
-    call = Call(operation="grants", page_size=7) if paged else Call(operation="grants")
-    reply = asyncio.run(contract.answer(Reply.ok(ROWS, citations=CITED), call))
+    call = Call(contract, operation="grants", page_size=7 if paged else None)
+    reply = asyncio.run(answer(call, Reply.ok(ROWS, citations=CITED)))
     body = contract.speaker.encode(reply)
     if reply.problem is None:
         assert Sizer(contract.speaker, "text")(reply) <= budget
@@ -144,7 +145,7 @@ async def test_tools_cite_as_routes_do():
 )
 async def test_a_handler_may_point_into_its_data_or_into_the_results(data, said, sent):
     contract = Contract(dialect="standard-v2")
-    reply = await contract.answer(Reply.ok(data, citations=[Citation("s", field_paths=(said,))]), Call())
+    reply = await answer(Call(contract), Reply.ok(data, citations=[Citation("s", field_paths=(said,))]))
     assert [one.field_paths for one in reply.citations] == [(sent,)]
 
 
@@ -152,7 +153,7 @@ async def test_a_handler_may_point_into_its_data_or_into_the_results(data, said,
     "path", ["/results/1", "/results/-", "/results/00", "/results/0/b", "/results/²", "/results/0/a/0"]
 )
 async def test_a_pointer_into_results_that_are_not_there_is_not_sent(path):
-    reply = await Contract().answer(Reply.ok([{"a": 1}], citations=[Citation("s", field_paths=(path,))]), Call())
+    reply = await answer(Call(Contract()), Reply.ok([{"a": 1}], citations=[Citation("s", field_paths=(path,))]))
     assert reply.citations == ()
 
 
@@ -160,7 +161,7 @@ async def test_the_citations_of_a_digest_point_to_its_text_in_a_standard_body():
     digester = Digester(DigestPolicy(mode="always"), archive=Archive.in_memory())
     text = b"The ferry leaves Holm at six. A ticket costs four crowns."
     batch = await digest_many(digester, {"f.txt": text}, "What does a ticket cost?")
-    reply = await Contract(dialect="standard-v2").answer(reply_of(batch), Call())
+    reply = await answer(Call(Contract(dialect="standard-v2")), reply_of(batch))
     body = dialect("standard-v2").encode(reply)
     assert body["citations"]
     for cited in body["citations"]:

@@ -9,17 +9,19 @@ import orjson
 import pytest
 
 from aerogram import Reply, read
+from aerogram.answer import Draft, admit, answer, fail, fit_media, render, run
 from aerogram.archive import Archive
 from aerogram.cache import Cache
+from aerogram.call import Call
 from aerogram.channels import Sizer
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.deprecation import Deprecations
 from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.errors import NotFound, ReplyError
 from aerogram.limits import Limits, Plan
 from aerogram.normalize import Block, ToolResult
-from aerogram.retrieval import Retrieval
+from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import Redaction
 from aerogram.tokens import Budget, Bytes, Characters, best_counter
 
@@ -27,18 +29,18 @@ ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number
 
 
 def counted(contract, reply):
-    channels = contract.render(reply)
+    channels = render(contract, reply)
     structured = "" if channels.structured is None else orjson.dumps(channels.structured).decode()
     return best_counter().count(channels.text) + best_counter().count(structured)
 
 
 async def test_a_plain_value_becomes_a_finished_reply():
-    reply = await Contract().answer({"a": {1, 2}}, Call(operation="sets", request_id="req_1"))
+    reply = await answer(Call(Contract(), operation="sets", request_id="req_1"), {"a": {1, 2}})
     assert reply.data == {"a": [1, 2]} and reply.request_id == "req_1"
 
 
 async def test_a_raised_exception_becomes_a_failed_reply():
-    reply = await Contract().answer(NotFound("no such row"), Call(request_id="req_1"))
+    reply = await answer(Call(Contract(), request_id="req_1"), NotFound("no such row"))
     assert reply.problem.code == "NOT_FOUND" and reply.request_id == "req_1"
 
 
@@ -46,27 +48,27 @@ async def test_a_coroutine_that_fails_still_gets_an_answer():
     async def broken():
         raise RuntimeError("secret")
 
-    reply = await Contract().answer(broken(), Call(request_id="req_1"))
+    reply = await answer(Call(Contract(), request_id="req_1"), broken())
     assert reply.problem.code == "INTERNAL_ERROR" and "secret" not in repr(reply)
 
 
 async def test_a_reply_of_the_handler_keeps_what_it_says():
     said = Reply.partial([1], "one is missing", request_id="req_own")
-    reply = await Contract(dialect="standard-v2").answer(said, Call())
+    reply = await answer(Call(Contract(dialect="standard-v2")), said)
     assert reply.notices == said.notices and reply.request_id == "req_own" and reply.status == "partial"
 
 
 async def test_the_reply_is_complete_for_every_dialect():
     for name in ("response-v2", "standard-v2", "knowledge-1.0"):
         contract = Contract(dialect=name)
-        reply = await contract.answer([1, 2], Call(operation="count"))
+        reply = await answer(Call(contract, operation="count"), [1, 2])
         assert read(contract.speaker.encode(reply)) == reply
 
 
 async def test_a_budget_holds_and_what_was_left_out_can_be_had_back():
     archive = Archive.in_memory()
     contract = Contract(budget=2000, archive=archive)
-    reply = await contract.answer(ROWS, Call(operation="rows", principal="ann"))
+    reply = await answer(Call(contract, operation="rows", principal="ann"), ROWS)
     assert counted(contract, reply) <= 2000
     assert reply.fidelity.level != "full"
     content = await archive.get(reply.fidelity.archive_hashes["data"], principal="ann")
@@ -75,19 +77,19 @@ async def test_a_budget_holds_and_what_was_left_out_can_be_had_back():
 
 async def test_the_smaller_of_the_servers_and_the_callers_budget_holds():
     contract = Contract(budget=4000, archive=Archive.in_memory())
-    small = await contract.answer(ROWS, Call(max_tokens=1000))
-    large = await contract.answer(ROWS, Call(max_tokens=9000))
+    small = await answer(Call(contract, max_tokens=1000), ROWS)
+    large = await answer(Call(contract, max_tokens=9000), ROWS)
     assert counted(contract, small) <= 1000 < counted(contract, large) <= 4000
 
 
 async def test_an_absurd_budget_is_an_error_the_caller_can_act_on():
-    reply = await Contract().answer(ROWS, Call(max_tokens=-5))
+    reply = await answer(Call(Contract(), max_tokens=-5), ROWS)
     assert reply.problem.kind == "validation" and reply.problem.remediation
 
 
 async def test_a_lost_archive_does_not_stop_the_reply_and_is_admitted():
     archive = Archive.in_memory(quota=10)
-    reply = await Contract(budget=2000, archive=archive).answer(ROWS, Call())
+    reply = await answer(Call(Contract(budget=2000, archive=archive)), ROWS)
     assert reply.problem is None and reply.fidelity.archive_hashes is None
     assert any("not kept" in (notice.suggestion or "") for notice in reply.notices)
 
@@ -97,7 +99,7 @@ async def test_pages_lead_to_the_end_and_every_item_comes_once():
     seen, cursor = [], None
     while True:
         call = Call(operation="rows", page_size=50, cursor=cursor, principal="ann")
-        reply = await contract.answer(ROWS, call)
+        reply = await answer(replace(call, contract=contract), ROWS)
         seen += reply.data
         if not reply.page.has_more:
             break
@@ -107,24 +109,24 @@ async def test_pages_lead_to_the_end_and_every_item_comes_once():
 
 async def test_a_foreign_cursor_is_refused_and_never_page_one_again():
     contract = Contract()
-    page = (await contract.answer(ROWS, Call(operation="rows", page_size=5, principal="ann"))).page
-    stolen = await contract.answer(ROWS, Call(operation="rows", cursor=page.cursor, principal="bob"))
+    page = (await answer(Call(contract, operation="rows", page_size=5, principal="ann"), ROWS)).page
+    stolen = await answer(Call(contract, operation="rows", cursor=page.cursor, principal="bob"), ROWS)
     assert stolen.problem.code == "INVALID_CURSOR"
 
 
 async def test_modes_and_fields_make_sparse_rows():
     contract = Contract()
-    reply = await contract.answer(ROWS[:2], Call(fields=["id"]))
+    reply = await answer(Call(contract, fields=["id"]), ROWS[:2])
     assert reply.data == [{"id": "row-0"}, {"id": "row-1"}]
-    assert (await contract.answer(ROWS[:2], Call(response_mode="ids_only"))).data == [{"id": "row-0"}, {"id": "row-1"}]
-    assert (await contract.answer(ROWS[:2], Call(fields=["nope"]))).problem.code == "INVALID_FIELDS"
+    assert (await answer(Call(contract, response_mode="ids_only"), ROWS[:2])).data == [{"id": "row-0"}, {"id": "row-1"}]
+    assert (await answer(Call(contract, fields=["nope"]), ROWS[:2])).problem.code == "INVALID_FIELDS"
 
 
 async def test_what_does_not_fit_of_a_page_is_the_next_page_and_nothing_is_lost():
     contract = Contract(budget=1500, archive=Archive.in_memory())
     seen, cursor = [], None
     while True:
-        reply = await contract.answer(ROWS, Call(operation="rows", page_size=50, cursor=cursor))
+        reply = await answer(Call(contract, operation="rows", page_size=50, cursor=cursor), ROWS)
         assert counted(contract, reply) <= 1500
         seen += [row["id"] for row in reply.data]
         if not reply.page.has_more:
@@ -150,11 +152,13 @@ class Handler:
 
 async def served(contract, call, handler):
     """A call as an adapter makes it."""
+    call = replace(call, contract=contract)
     try:
-        call = await contract.admit(call)
+        call = await admit(call)
+        outcome = await run(call, handler)
     except ReplyError as error:
-        return contract.answer_refusal(error, call)
-    return await contract.answer(await contract.run(call, handler), call)
+        outcome = error
+    return await answer(call, outcome)
 
 
 async def test_a_limit_is_told_while_it_holds_and_refuses_when_it_is_reached():
@@ -196,15 +200,15 @@ async def test_content_of_a_cached_operation_is_answered_and_not_kept():
     handler = Handler(Block.image(b"png", "image/png"))
     call = Call(operation="pictures")
     for _ in range(2):
-        assert isinstance(await contract.run(call, handler), Block)
+        assert isinstance(await run(replace(call, contract=contract), handler), Block)
     finished = Handler(ToolResult(["done"]))
-    assert isinstance(await contract.run(Call(operation="pictures", arguments={"b": 1}), finished), ToolResult)
+    assert isinstance(await run(Call(contract, operation="pictures", arguments={"b": 1}), finished), ToolResult)
 
 
 async def test_deprecated_parameters_and_fields_are_told():
     old = Deprecations.of(parameters={"limit": "page_size"}, fields={"name": "title"})
     contract = Contract(deprecations={"find": old})
-    reply = await contract.answer([{"name": "a"}], Call(operation="find", arguments={"limit": 3}))
+    reply = await answer(Call(contract, operation="find", arguments={"limit": 3}), [{"name": "a"}])
     assert [notice.code for notice in reply.notices] == ["DEPRECATED_PARAMETER", "DEPRECATED_FIELD"]
 
 
@@ -212,8 +216,12 @@ async def test_a_secret_among_the_arguments_is_not_echoed():
     """Nor by the refusal of a call."""
     secret = "ghp_" + "a1B2" * 9
     contract = Contract(dialect="standard-v2", sanitizers=(Redaction(),))
-    call = Call(arguments={"token": secret, "q": "ferries"})
-    for reply in (await contract.answer([1], call), contract.answer_refusal(NotFound("no such thing"), call)):
+    call = Call(contract, arguments={"token": secret, "q": "ferries"})
+    for reply in (
+        await answer(call, [1]),
+        await answer(call, NotFound("no such thing")),
+        fail(call, NotFound("no")).reply,
+    ):
         told = str(contract.speaker.encode(reply))
         assert secret not in told and "ferries" in told
 
@@ -222,7 +230,7 @@ async def test_a_secret_is_neither_sent_nor_archived():
     archive = Archive.in_memory()
     contract = Contract(sanitizers=(Redaction(),), budget=1000, archive=archive)
     rows = [{"id": row["id"], "password": "hunter2", "text": row["text"]} for row in ROWS]
-    reply = await contract.answer(rows, Call())
+    reply = await answer(Call(contract), rows)
     assert "hunter2" not in repr(reply) and any(notice.code == "CONTENT_REDACTED" for notice in reply.notices)
     content = await archive.get(reply.fidelity.archive_hashes["data"])
     assert b"hunter2" not in content.body
@@ -242,33 +250,33 @@ async def test_a_secret_is_neither_sent_nor_archived():
 @pytest.mark.parametrize("name", ["response-v2", "standard-v2", "knowledge-1.0"])
 async def test_whatever_a_reply_carries_it_can_be_sent(outcome, name):
     contract = Contract(dialect=name, channels="text")
-    reply = await contract.answer(outcome, Call(operation="odd"))
-    channels = contract.render(reply)
+    reply = await answer(Call(contract, operation="odd"), outcome)
+    channels = render(contract, reply)
     assert read(channels.text).present_fields().keys() == reply.present_fields().keys()
 
 
 @pytest.mark.parametrize("form", [asdict, lambda response: response, lambda response: response.to_dict()])
 async def test_a_body_that_a_handler_made_with_the_documented_helpers_is_not_wrapped_again(form):
     failed = error_response("no spec", error_code="SPEC_NOT_FOUND", remediation="list them", request_id="req_1")
-    reply = await Contract().answer(form(failed), Call())
+    reply = await answer(Call(Contract()), form(failed))
     assert reply.problem.code == "SPEC_NOT_FOUND" and reply.request_id == "req_1"
-    fine = await Contract(dialect="standard-v2").answer(form(success_response({"a": 1}, warnings=["old"])), Call())
+    fine = await answer(Call(Contract(dialect="standard-v2")), form(success_response({"a": 1}, warnings=["old"])))
     assert fine.data == {"a": 1} and fine.notices[0].message == "old"
 
 
 async def test_the_objects_of_other_contracts_are_understood_as_well():
     rich = StandardResponse.rich([{"n": n} for n in range(6)], request_id="req_1")
-    assert (await Contract().answer(rich, Call())).data == rich.results
+    assert (await answer(Call(Contract()), rich)).data == rich.results
 
 
 async def test_data_that_only_looks_like_a_body_is_data():
     for data in ({"success": True, "data": 1}, {"results": [1], "status": "fine"}, {"success": "yes"}):
-        assert (await Contract().answer(data, Call())).data == data
+        assert (await answer(Call(Contract()), data)).data == data
 
 
 async def test_a_contract_that_wants_tokens_gets_them_counted():
     contract = Contract(dialect="knowledge-1.0", channels="text")
-    reply = await contract.answer(ROWS[:5], Call(operation="rows"))
+    reply = await answer(Call(contract, operation="rows"), ROWS[:5])
     assert abs(reply.telemetry.tokens_used - counted(contract, reply)) <= 10
 
 
@@ -277,7 +285,7 @@ async def test_a_handler_that_exits_is_answered_and_the_server_lives():
         raise SystemExit(3)
 
     contract = Contract()
-    reply = await contract.answer(await contract.run(Call(), leave), Call(request_id="req_1"))
+    reply = await answer(Call(contract, request_id="req_1"), await run(Call(contract), leave))
     assert reply.problem.code == "INTERNAL_ERROR" and "req_1" in reply.problem.message
 
 
@@ -288,7 +296,7 @@ async def test_a_cancelled_call_stays_cancelled():
         started.set()
         await asyncio.Event().wait()
 
-    running = asyncio.ensure_future(Contract().run(Call(), endless))
+    running = asyncio.ensure_future(run(Call(Contract()), endless))
     await started.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -300,32 +308,33 @@ async def test_a_cancelled_call_stays_cancelled():
 async def test_a_reply_that_says_its_own_tokens_stays_within_the_budget(dialect, counter):
     rows = [{"id": number, "note": "x"} for number in range(20)]
     sizer = Sizer(dialect, "text", counter)
-    size = sizer(await Contract(dialect=dialect, channels="text").answer(rows, Call()))
+    size = sizer(await answer(Call(Contract(dialect=dialect, channels="text")), rows))
     for limit in range(size - 15, size + 20, 2):
         contract = Contract(dialect=dialect, channels="text", budget=Budget(limit, counter))
-        reply = await contract.answer(rows, Call())
+        reply = await answer(Call(contract), rows)
         assert sizer(reply) <= limit
         if dialect == "knowledge-1.0":
             assert abs(reply.telemetry.tokens_estimated - Sizer(dialect, "text")(reply)) <= 1
 
 
-async def test_what_was_retrieved_is_fitted_once():
+async def test_what_is_retrieved_is_answered_like_anything_else():
     contract = Contract(archive=Archive.in_memory(), budget=900, channels="text")
-    sent = await contract.answer(ROWS, Call())
-    call = Call(operation="retrieve")
-    page = await contract.answer_retrieval(Retrieval(hash=sent.fidelity.archive_hashes["data"]), call)
-    assert await contract.conclude(page, call) is page
+    sent = await answer(Call(contract), ROWS)
+    call = Call(contract, operation="retrieve")
+    found = await retrieve_for(call, Retrieval(hash=sent.fidelity.archive_hashes["data"]))
+    page = await answer(call, found)
+    assert page.data == ROWS[: len(page.data)] and page.page.cursor and counted(contract, page) <= 900
     limited = replace(call, allowance=await Limits.in_memory(Plan.of("2/day")).take(None, "retrieve"))
-    told = await contract.conclude(page, limited)
+    told = await answer(limited, found)
     assert told.rate_limit is not None and counted(contract, told) <= 900
 
 
 async def test_a_refusal_speaks_in_the_terms_of_the_callers_own_limit():
     contract = Contract(budget="10240 bytes", channels="text")
-    refused = await contract.answer(ROWS, Call(max_tokens=1))
+    refused = await answer(Call(contract, max_tokens=1), ROWS)
     assert refused.problem.message.endswith("tokens, limit is 1")
     needed = int(refused.problem.remediation.removeprefix("Use a budget of at least ").removesuffix(" tokens"))
-    assert (await contract.answer(ROWS, Call(max_tokens=needed))).problem is None
+    assert (await answer(Call(contract, max_tokens=needed), ROWS)).problem is None
 
 
 @pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
@@ -335,20 +344,21 @@ async def test_the_budget_that_a_refusal_names_is_enough_for_the_next_call(diale
     first, next_one = "req_01KA3SHZQG666APK426ZZ430WP", "req_01KA3SHZQGZJX0C6Z2GJAW5C6F"
     assert [best_counter().count(one) for one in (first, next_one)] == [15, 24]
     contract = Contract(dialect=dialect, channels=channels, archive=Archive.in_memory())
-    for limit in range(1, 200, 7):
-        refused = await contract.answer(ROWS, Call(max_tokens=limit, request_id=first))
+    for limit in range(1, 200, 33):
+        refused = await answer(Call(contract, max_tokens=limit, request_id=first), ROWS[:20])
         if refused.problem is not None:
             needed = int(refused.problem.remediation.split()[-2])
-            assert (await contract.answer(ROWS, Call(max_tokens=needed, request_id=next_one))).problem is None
+            assert (await answer(Call(contract, max_tokens=needed, request_id=next_one), ROWS[:20])).problem is None
 
 
 async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_archive():
     picture = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(bytes(30_000)).decode()}
     small = {**picture, "data": base64.b64encode(bytes(30)).decode()}
     contract = Contract(budget="10240 bytes", channels="text", archive=Archive.in_memory())
-    reply = await contract.answer({"caption": "one"}, Call())
-    kept, link = await contract.fit_media((small, picture), reply, Call())
+    reply = await answer(Call(contract), {"caption": "one"})
+    kept, link = (await fit_media(Call(contract), Draft(reply, media=(small, picture)))).media
     assert kept is small and link["type"] == "resource_link"
     content = await contract.archive.get(link["uri"].rpartition("/")[2])
     assert content.body == bytes(30_000)
-    assert await Contract(budget=500).fit_media((picture,), reply, Call()) == (picture,)
+    counting_tokens = await fit_media(Call(Contract(budget=500)), Draft(reply, media=(picture,)))
+    assert counting_tokens.media == (picture,)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcp.types import TextContent
 
 from aerogram import Archive, Call, Contract, Page, Reply
+from aerogram.answer import answer
 from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.fastapi import Versions
 from aerogram.fastapi import install as install_routes
@@ -114,7 +115,7 @@ async def test_under_a_budget_the_cursor_goes_on_after_the_last_row_that_was_sho
 async def test_a_budget_without_room_for_a_cursor_still_serves_a_whole_answer(data, budget):
     """Nobody asked for a page, so the archive has the rest, as it has without the paging controls."""
     contract = Contract(budget=budget, archive=Archive.in_memory())
-    reply = await contract.answer(data, Call(operation="query", request_id="req_1", pages=True))
+    reply = await answer(Call(contract, operation="query", request_id="req_1", pages=True), data)
     assert reply.problem is None and reply.page is None
     kept = await contract.archive.get(reply.fidelity.archive_hashes["data"])
     assert kept.value() == data
@@ -127,7 +128,7 @@ def test_no_budget_leads_a_walk_astray(budget, length):
     data = {"title": "Everything", "about": "A long preface. " * 30, "tasks": TASKS[:length]}
 
     def answered(cursor):
-        return asyncio.run(contract.answer(data, Call(operation="query", cursor=cursor, pages=True)))
+        return asyncio.run(answer(Call(contract, operation="query", cursor=cursor, pages=True), data))
 
     reply, shown = answered(None), []
     while reply.problem is None:
@@ -172,9 +173,9 @@ async def test_a_mode_shows_every_row_of_an_object_in_that_mode(mode, asked):
 async def test_fields_are_chosen_from_all_rows_of_an_object_and_wrong_ones_are_refused():
     rows = [*TASKS[:20], {"task_id": "last", "due": "tomorrow"}]
     call = {"operation": "query", "page_size": 5, "response_mode": "preview"}
-    reply = await Contract().answer({"tasks": rows}, Call(fields=["tasks.task_id", "tasks.due"], **call))
+    reply = await answer(Call(Contract(), fields=["tasks.task_id", "tasks.due"], **call), {"tasks": rows})
     assert reply.data == {"tasks": [{"task_id": name} for name in NAMES[:5]]}
-    refused = await Contract().answer({"tasks": rows}, Call(fields=["tasks.nothing"], **call))
+    refused = await answer(Call(Contract(), fields=["tasks.nothing"], **call), {"tasks": rows})
     assert refused.problem.code == "INVALID_FIELDS" and "tasks.notes" in refused.problem.details["allowed_fields"]
     assert "'preview' mode" in refused.problem.message
 
@@ -182,17 +183,17 @@ async def test_fields_are_chosen_from_all_rows_of_an_object_and_wrong_ones_are_r
 async def test_a_record_is_no_holder_of_rows_when_its_type_says_so_or_when_its_list_has_no_records():
     order = RecordType(ids_only=["order"], metadata=["order"], preview=["order", "lines"])
     data = {"order": 7, "lines": [{"sku": n} for n in range(9)]}
-    declared = await Contract(kinds={"get": order}).answer(data, Call(operation="get", page_size=2, pages=True))
+    declared = await answer(Call(Contract(kinds={"get": order}), operation="get", page_size=2, pages=True), data)
     assert declared.data == data and [one.code for one in declared.notices] == ["CONTROL_IGNORED"]
     tagged = {"id": 7, "tags": ["a", "b"]}
-    reply = await Contract().answer(tagged, Call(operation="get", response_mode="ids_only", pages=True))
+    reply = await answer(Call(Contract(), operation="get", response_mode="ids_only", pages=True), tagged)
     assert reply.data == {"id": 7}
 
 
 async def test_an_object_keeps_its_other_members_on_every_page_and_when_there_are_no_rows():
-    page = await Contract().answer({"total": 3, "rows": [1, 2, 3]}, Call(page_size=2))
+    page = await answer(Call(Contract(), page_size=2), {"total": 3, "rows": [1, 2, 3]})
     assert page.data == {"total": 3, "rows": [1, 2]} and page.page.total == 3
-    none = await Contract().answer({"total": 0, "rows": []}, Call(page_size=2))
+    none = await answer(Call(Contract(), page_size=2), {"total": 0, "rows": []})
     assert none.data == {"total": 0, "rows": []} and none.status == "ok" and none.page.has_more is False
 
 
@@ -204,9 +205,9 @@ async def test_payloads_alone_are_sent_as_ever_when_no_page_is_asked_for():
 
 async def test_cursors_without_a_page_size_go_on_as_they_did():
     contract = Contract()
-    first = await contract.answer(TASKS, Call(operation="rows", page_size=10))
+    first = await answer(Call(contract, operation="rows", page_size=10), TASKS)
     assert "size" not in json.loads(base64.b64decode(first.page.cursor))
-    second = await contract.answer(TASKS, Call(operation="rows", cursor=first.page.cursor))
+    second = await answer(Call(contract, operation="rows", cursor=first.page.cursor), TASKS)
     assert second.data == TASKS[10:20] and second.page.page_size == 10
 
 

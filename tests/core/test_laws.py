@@ -3,7 +3,7 @@
 import jsonschema_rs
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import dialect, read
@@ -11,7 +11,6 @@ from aerogram.dialects.extension import KEY
 from replies import failures, replies, successes
 
 CONTRACTS = ("response-v2", "standard-v2", "knowledge-1.0")
-law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def completed(reply):
@@ -29,7 +28,6 @@ def speakers(reply):
 
 @pytest.mark.parametrize("name", CONTRACTS)
 @given(reply=replies)
-@law
 def test_what_a_dialect_encodes_it_decodes_to_the_same_reply(name, reply):
     reply = completed(reply)
     body = over_the_wire(dialect(name).encode(reply))
@@ -37,14 +35,12 @@ def test_what_a_dialect_encodes_it_decodes_to_the_same_reply(name, reply):
 
 
 @given(reply=failures)
-@law
 def test_problem_details_decode_to_the_same_failure(reply):
     body = over_the_wire(dialect("problem").encode(reply))
     assert dialect("problem").decode(body, lenient=False) == reply
 
 
 @given(reply=replies, data=st.data())
-@law
 def test_a_reply_survives_any_chain_of_translations(reply, data):
     reply = completed(reply)
     for name in data.draw(st.lists(st.sampled_from(speakers(reply)), min_size=2, max_size=4)):
@@ -54,7 +50,6 @@ def test_a_reply_survives_any_chain_of_translations(reply, data):
 
 
 @given(reply=replies)
-@law
 def test_a_body_is_recognised_as_the_dialect_that_wrote_it(reply):
     reply = completed(reply)
     for name in speakers(reply):
@@ -63,7 +58,6 @@ def test_a_body_is_recognised_as_the_dialect_that_wrote_it(reply):
 
 @pytest.mark.parametrize("slim", [False, True])
 @given(reply=replies)
-@law
 def test_every_body_satisfies_its_own_schema(slim, reply):
     reply = completed(reply)
     for name in speakers(reply):
@@ -72,7 +66,6 @@ def test_every_body_satisfies_its_own_schema(slim, reply):
 
 
 @given(reply=replies)
-@law
 def test_encoding_is_deterministic_and_leaves_the_reply_alone(reply):
     reply = completed(reply)
     before = orjson.dumps(reply.data)
@@ -82,7 +75,6 @@ def test_encoding_is_deterministic_and_leaves_the_reply_alone(reply):
 
 
 @given(reply=replies)
-@law
 def test_without_the_extension_every_member_of_the_contract_still_reads(reply):
     reply = completed(reply)
     for name in speakers(reply):
@@ -96,7 +88,6 @@ def test_without_the_extension_every_member_of_the_contract_still_reads(reply):
 
 
 @given(reply=successes)
-@law
 def test_the_bare_dialect_carries_the_data_alone(reply):
     bare = dialect("bare")
     body = bare.encode(reply)
@@ -105,7 +96,6 @@ def test_the_bare_dialect_carries_the_data_alone(reply):
 
 
 @given(reply=replies)
-@law
 def test_a_payload_is_never_copied(reply):
     if isinstance(reply.data, dict) and reply.problem is None:
         assert dialect("response-v2").encode(reply)["data"] is reply.data

@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+
+from programs import run_program
 
 
 @pytest.fixture
@@ -14,10 +14,7 @@ def aerogram(tmp_path):
 
     def run(*arguments, stdin=None):
         environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "200"}
-        return subprocess.run(
-            [sys.executable, "-m", "aerogram", *arguments],
-            cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True, encoding="utf-8", check=False,
-        )  # fmt: skip
+        return run_program(arguments, cwd=tmp_path, env=environment, input=stdin, text=True)
 
     return run
 

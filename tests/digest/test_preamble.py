@@ -1,14 +1,13 @@
 """Front matter is no part of a document's text: not for the index, not for a digest, not for whoever checks one."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from aerogram.digest import digest_text, read, reread, verify
 from aerogram.digest.text import normalise
 from aerogram_knowledge.documents.document import File, read_file
+from programs import run_program
 
 BODY = "# Ferry\n\nA ticket costs four crowns.\n\n---\n\nDogs travel on deck.\n"
 HTML = "<!doctype html><title>Ferry</title><h1>Ferry</h1><p>A ticket costs four crowns.</p>"
@@ -100,5 +99,4 @@ def test_another_text_is_read_as_usual():
 
 
 def run(where, *arguments):
-    program = [sys.executable, "-m", "aerogram", *arguments]
-    return subprocess.run(program, cwd=where, capture_output=True, text=True, encoding="utf-8", check=False)
+    return run_program(arguments, cwd=where, text=True)

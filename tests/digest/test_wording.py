@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 
 import pytest
 
 from aerogram.dialects import dialect
 from aerogram.digest import Digester, DigestPolicy, digest_many, digest_text, read, reply_of, verify
+from programs import run_program
 
 LIE = "Dogs travel below deck."
 JAPANESE = "渡し船\n\n切符は四クローネで、\n自転車は無料です。 犬は甲板に乗ります。\n冬は金曜日だけ運航します。\n"
@@ -93,14 +92,11 @@ def test_the_reply_of_a_tool_is_checked_in_any_dialect(tmp_path, ferry, name):
     body = dialect(name).encode(reply_of(batch).complete())
     for said_as in (body, {"content": [{"type": "text", "text": json.dumps(body)}]}, {"structuredContent": body}):
         (tmp_path / "reply.json").write_text(json.dumps(said_as))
-        program = [sys.executable, "-m", "aerogram", "verify", "reply.json", "--source", "a.txt"]
-        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_program(["verify", "reply.json", "--source", "a.txt"], cwd=tmp_path, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("verified: ")
 
 
 def run(where, payload, *options):
-    program = [sys.executable, "-m", "aerogram", "verify", "-", "--source", "a.txt", *options]
-    return subprocess.run(
-        program, cwd=where, input=payload.to_json(), capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    words = ["verify", "-", "--source", "a.txt", *options]
+    return run_program(words, cwd=where, input=payload.to_json(), text=True)

@@ -12,7 +12,7 @@ import pytest
 
 from backends import redis, s3_url
 from balancer import balancing
-from fleets import Nursery, fleet_in
+from fleets import fleet_in
 from postgres import postgres
 from serving import SAMPLES, clean_environment
 
@@ -65,17 +65,10 @@ def store(request):
     return ("--store", request.getfixturevalue("copied_database"))
 
 
-@pytest.fixture(scope="session")
-def nursery(tmp_path_factory):
-    found = Nursery(tmp_path_factory.mktemp("nursery"))
-    yield found
-    found.close()
-
-
 @pytest.fixture
-def fleet(tmp_path, nursery):
+def fleet(tmp_path):
     """A fleet without servers yet."""
-    with fleet_in(tmp_path, nursery) as found:
+    with fleet_in(tmp_path) as found:
         yield found
 
 

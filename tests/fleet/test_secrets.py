@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 
 import pytest
 
 from balancer import wait_for
+from programs import run_program
 from servers import find_free_port
-from serving import PROGRAM, clean_environment
+from serving import clean_environment
 
 SECRET = "g3he1m"
 SETTINGS = {
@@ -25,7 +25,7 @@ SETTINGS = {
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_settings_are_shown_without_passwords(tmp_path, flags):
     environment = {**clean_environment(tmp_path / "index"), **SETTINGS}
-    done = subprocess.run([*PROGRAM, "config", *flags], env=environment, capture_output=True, text=True, check=True)
+    done = run_program(["config", *flags], env=environment, text=True, check=True)
     assert SECRET not in done.stdout + done.stderr
     assert "ada:***@127.0.0.1:1/papers" in done.stdout
     if flags:
@@ -42,9 +42,8 @@ def test_settings_are_shown_without_passwords(tmp_path, flags):
     ],
 )
 def test_an_address_that_is_refused_is_named_without_its_password(tmp_path, name, address):
-    command = [*PROGRAM, "serve", str(tmp_path), "--port", "0", f"--{name}", address]
-    environment = clean_environment(tmp_path / "index")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    words = ["serve", str(tmp_path), "--port", "0", f"--{name}", address]
+    done = run_program(words, env=clean_environment(tmp_path / "index"), text=True, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("aerogram: ") and name in done.stderr
     assert SECRET not in done.stdout + done.stderr

@@ -5,7 +5,7 @@ import http.client
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_api import ROWS, fastapi_app, starlette_app
 
@@ -236,7 +236,6 @@ def send_raw(client, accept):
 
 
 @given(accept=st.text(alphabet='application/vndcme.2+json;q=10,*/ \t"\\%()<>@[]{}é\x01', max_size=300))
-@settings(max_examples=60, deadline=None)
 def test_no_accept_header_is_too_hostile_for_an_answer(newer_by_default, accept):
     """One well-formed answer: the rows, or that they cannot be had; or the server itself refuses the request line."""
     response = send_raw(newer_by_default, accept)

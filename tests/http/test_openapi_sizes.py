@@ -16,7 +16,7 @@ from aerogram.shape.modes import RecordType, snippet
 from aerogram.testing import sweep
 
 V2 = "application/vnd.acme.v2+json"
-BUDGETS = (1, 100, 180, 260, 340, 420, 600, 900, 1_500, 2_500, 5_000, 100_000)
+BUDGETS = (1, 180, 340, 420, 900, 1_500, 5_000, 100_000)
 QUERIES = (
     "",
     "fields=id",
@@ -247,7 +247,7 @@ def test_controls_that_leave_out_nothing_leave_legacy_answers_strict(serve, cont
 
 
 @pytest.mark.parametrize("legacy", ["standard-v2", "response-v2", "knowledge-1.0"])
-@pytest.mark.parametrize("budget", [700, 2_000, None])
+@pytest.mark.parametrize("budget", [700, None])
 def test_an_older_envelope_is_described_as_it_is_sent(serve, legacy, budget):
     described = Described(serve(library(contract(budget=budget), legacy=legacy, current="standard-v2", controls=True)))
     for path in ("/books", "/one", "/maybe/false", "/books?nothing=here"):
@@ -264,7 +264,7 @@ def test_a_mode_with_fields_of_its_own_is_described(serve):
     assert "glimpse" in described.seen[-1].json()["results"][0]
 
 
-@pytest.mark.parametrize("settings", [{"budget": 700}, {"budget": 2_000}, {"budgets": {"books": 600}}, {}])
+@pytest.mark.parametrize("settings", [{"budget": 700}, {"budgets": {"books": 600}}, {}])
 def test_the_sweep_finds_nothing_wrong_with_typed_routes(settings):
     kept = contract(**settings)
     examples = {"GET /maybe/{there}": {"there": True}, "GET /either/{many}": [{"many": True}, {"many": False}]}

@@ -23,25 +23,25 @@ def reread(index, write, text):
     index.ingest()
 
 
-def test_the_three_parts_are_those_of_the_contract(small):
-    row = best(small)
+def test_the_three_parts_are_those_of_the_contract(shared_small):
+    row = best(shared_small)
     ConfidenceScore.model_validate(row["confidence"], strict=True)
     RankingContext.model_validate(row["ranking"], strict=True)
     DeduplicationInfo.model_validate(row["deduplication"], strict=True)
 
 
-def test_they_come_in_every_mode_but_ids_only_when_asked_for(small):
+def test_they_come_in_every_mode_but_ids_only_when_asked_for(shared_small):
     for mode in ("metadata", "preview", "full"):
         assert {"confidence", "ranking", "deduplication"} <= set(
-            small.search("token", response_mode=mode, about=True).data[0]
+            shared_small.search("token", response_mode=mode, about=True).data[0]
         )
-    assert "confidence" not in small.search("token", response_mode="metadata").data[0]
-    assert "confidence" not in small.search("token", response_mode="ids_only", about=True).data[0]
+    assert "confidence" not in shared_small.search("token", response_mode="metadata").data[0]
+    assert "confidence" not in shared_small.search("token", response_mode="ids_only", about=True).data[0]
 
 
-def test_a_stronger_match_is_more_reliable(small):
-    strong = best(small, "access token valid for fifteen minutes")
-    weak = best(small, "token zebras xylophones")
+def test_a_stronger_match_is_more_reliable(shared_small):
+    strong = best(shared_small, "access token valid for fifteen minutes")
+    weak = best(shared_small, "token zebras xylophones")
     assert strong["confidence"]["score_reliability"] > weak["confidence"]["score_reliability"]
 
 
@@ -73,24 +73,25 @@ def test_newer_is_more_recent_and_undated_is_neither(small, write):
     assert recency(today + dt.timedelta(days=400)) == 1.0
 
 
-def test_percentiles_run_over_the_whole_result_set_and_not_over_the_page(small):
+def test_percentiles_run_over_the_whole_result_set_and_not_over_the_page(shared_small):
     pages, cursor = [], None
     while True:
-        reply = small.search("token apples", page_size=1, about=True, cursor=cursor)
+        reply = shared_small.search("token apples", page_size=1, about=True, cursor=cursor)
         pages += [row["ranking"]["percentile"] for row in reply.data]
         cursor = reply.page.cursor
         if cursor is None:
             break
-    whole = [row["ranking"]["percentile"] for row in small.search("token apples", page_size=50, about=True).data]
+    whole = [row["ranking"]["percentile"] for row in shared_small.search("token apples", page_size=50, about=True).data]
     assert pages == whole
     assert (whole[0], whole[-1]) == (100, 0)
     assert whole == sorted(whole, reverse=True)
 
 
-def test_the_explanation_names_what_matched(small):
-    assert best(small, "apples picked October", method="bm25")["ranking"]["explanation"].endswith("keyword match")
-    assert best(small, "apples picked October", method="vector")["ranking"]["explanation"].endswith("semantic match")
-    assert best(small, "apples picked October", method="vector")["ranking"]["score_method"] == "vector"
+def test_the_explanation_names_what_matched(shared_small):
+    asked = "apples picked October"
+    assert best(shared_small, asked, method="bm25")["ranking"]["explanation"].endswith("keyword match")
+    assert best(shared_small, asked, method="vector")["ranking"]["explanation"].endswith("semantic match")
+    assert best(shared_small, asked, method="vector")["ranking"]["score_method"] == "vector"
 
 
 def test_a_duplicate_knows_the_better_one(index, write):
@@ -145,8 +146,8 @@ def test_a_few_words_are_no_copy_below_another_heading(index, write):
     assert len(index.search("default none").data) == 2
 
 
-def test_citations_name_the_source_and_the_results_it_stands_for(small):
-    reply = small.search("token credential desk", response_mode="preview", filters={"path": "guides"})
+def test_citations_name_the_source_and_the_results_it_stands_for(shared_small):
+    reply = shared_small.search("token credential desk", response_mode="preview", filters={"path": "guides"})
     (citation,) = reply.citations
     assert (citation.source_id, citation.title, citation.publisher) == (
         "guides/token.md",

@@ -31,9 +31,9 @@ needs_permissions = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\0\0", "\n\t", "x" * 501, None, 5, ["token"]], ids=repr)
-def test_a_query_has_one_to_five_hundred_characters(small, query):
+def test_a_query_has_one_to_five_hundred_characters(shared_small, query):
     with pytest.raises(ValidationFailed) as refused:
-        small.search(query)
+        shared_small.search(query)
     assert refused.value.details["field"] == "query"
 
 
@@ -57,14 +57,14 @@ def test_a_query_has_one_to_five_hundred_characters(small, query):
     ids=ascii,
 )
 @pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
-def test_any_other_query_is_answered(small, query, method):
-    reply = small.search(query, method=method, response_mode="full")
+def test_any_other_query_is_answered(shared_small, query, method):
+    reply = shared_small.search(query, method=method, response_mode="full")
     assert reply.status in ("ok", "empty")
-    assert small.search("access token").status == "ok"
+    assert shared_small.search("access token").status == "ok"
 
 
-def test_only_small_words_are_looked_for_when_there_are_no_others(small):
-    assert small.search("at the", method="bm25").status == "ok"
+def test_only_small_words_are_looked_for_when_there_are_no_others(shared_small):
+    assert shared_small.search("at the", method="bm25").status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -79,26 +79,26 @@ def test_only_small_words_are_looked_for_when_there_are_no_others(small):
     ],
     ids=str,
 )
-def test_wrong_filters_are_refused(small, filters):
+def test_wrong_filters_are_refused(shared_small, filters):
     with pytest.raises(ValidationFailed):
-        small.search("token", filters=filters)
+        shared_small.search("token", filters=filters)
 
 
-def test_a_filter_is_no_pattern(small):
-    assert small.search("token", filters={"path": "%"}).status == "empty"
-    assert small.search("token", filters={"path": "guide_"}).status == "empty"
+def test_a_filter_is_no_pattern(shared_small):
+    assert shared_small.search("token", filters={"path": "%"}).status == "empty"
+    assert shared_small.search("token", filters={"path": "guide_"}).status == "empty"
 
 
 @pytest.mark.parametrize("asked", [{"response_mode": "verbose"}, {"method": "magic"}, {"cursor": "nonsense"}], ids=str)
-def test_wrong_settings_are_refused(small, asked):
+def test_wrong_settings_are_refused(shared_small, asked):
     with pytest.raises(ValidationFailed):
-        small.search("token", **asked)
+        shared_small.search("token", **asked)
 
 
 @pytest.mark.parametrize("ids", [[], [-1], ["1"], [True], [1.5], list(range(51)), None, [2**63]], ids=repr)
-def test_chunk_ids_are_one_to_fifty_whole_numbers(small, ids):
+def test_chunk_ids_are_one_to_fifty_whole_numbers(shared_small, ids):
     with pytest.raises(ValidationFailed):
-        small.chunks(ids)
+        shared_small.chunks(ids)
 
 
 def test_one_bad_file_is_told_and_does_not_stop_the_rest(write, index):

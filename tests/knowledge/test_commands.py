@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from aerogram import dialects
 from knowledge.documents import GRAPH, GUIDE, HARVEST
+from programs import run_program
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +31,7 @@ def place(tmp_path_factory):
 def run(place, *arguments):
     hidden = {"FORCE_COLOR", "AEROGRAM_DEBUG", "AEROGRAM_INDEX"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    return subprocess.run(
-        [sys.executable, "-m", "aerogram", *arguments],
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program(arguments, cwd=place, env=environment, text=True)
 
 
 def test_search_prints_a_readable_table(place):

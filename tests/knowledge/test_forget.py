@@ -6,13 +6,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from programs import run_program
 from serving import serving
 
 SALARIES = "# Salaries\n\nThe salary of the director is 4,711 crowns, and it is paid in advance.\n"
@@ -35,9 +35,8 @@ def run(home, where):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AEROGRAM_")}
 
     def run(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "aerogram", *arguments]
         env = {**kept, kind: str(where), "AEROGRAM_STATE": str(home / "state")}
-        return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False, timeout=60)
+        return run_program(arguments, cwd=home, env=env, text=True)
 
     return run
 
@@ -86,8 +85,7 @@ def test_a_server_that_watches_notices_and_does_not_read_it_again(home):
     index = home / "index"
     with serving(index, str(home / "private"), "--watch", documents=home / "public") as served:
         assert "4,711" in hits(served.address, "salary")
-        command = [sys.executable, "-m", "aerogram", "index", "forget", "private", "--index", str(index)]
-        subprocess.run(command, cwd=home, check=True, capture_output=True, timeout=60)
+        run_program(["index", "forget", "private", "--index", str(index)], cwd=home, check=True)
         assert "4,711" not in hits(served.address, "salary")
         (home / "private" / "more.md").write_text(SALARIES, encoding="utf-8")
         while "heron" not in hits(served.address, "heron"):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -15,6 +13,7 @@ from aerogram_knowledge import Knowledge, NoEmbedder
 from aerogram_knowledge.maintenance.watch import watch
 from hostile import front_matter_of_aliases, markdown_of_signs, pdf_of_operators
 from knowledge.documents import GUIDE, HARVEST
+from programs import run_program
 
 MB = 1024 * 1024
 TOO_MUCH = "the source takes more than 128 MB of memory to read"
@@ -94,14 +93,8 @@ def test_an_index_that_follows_a_folder_sets_them_aside_too(write, tmp_path):
 
 def test_the_verb_names_them_and_ends_well(write, tmp_path):
     folder = write({"a.md": GUIDE, "bomb.pdf": pdf_of_operators(3_000_000)})
-    done = subprocess.run(
-        [sys.executable, "-m", "aerogram", "ingest", str(folder), "--index", str(tmp_path / "index")],
-        env={**os.environ, "AEROGRAM_STATE": str(tmp_path / "state")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    environment = {**os.environ, "AEROGRAM_STATE": str(tmp_path / "state")}
+    done = run_program(["ingest", str(folder), "--index", str(tmp_path / "index")], env=environment, text=True)
     assert done.returncode == 0
     assert "bomb.pdf: the source takes more than 512 MB of memory to read" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr

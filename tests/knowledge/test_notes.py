@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.maintenance.copy import copy
+from programs import run_program
 from serving import clean_environment, command
 
 BROKEN = '---\nlicense: Secret\ntitle: "oops\n---\n# Berths\n\nNine crowns for each berth.\n'
@@ -20,8 +19,7 @@ NOTE = "the front matter cannot be read: found unexpected end of stream in line 
 
 def run(place, *arguments):
     environment = clean_environment(place / "index")
-    program = [sys.executable, "-m", "aerogram", *arguments]
-    return subprocess.run(program, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    return run_program(arguments, cwd=place, env=environment, text=True)
 
 
 def test_a_note_is_told_again_until_the_file_is_mended(write, index):
@@ -61,15 +59,8 @@ def test_ingest_and_status_tell_a_person_and_a_program(write, tmp_path):
 def test_a_server_writes_it_into_its_log_at_every_start(write, tmp_path):
     folder = write({"bad.md": BROKEN, "free.md": FREE})
     for _ in range(2):
-        done = subprocess.run(
-            command(tmp_path / "index", "--stdio", documents=folder),
-            input=b"",
-            capture_output=True,
-            timeout=60,
-            check=False,
-            env=clean_environment(tmp_path / "index"),
-        )
-        assert done.stderr.decode().count(f"bad.md: {NOTE}") == 1
+        done = run(tmp_path, *command(tmp_path / "index", "--stdio", documents=folder, program=()))
+        assert done.stderr.count(f"bad.md: {NOTE}") == 1
 
 
 LINES = """{"id": "one", "text": "About chestnuts."}

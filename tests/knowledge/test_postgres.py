@@ -21,6 +21,7 @@ from aerogram_knowledge.store.postgres.schema import VERSION
 from aerogram_knowledge.store.postgres.store import PostgresStore
 from knowledge.documents import GUIDE, HARVEST
 from postgres import Postgres, own_folder, run, running_postgres
+from programs import run_program
 
 OPEN = "import sys; from aerogram_knowledge.store.address import open_store; open_store(sys.argv[1], 256).close()"
 INGEST = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
@@ -116,8 +117,7 @@ def test_the_verbs_take_an_address(database, write):
     environment = {**os.environ, "AEROGRAM_STORE": database}
 
     def verb(*arguments):
-        command = [sys.executable, "-m", "aerogram", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        return run_program(arguments, env=environment, text=True, check=True).stdout
 
     assert verb("ingest", str(folder)).startswith("2 new, 0 changed, 0 unchanged, 0 gone: 5 chunks in ")
     assert "fifteen minutes" in verb("search", "How long is an access token valid?", "-n", "1")

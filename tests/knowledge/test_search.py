@@ -31,14 +31,14 @@ def files(reply):
         ("vertrage kundigen", "de/vertrag.md"),
     ],
 )
-def test_a_question_finds_its_document(small, query, path):
-    assert files(small.search(query))[0] == path
+def test_a_question_finds_its_document(shared_small, query, path):
+    assert files(shared_small.search(query))[0] == path
 
 
-def test_words_in_other_forms_are_found(small):
+def test_words_in_other_forms_are_found(shared_small):
     """Stems per language: neither `picking apple` nor `Vertrag` stands in a document as it is."""
-    assert files(small.search("picking apple", method="bm25"))[0] == "farm/harvest.md"
-    assert files(small.search("Vertrag", method="bm25"))[0] == "de/vertrag.md"
+    assert files(shared_small.search("picking apple", method="bm25"))[0] == "farm/harvest.md"
+    assert files(shared_small.search("Vertrag", method="bm25"))[0] == "de/vertrag.md"
 
 
 def test_a_word_that_a_question_comes_back_to_counts_each_time(write, index):
@@ -85,10 +85,10 @@ def test_what_the_best_results_have_in_common_is_looked_for_as_well(write, tmp_p
         assert both.index("y.md") < both.index("x.md")
 
 
-def test_meaning_finds_what_shares_no_word(small):
-    reply = small.search("password theft", method="vector")
+def test_meaning_finds_what_shares_no_word(shared_small):
+    reply = shared_small.search("password theft", method="vector")
     assert files(reply)[0] == "guides/token.md"
-    assert small.search("password theft", method="bm25").status == "empty"
+    assert shared_small.search("password theft", method="bm25").status == "empty"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_meaning_finds_what_shares_no_word(small):
         ("full", SearchResultFull),
     ],
 )
-def test_each_mode_is_a_record_of_the_contract(small, mode, model):
-    reply = small.search("token", response_mode=mode)
+def test_each_mode_is_a_record_of_the_contract(shared_small, mode, model):
+    reply = shared_small.search("token", response_mode=mode)
     assert reply.data
     for row in reply.data:
         model.model_validate(row, strict=True)
@@ -109,16 +109,16 @@ def test_each_mode_is_a_record_of_the_contract(small, mode, model):
     dialect("knowledge-1.0").validate(dialect("knowledge-1.0").encode(reply.complete()))
 
 
-def test_only_the_fields_that_were_asked_for_are_shown(small):
-    reply = small.search("token", fields=["chunk_id", "source_file", "confidence"])
+def test_only_the_fields_that_were_asked_for_are_shown(shared_small):
+    reply = shared_small.search("token", fields=["chunk_id", "source_file", "confidence"])
     assert set(reply.data[0]) == {"chunk_id", "source_file", "confidence"}
     with pytest.raises(InvalidFields) as refused:
-        small.search("token", fields=["chunk_text"])
+        shared_small.search("token", fields=["chunk_text"])
     assert "source_file" in refused.value.details["allowed_fields"]
 
 
-def test_scores_are_shares_that_order_the_results(small):
-    rows = small.search("How long is an access token valid?", response_mode="full").data
+def test_scores_are_shares_that_order_the_results(shared_small):
+    rows = shared_small.search("How long is an access token valid?", response_mode="full").data
     scores = [row["hybrid_score"] for row in rows]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= row[name] <= 1 for row in rows for name in ("hybrid_score", "bm25_score", "similarity_score"))
@@ -126,12 +126,12 @@ def test_scores_are_shares_that_order_the_results(small):
     assert {row["score_type"] for row in rows} == {"hybrid"}
 
 
-def test_a_score_does_not_depend_on_the_page(small):
-    whole = small.search("token apples", page_size=50).data
+def test_a_score_does_not_depend_on_the_page(shared_small):
+    whole = shared_small.search("token apples", page_size=50).data
     single = []
     cursor = None
     while True:
-        reply = small.search("token apples", page_size=1, cursor=cursor)
+        reply = shared_small.search("token apples", page_size=1, cursor=cursor)
         single += reply.data
         cursor = reply.page.cursor
         if cursor is None:
@@ -139,10 +139,10 @@ def test_a_score_does_not_depend_on_the_page(small):
     assert single == whole
 
 
-def test_a_better_match_has_a_higher_word_score(small):
+def test_a_better_match_has_a_higher_word_score(shared_small):
     """The whole question in one sentence says more than one word of it."""
-    one = small.search("fifteen zebras gallop", response_mode="full").data[0]
-    all_ = small.search("access token valid fifteen minutes", response_mode="full").data[0]
+    one = shared_small.search("fifteen zebras gallop", response_mode="full").data[0]
+    all_ = shared_small.search("access token valid fifteen minutes", response_mode="full").data[0]
     assert all_["bm25_score"] > one["bm25_score"]
 
 
@@ -159,8 +159,10 @@ def test_a_better_match_has_a_higher_word_score(small):
     ids=str,
 )
 @pytest.mark.parametrize("method", ["hybrid", "vector", "bm25"])
-def test_filters_hold_for_words_and_for_meaning(small, filters, expected, method):
-    found = set(files(small.search("token apples credential cellar", filters=filters, method=method, page_size=50)))
+def test_filters_hold_for_words_and_for_meaning(shared_small, filters, expected, method):
+    found = set(
+        files(shared_small.search("token apples credential cellar", filters=filters, method=method, page_size=50))
+    )
     assert found
     assert found <= set(expected)
 
@@ -177,15 +179,15 @@ def test_an_answer_without_results_says_why(small, tmp_path):
         assert empty.search("token").empty_reason == "source_unavailable"
 
 
-def test_terms_that_nobody_has_are_echoed_and_left_out_of_the_retry(small):
-    reply = small.search("token xylophone")
+def test_terms_that_nobody_has_are_echoed_and_left_out_of_the_retry(shared_small):
+    reply = shared_small.search("token xylophone")
     assert reply.query_echo.unparsed_terms == ("xylophone",)
     assert reply.query_echo.normalized_input == {"query": "token xylophone"}
-    nothing = small.search("xylophone zither", method="bm25")
+    nothing = shared_small.search("xylophone zither", method="bm25")
     assert nothing.query_echo.unparsed_terms == ("xylophone", "zither")
 
 
-def test_a_misspelt_name_of_a_document_is_spelt_right_in_the_retry(small):
+def test_a_misspelt_name_of_a_document_is_spelt_right_in_the_retry(shared_small):
     for asked, filters, retry in (
         ("harvst", {}, {"query": "harvest"}),
         ("Harvst xyzzy", {}, {"query": "harvest"}),
@@ -193,10 +195,10 @@ def test_a_misspelt_name_of_a_document_is_spelt_right_in_the_retry(small):
         ("harvst", {"category": "security"}, {"query": "harvest"}),
         ("xylophone", {}, None),
     ):
-        reply = small.search(asked, filters=filters, method="bm25")
+        reply = shared_small.search(asked, filters=filters, method="bm25")
         assert (reply.empty_reason, reply.retry_with) == ("no_match", retry), asked
         if retry:
-            assert small.search(**retry, method="bm25").data
+            assert shared_small.search(**retry, method="bm25").data
 
 
 def test_what_a_gate_withholds_is_not_named_in_a_retry(small, where):
@@ -205,20 +207,20 @@ def test_what_a_gate_withholds_is_not_named_in_a_retry(small, where):
         assert gated.search("gides", method="bm25").retry_with is None
 
 
-def test_a_query_of_strange_words_finds_nothing_rather_than_anything(small):
-    assert small.search("zzyzx qwrtp").status == "empty"
+def test_a_query_of_strange_words_finds_nothing_rather_than_anything(shared_small):
+    assert shared_small.search("zzyzx qwrtp").status == "empty"
 
 
-def test_weak_results_carry_a_warning(small):
-    reply = small.search("cellar xylophone zither trombone quintet", method="bm25")
+def test_weak_results_carry_a_warning(shared_small):
+    reply = shared_small.search("cellar xylophone zither trombone quintet", method="bm25")
     assert [notice.code for notice in reply.notices] == ["LOW_QUALITY_RESULTS"]
 
 
-def test_the_next_calls_come_filled_in(small):
-    reply = small.search("access token lifetime")
+def test_the_next_calls_come_filled_in(shared_small):
+    reply = shared_small.search("access token lifetime")
     fetch, condense = reply.actions
     assert fetch.tool == "get_chunks"
-    got = small.chunks(fetch.args["chunk_ids"])
+    got = shared_small.chunks(fetch.args["chunk_ids"])
     assert [row["chunk_id"] for row in got.data] == [row["chunk_id"] for row in reply.data[:3]]
     assert condense.args == {"source_file": reply.data[0]["source_file"], "query": "access token lifetime"}
 
@@ -245,14 +247,14 @@ def test_an_index_of_words_alone_needs_no_embedder(write, tmp_path):
         assert files(index.search("green pear")) == ["a.md"]
 
 
-def test_chunks_are_given_by_id_and_missing_ones_are_told(small):
-    one = small.search("apples").data[0]["chunk_id"]
-    reply = small.chunks([one, 999_999])
+def test_chunks_are_given_by_id_and_missing_ones_are_told(shared_small):
+    one = shared_small.search("apples").data[0]["chunk_id"]
+    reply = shared_small.chunks([one, 999_999])
     assert reply.status == "partial"
     assert reply.notices[0].context == {"missing_ids": [999_999]}
     assert reply.data[0]["chunk_text"].startswith("Apples are picked")
     with pytest.raises(NotFound):
-        small.chunks([999_999])
+        shared_small.chunks([999_999])
 
 
 async def test_a_document_is_digested_for_a_question(small):

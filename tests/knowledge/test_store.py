@@ -32,7 +32,7 @@ def notes(count):
     return {f"note{n:03}.md": f"# Note {n}\n\nMarker{n} stands here. {lorem * 6}\n" for n in range(count)}
 
 
-@pytest.mark.parametrize("attempt", range(4))
+@pytest.mark.parametrize("attempt", range(3))
 def test_a_kill_at_any_point_leaves_a_usable_index(write, where, attempt):
     """The next run goes on: every document is there exactly once, and nothing disagrees."""
     folder = write(notes(60))

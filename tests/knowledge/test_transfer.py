@@ -15,6 +15,7 @@ from aerogram.errors import Conflict, NotFound
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.maintenance.copy import copy
 from knowledge.documents import GRAPH, GUIDE, HARVEST, JAPANESE
+from programs import run_program
 
 COPY = "import sys; from aerogram_knowledge.maintenance.copy import copy; copy(*sys.argv[1:])"
 
@@ -140,8 +141,7 @@ def test_an_index_that_is_not_there_cannot_be_copied(database, tmp_path):
 
 def aerogram(*words, **settings):
     """What a command prints, in JSON."""
-    command = [sys.executable, "-m", "aerogram", *map(str, words), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **settings})
+    done = run_program([*map(str, words), "--json"], text=True, check=True, env={**os.environ, **settings})
     return json.loads(done.stdout)
 
 
@@ -204,8 +204,8 @@ def test_a_document_without_chunks_comes_along(places, write):
 def test_the_verb_copies_and_says_so(database, tmp_path, write):
     with Knowledge(tmp_path / "index") as index:
         index.ingest(write({"a.md": GUIDE, "b.md": HARVEST}))
-    command = [sys.executable, "-m", "aerogram", "copy", "--from", str(tmp_path / "index"), "--to", database]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ["copy", "--from", str(tmp_path / "index"), "--to", database]
+    done = run_program(words, text=True)
     assert (done.stdout, done.stderr) == ("2 files copied; 5 chunks compared, all the same\n", "")
-    again = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    again = run_program([*words, "--json"], text=True)
     assert json.loads(again.stdout) == {"files": 0, "already": 2, "chunks": 5}

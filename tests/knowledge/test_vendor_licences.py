@@ -10,6 +10,7 @@ from aerogram.errors import Conflict, NotFound
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.licences import LicenseBlocked
 from aerogram_knowledge.maintenance.copy import copy
+from knowledge.conftest import STORES, new_place, write_files
 
 OPEN = """---
 vendor: Acme Corporation
@@ -54,10 +55,22 @@ SECRETS = ("Zephyr", "Shadow", "Hollow", "Epsilon", "Kappa", "Omega", "Roadrunne
 MODES = ("ids_only", "metadata", "preview", "full")
 
 
-@pytest.fixture
-def gated(write, index, where):
-    """An index whose secret documents know more about a vendor than the free ones do."""
-    index.ingest(write(FILES))
+@pytest.fixture(scope="module", params=STORES)
+def where(request):
+    return new_place(request)
+
+
+@pytest.fixture(scope="module")
+def index(where, tmp_path_factory):
+    """An index whose secret documents know more about a vendor than the free ones do; it is not to be changed."""
+    with Knowledge(where) as index:
+        index.ingest(write_files(tmp_path_factory.mktemp("docs"), FILES))
+        yield index
+
+
+@pytest.fixture(scope="module")
+def gated(index, where):
+    """The same behind a gate."""
     with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
         yield gated
 
@@ -145,8 +158,16 @@ def test_a_gate_before_nothing_changes_no_vendor(gated, index, where):
             assert open_gate.vendor(name, response_mode="full") == index.vendor(name, response_mode="full")
 
 
-def test_what_becomes_withheld_later_is_followed(gated, index, write):
-    write({"open.md": OPEN.replace("---\nvendor", "---\nlicense: Trade-Secret\nvendor")})
-    index.ingest()
-    with pytest.raises(LicenseBlocked):
-        gated.vendor("Acme Corporation")
+@pytest.fixture(params=STORES)
+def own_place(request):
+    return new_place(request)
+
+
+def test_what_becomes_withheld_later_is_followed(own_place, write):
+    with Knowledge(own_place) as index, Knowledge(own_place, withheld_licenses=["trade-secret"]) as gated:
+        index.ingest(write(FILES))
+        assert gated.vendor("Acme Corporation").status == "partial"
+        write({"open.md": OPEN.replace("---\nvendor", "---\nlicense: Trade-Secret\nvendor")})
+        index.ingest()
+        with pytest.raises(LicenseBlocked):
+            gated.vendor("Acme Corporation")

@@ -21,57 +21,57 @@ from knowledge.documents import GRAPH
         ("full", VendorInfoFull),
     ],
 )
-def test_each_mode_is_a_record_of_the_contract(vendors, mode, model):
-    reply = vendors.vendor("Acme Corporation", response_mode=mode)
+def test_each_mode_is_a_record_of_the_contract(shared_vendors, mode, model):
+    reply = shared_vendors.vendor("Acme Corporation", response_mode=mode)
     model.model_validate(reply.data, strict=True)
     assert set(reply.data) == set(model.model_fields)
     dialect("knowledge-1.0").validate(dialect("knowledge-1.0").encode(reply.complete()))
 
 
-def test_the_caps_of_the_contract_hold_and_are_told(vendors):
-    preview = vendors.vendor("Acme Corporation", response_mode="preview")
+def test_the_caps_of_the_contract_hold_and_are_told(shared_vendors):
+    preview = shared_vendors.vendor("Acme Corporation", response_mode="preview")
     assert (len(preview.data["entities"]), len(preview.data["relationships"])) == (5, 5)
     assert preview.notices[0].context == {"total_counts": {"entities": 123, "relationships": 122}}
-    full = vendors.vendor("Acme Corporation", response_mode="full").data
+    full = shared_vendors.vendor("Acme Corporation", response_mode="full").data
     assert (len(full["entities"]), len(full["relationships"])) == (100, 122)
 
 
-def test_statistics_count_everything_whatever_is_shown(vendors):
-    statistics = vendors.vendor("Acme Corporation", response_mode="metadata").data["statistics"]
+def test_statistics_count_everything_whatever_is_shown(shared_vendors):
+    statistics = shared_vendors.vendor("Acme Corporation", response_mode="metadata").data["statistics"]
     assert (statistics["entity_count"], statistics["relationship_count"]) == (123, 122)
     assert statistics["entity_type_distribution"] == {"PRODUCT": 120, "COMPANY": 2, "PERSON": 1}
     assert statistics["relationship_type_distribution"] == {"OWNS": 120, "PARTNER": 1, "EMPLOYS": 1}
 
 
-def test_mentions_in_documents_are_found_and_lead_to_their_chunks(vendors):
-    reply = vendors.vendor("Acme Corporation", response_mode="preview")
+def test_mentions_in_documents_are_found_and_lead_to_their_chunks(shared_vendors):
+    reply = shared_vendors.vendor("Acme Corporation", response_mode="preview")
     acme, quist = reply.data["entities"][:2]
     assert (acme["name"], acme["mentions"]) == ("Acme Corporation", 2)
     assert (quist["name"], quist["mentions"]) == ("Nora Quist", 1)
-    (chunk,) = vendors.chunks(acme["chunk_ids"]).data
+    (chunk,) = shared_vendors.chunks(acme["chunk_ids"]).data
     assert "Acme Corporation has written" in chunk["chunk_text"]
     assert reply.actions[0].args == {"chunk_ids": acme["chunk_ids"]}
 
 
 @pytest.mark.parametrize("name", ["acme corporation", "ACME", "acm", "corporation", "Acme Corp", "v1"])
-def test_a_partial_name_is_enough_when_it_means_one(vendors, name):
-    assert vendors.vendor(name).data["vendor_name"] == "Acme Corporation"
+def test_a_partial_name_is_enough_when_it_means_one(shared_vendors, name):
+    assert shared_vendors.vendor(name).data["vendor_name"] == "Acme Corporation"
 
 
-def test_an_ambiguous_name_is_a_conflict_with_its_candidates(vendors):
+def test_an_ambiguous_name_is_a_conflict_with_its_candidates(shared_vendors):
     with pytest.raises(Conflict) as conflict:
-        vendors.vendor("Borealis")
+        shared_vendors.vendor("Borealis")
     names = [one["name"] for one in conflict.value.details["candidates"]]
     assert names == ["Borealis Data GmbH", "Borealis Ships AS"]
-    assert vendors.vendor(names[1]).data["vendor_name"] == "Borealis Ships AS"
+    assert shared_vendors.vendor(names[1]).data["vendor_name"] == "Borealis Ships AS"
 
 
-def test_a_near_miss_is_told_what_was_meant(vendors):
+def test_a_near_miss_is_told_what_was_meant(shared_vendors):
     with pytest.raises(NotFound) as missing:
-        vendors.vendor("Acne Corporatoin")
+        shared_vendors.vendor("Acne Corporatoin")
     assert missing.value.details["did_you_mean"] == ["Acme Corporation"]
     with pytest.raises(NotFound) as nobody:
-        vendors.vendor("Zyx")
+        shared_vendors.vendor("Zyx")
     assert nobody.value.details["did_you_mean"] == []
     assert nobody.value.remediation.startswith("Use the name of one of the 3 vendors: Acme Corporation, Borealis Data")
 
@@ -92,16 +92,16 @@ def test_only_vendors_that_are_near_are_offered_for_a_name_that_nobody_has(write
         assert ("did you mean" in str(missing.value)) == bool(meant)
 
 
-def test_an_index_without_vendors_says_so(small):
+def test_an_index_without_vendors_says_so(shared_small):
     with pytest.raises(NotFound) as missing:
-        small.vendor("Acme")
+        shared_small.vendor("Acme")
     assert "knows of no vendor" in missing.value.remediation
 
 
 @pytest.mark.parametrize("name", ["", "  ", "…", "x" * 201, None, 7])
-def test_a_name_that_is_none_is_refused(vendors, name):
+def test_a_name_that_is_none_is_refused(shared_vendors, name):
     with pytest.raises(ValidationFailed):
-        vendors.vendor(name)
+        shared_vendors.vendor(name)
 
 
 def test_tables_and_front_matter_say_who_is_who_too(write, index):

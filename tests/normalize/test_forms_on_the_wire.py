@@ -80,18 +80,21 @@ def assert_sent(row: Row, result: dict[str, Any], version: str, annotated: bool)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("kind", ["plain", "annotated"])
 @pytest.mark.parametrize("place", range(len(ROWS)), ids=[row.name for row in ROWS])
-def test_value_has_its_stated_form(client: RawClient, place: int, kind: str, version: str):
+def test_value_has_its_stated_form(client: RawClient, place: int, version: str):
     """The content, the structured content and the notices are as the table says, and keep the advertised schema."""
-    row, tool = ROWS[place], f"{kind}-{place}"
+    for kind in ("plain", "annotated"):
+        assert_answered(client, ROWS[place], f"{kind}-{place}", version)
+
+
+def assert_answered(client: RawClient, row: Row, tool: str, version: str) -> None:
     result = client.request("tools/call", version, name=tool)
     assert result.get("isError", False) is row.is_error
     assert ("resultType" in result) is (version >= "2026")
     if row.is_error:
         assert result["_meta"]["dev.aerogram/problem"]["code"] == "INTERNAL_ERROR"
         return
-    assert_sent(row, result, version, kind == "annotated")
+    assert_sent(row, result, version, tool.startswith("annotated"))
     schema = client.schema(tool, version)
     if schema is not None:
         jsonschema_rs.validate(schema, result["structuredContent"])

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 import jsonschema_rs
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.errors import ContractError
@@ -122,7 +122,6 @@ MOMENTS = st.builds(
 
 
 @given(MOMENTS)
-@settings(max_examples=60, deadline=None)
 def test_formats_hold_for_validators_that_insist_on_them(value: Moments):
     """Times without a zone, durations below zero, a datetime where a date is due: all are what was promised."""
     strict = jsonschema_rs.validator_for(Output.of(Moments).schema, validate_formats=True)

@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 import pydantic
 import pydantic_core
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
@@ -98,11 +98,9 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 VALUES = st.recursive(SCALARS, containers, max_leaves=12)
-MODEST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 POLICY = Policy()
 
 
-@MODEST
 @given(VALUES)
 def test_every_value_becomes_a_result_that_strict_readers_take(value: Any):
     """UTF-8, JSON, and equal in both eras but for the box."""
@@ -115,7 +113,6 @@ def test_every_value_becomes_a_result_that_strict_readers_take(value: Any):
         assert normalize_tool_result(read["result"]["content"]).isError is False
 
 
-@MODEST
 @given(VALUES)
 def test_fast_and_careful_ways_agree(value: Any):
     """Whatever goes the fast way would be written with the same bytes by the walk, and without a notice."""
@@ -124,7 +121,6 @@ def test_fast_and_careful_ways_agree(value: Any):
     assert fast is None or (fast == careful.body and not careful.notices)
 
 
-@MODEST
 @given(VALUES)
 def test_text_of_one_block_is_the_structured_content(value: Any):
     result = normalize_tool_result(value, policy=Policy(blocks="one"))
@@ -133,7 +129,6 @@ def test_text_of_one_block_is_the_structured_content(value: Any):
         assert text == data if isinstance(data, str) else json.loads(text) == data
 
 
-@MODEST
 @given(VALUES)
 def test_plain_json_comes_out_as_it_went_in(value: Any):
     """What has been normalised once is not changed by a second time."""
@@ -141,7 +136,6 @@ def test_plain_json_comes_out_as_it_went_in(value: Any):
     assert json.loads(encode(once, POLICY).body) == once
 
 
-@MODEST
 @given(VALUES)
 def test_every_value_can_be_read_as_a_resource(value: Any):
     result = normalize_resource_payload("a://b", None, value)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from programs import start_program
 from serving import clean_environment, serving
 
 QUESTION = {"query": "How long is a token valid?", "page_size": 10}
@@ -56,8 +56,8 @@ def shrink(ask):
 @contextlib.contextmanager
 def inspecting(folder: Path, *arguments: str, given: bytes | None = None) -> Iterator[tuple[httpx.Client, list[str]]]:
     """A page over one reply, as a process of its own; it must end well when it is interrupted."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aerogram", "inspect", *arguments, "--no-open"],
+    process = start_program(
+        ["inspect", *arguments, "--no-open"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

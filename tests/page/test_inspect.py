@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 
 import httpx
@@ -15,6 +14,7 @@ from aerogram.dialects import dialect
 from aerogram.reply import Reply
 from aerogram_page.targets import FetchError, ReplyTarget, fetch
 from page.conftest import inspecting
+from programs import run_program
 from serving import clean_environment
 
 ROWS = [
@@ -29,16 +29,8 @@ def run(tmp_path):
     """Run `aerogram inspect` when it is to fail; gives exit code and what it said."""
 
     def run(*arguments: str, given: str = "") -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "aerogram", "inspect", *arguments, "--no-open"],
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            cwd=tmp_path,
-            env=clean_environment(tmp_path / "index"),
-        )
+        words = ["inspect", *arguments, "--no-open"]
+        done = run_program(words, input=given, text=True, cwd=tmp_path, env=clean_environment(tmp_path / "index"))
         assert "Traceback" not in done.stderr
         return done.returncode, done.stderr.strip()
 

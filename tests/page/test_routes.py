@@ -10,7 +10,8 @@ import pytest
 
 import aerogram
 from page.conftest import SEARCH
-from serving import serving
+from programs import run_program
+from serving import clean_environment, serving
 
 ASSETS = Path(aerogram.__file__).parent / "page" / "assets"
 POSTS = ("shrink", "curve", "piece", "dialects", "digest", "check", "replies", "provoke/CONFLICT", "copy")
@@ -145,19 +146,8 @@ def test_a_reply_that_is_not_open_has_to_be_opened_again(http):
 @pytest.fixture(scope="module")
 def locked(search_page, tmp_path_factory):
     """A server that asks for keys, one key, and the address of its owner."""
-    import subprocess
-    import sys
-
-    from serving import clean_environment
-
     index = tmp_path_factory.mktemp("locked") / "index"
-    made = subprocess.run(
-        [sys.executable, "-m", "aerogram", "keys", "create", "ada", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=clean_environment(index),
-    )
+    made = run_program(["keys", "create", "ada", "--json"], text=True, check=True, env=clean_environment(index))
     secret = re.search(r"aero_[0-9a-f]{8}_[\w-]{43}", made.stdout)[0]
     with serving(index, "--auth", "keys", documents=Path(__file__).parents[2] / "samples" / "security") as server:
         owner = next(line.split()[1] for line in server.said if line.startswith("  page"))

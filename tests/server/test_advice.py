@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 
 import anyio
 import pytest
 from fastmcp import Client
 
-from serving import PROGRAM, clean_environment
+from programs import run_program
+from serving import clean_environment
 
 UNKNOWN = f"sha256:{'0' * 64}"
 PDF = "contracts/brackwater-framework.pdf"
@@ -160,8 +160,8 @@ def test_no_address_suggests_what_it_does_not_take(http):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_suggests_what_it_does_not_take(served, command):
     def run(*words):
-        line = [*PROGRAM, command, *words, "--index", str(served.index)]
-        return subprocess.run(line, capture_output=True, text=True, check=False, env=clean_environment(served.index))
+        line = [command, *words, "--index", str(served.index)]
+        return run_program(line, text=True, env=clean_environment(served.index))
 
     own = {one.replace("-", "_") for one in re.findall(r"--([a-z-]+)", run("--help").stdout)} | {"cursor"}
     told = []
@@ -174,8 +174,8 @@ def test_no_command_suggests_what_it_does_not_take(served, command):
 
 
 def test_what_to_try_instead_on_the_command_line_is_a_command(served):
-    line = [*PROGRAM, "search", "passkyes", "--category", "security", "--index", str(served.index)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, env=clean_environment(served.index))
+    line = ["search", "passkyes", "--category", "security", "--index", str(served.index)]
+    done = run_program(line, text=True, check=True, env=clean_environment(served.index))
     assert "try: aerogram search passkeys --category security\n" in done.stdout
 
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from aerogram.client.reading import read
+from programs import run_program, start_program
 from serving import clean_environment, command, serving
 
 V2 = {"Accept": "application/vnd.aerogram.v2+json"}
@@ -56,11 +57,10 @@ def test_over_stdio_what_is_no_request_is_passed_over_and_the_next_one_answered(
         '{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": 5}}',
         '{"jsonrpc": "2.0", "id": 5, "method": "tools/list"}',
     ]
-    process = subprocess.Popen(
-        command(served.index, "--stdio"),
+    process = start_program(
+        command(served.index, "--stdio", program=()),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
         text=True,
         env=clean_environment(served.index),
     )
@@ -98,14 +98,8 @@ def over_http(server, query):
 
 def refusal(index, documents, *arguments):
     """The one line with which a server refuses to start."""
-    done = subprocess.run(
-        command(index, "--port", "0", *arguments, documents=documents),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=clean_environment(index),
-    )
+    line = command(index, "--port", "0", *arguments, documents=documents, program=())
+    done = run_program(line, text=True, env=clean_environment(index))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     return done.stderr
 

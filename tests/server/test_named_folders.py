@@ -9,7 +9,8 @@ import time
 import httpx
 import pytest
 
-from serving import PROGRAM, clean_environment, serving
+from programs import run_program
+from serving import clean_environment, serving
 
 
 @pytest.fixture
@@ -26,9 +27,7 @@ def run(home):
 
     def run(*arguments: str) -> subprocess.CompletedProcess:
         env = clean_environment(home / ".aerogram")
-        return subprocess.run(
-            [*PROGRAM, *arguments], cwd=home, env=env, input="", capture_output=True, text=True, check=False, timeout=60
-        )
+        return run_program(arguments, cwd=home, env=env, text=True)
 
     return run
 

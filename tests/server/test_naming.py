@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import anyio
 import pytest
 from fastmcp import Client
 
-from serving import PROGRAM, clean_environment, serving
+from programs import run_program
+from serving import clean_environment, serving
 
 
 def ask(http, **parameters):
@@ -129,6 +129,6 @@ def test_over_mcp_the_echo_has_the_names_that_were_sent(tmp_path):
 
 
 def test_on_the_command_line_the_echo_has_the_names_of_the_arguments(served):
-    line = [*PROGRAM, "vendor", "fjordbyte", "--json", "--dialect", "standard-v2", "--index", str(served.index)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, env=clean_environment(served.index))
+    line = ["vendor", "fjordbyte", "--json", "--dialect", "standard-v2", "--index", str(served.index)]
+    done = run_program(line, text=True, check=True, env=clean_environment(served.index))
     assert json.loads(done.stdout)["query_echo"]["normalized_input"] == {"name": "Fjordbyte Hosting AS"}

@@ -4,7 +4,6 @@ import json
 import shlex
 import signal
 import socket
-import subprocess
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -17,6 +16,7 @@ import pytest
 from aerogram.client.reading import read
 from aerogram.digest import payload_of, verify
 from aerogram_knowledge.access.keys import Keys
+from programs import run_program
 from serving import SAMPLES, clean_environment, command, serving
 
 V2 = {"envelope": "v2"}
@@ -43,15 +43,8 @@ def search(server, query, key=None):
 
 def run(index, *arguments, documents=SAMPLES):
     """A server that is expected to end by itself."""
-    return subprocess.run(
-        command(index, *arguments, documents=documents),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=index.parent,
-        env=clean_environment(index),
-    )
+    line = command(index, *arguments, documents=documents, program=())
+    return run_program(line, text=True, cwd=index.parent, env=clean_environment(index))
 
 
 @contextmanager
@@ -250,14 +243,8 @@ def test_a_key_has_its_limits_where_none_is_needed(documents, tmp_path):
 
 def over_stdio(index, documents, said=b""):
     """What a server on standard streams makes of some input, until that ends."""
-    return subprocess.run(
-        command(index, "--stdio", documents=documents),
-        input=said,
-        capture_output=True,
-        timeout=60,
-        check=False,
-        env=clean_environment(index),
-    )
+    line = command(index, "--stdio", documents=documents, program=())
+    return run_program(line, input=said, env=clean_environment(index))
 
 
 def test_over_stdio_the_end_of_the_input_ends_the_server(documents, tmp_path):

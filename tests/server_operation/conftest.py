@@ -6,7 +6,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+
+from programs import run_program
 
 Run = Callable[..., subprocess.CompletedProcess]
 
@@ -30,16 +31,7 @@ def aerogram(tmp_path) -> Run:
     plain = {name: value for name, value in clean.items() if not name.startswith("AEROGRAM_")}
 
     def run(*arguments: str, cwd: Path = tmp_path, **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, "-m", "aerogram", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=60,
-            cwd=cwd,
-            env={**plain, **apart, **environment},
-        )
+        return run_program(arguments, text=True, cwd=cwd, env={**plain, **apart, **environment})
 
     return run
 

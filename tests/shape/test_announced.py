@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.channels import Sizer
@@ -27,7 +27,6 @@ def contents(data: Any) -> list[Any]:
     return [DigestPayload.from_json(one["content"]) for one in data["sources"] if one.get("content_type")]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 5), st.integers(250, 4_000))
 def test_a_digest_that_is_cut_is_a_digest(count: int, budget: int) -> None:
     sources = [{**SOURCE, "id": f"{number}.txt"} for number in range(count)]

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from aerogram.answer import answer
 from aerogram.archive import Archive
+from aerogram.call import Call
 from aerogram.channels import POLICIES, Policy, Sizer
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.reply import Reply
 
 DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]
@@ -25,8 +27,10 @@ class Desk:
         self.sizer = Sizer(dialect, policy)
 
     async def answer(self, budget: int, duration: float = 1.0) -> Reply[Any]:
-        call = Call(operation="search", max_tokens=budget, started=self.contract.clock() - duration / 1000)
-        reply = await self.contract.answer(ROWS, call)
+        call = Call(
+            self.contract, operation="search", max_tokens=budget, started=self.contract.clock() - duration / 1000
+        )
+        reply = await answer(call, ROWS)
         assert reply.problem is not None or self.sizer(reply) <= budget
         return reply
 

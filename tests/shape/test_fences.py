@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import Archive, Contract, Reply
-from aerogram.contract import Call
+from aerogram.answer import answer
+from aerogram.call import Call
 from aerogram.sanitize import Fence, Redaction
 from aerogram.shape.text import clip
 
@@ -44,7 +45,7 @@ def test_a_clipped_fence_is_closed_and_no_longer_than_was_asked_for(text, limit)
 )
 async def test_a_reply_that_is_cut_keeps_its_fences_closed_and_says_what_they_are(data, mode, budget):
     contract = Contract(budget=budget, archive=Archive.in_memory(), sanitizers=(Fence("comment"), Redaction()))
-    reply = await contract.answer(data, Call(operation="read", response_mode=mode))
+    reply = await answer(Call(contract, operation="read", response_mode=mode), data)
     opened, closed = marks(reply.data)
     assert opened == closed
     codes = {one.code for one in reply.notices}

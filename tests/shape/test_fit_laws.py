@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.channels import POLICIES, Sizer
@@ -52,7 +52,6 @@ def is_honest(fitted: Reply[Any], data: Any) -> bool:
     return said is not None and said.level != "full" and named
 
 
-@settings(max_examples=150, deadline=None)
 @given(strategies.replies(), sizers, st.integers(0, 4_000))
 def test_a_fitted_reply_is_within_budget_valid_and_retrievable(reply: Reply[Any], sizer: Sizer, more: int) -> None:
     budget = floor_of(sizer) + more
@@ -69,7 +68,6 @@ def test_a_fitted_reply_is_within_budget_valid_and_retrievable(reply: Reply[Any]
         assert dict(leftovers)["data"] == Content.of_json(reply.data)
 
 
-@settings(max_examples=80, deadline=None)
 @given(strategies.rows(60), sizers, st.integers(0, 400))
 def test_when_the_archive_fails_the_reply_says_so_within_the_budget(
     data: list[dict[str, Any]], sizer: Sizer, more: int
@@ -86,7 +84,6 @@ def test_when_the_archive_fails_the_reply_says_so_within_the_budget(
         assert "not kept" in honest.notices[-1].message
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.replies(), st.integers(SMALLEST, 4_000))
 def test_fitting_is_deterministic_and_what_fits_stays_as_it_is(reply: Reply[Any], budget: int) -> None:
     sizer = Sizer()
@@ -97,7 +94,6 @@ def test_fitting_is_deterministic_and_what_fits_stays_as_it_is(reply: Reply[Any]
         assert first.leftovers == ()
 
 
-@settings(max_examples=80, deadline=None)
 @given(strategies.rows(60), st.integers(SMALLEST, 6_000))
 def test_items_are_a_ranked_beginning_and_the_best_are_the_richest(data: list[dict[str, Any]], budget: int) -> None:
     fitted = fit(Reply.ok(data), budget, measure=Sizer()).reply
@@ -115,7 +111,6 @@ KINDS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.data(),
     strategies.rows(60) | strategies.anonymous_rows(60),
@@ -136,7 +131,6 @@ def test_no_fixed_mode_that_fits_delivers_more_items(
         assert dict(leftovers)["data"] == Content.of_json(data)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     strategies.replies(),
     st.builds(Sizer, st.sampled_from([*DIALECTS, "bare"]), st.sampled_from(POLICIES), st.sampled_from(COUNTERS)),
@@ -162,7 +156,6 @@ def test_whatever_is_left_out_is_told_at_every_budget(
         assert bool(fitted.fidelity.archive_hashes) == archive
 
 
-@settings(max_examples=150, deadline=None)
 @given(strategies.rows(60), sizers, st.integers(0, 6_000))
 def test_less_than_a_tenth_of_the_budget_is_left_when_there_was_more(
     data: list[dict[str, Any]], sizer: Sizer, more: int
@@ -174,7 +167,6 @@ def test_less_than_a_tenth_of_the_budget_is_left_when_there_was_more(
         assert sizer(fitted) > 0.9 * budget
 
 
-@settings(max_examples=40, deadline=None)
 @given(strategies.replies(), st.integers(1, SMALLEST))
 def test_a_refusal_names_a_budget_that_works(reply: Reply[Any], budget: int) -> None:
     fitted = fit(reply, budget, measure=Sizer()).reply
@@ -186,7 +178,6 @@ def test_a_refusal_names_a_budget_that_works(reply: Reply[Any], budget: int) -> 
     assert fit(reply, needed, measure=Sizer()).reply.problem is None
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.rows(60), st.integers(1_000, 4_000))
 def test_the_reply_tells_its_own_size(data: list[dict[str, Any]], budget: int) -> None:
     sizer = Sizer()
@@ -196,7 +187,6 @@ def test_the_reply_tells_its_own_size(data: list[dict[str, Any]], budget: int) -
         assert fitted.telemetry.tokens_used == pytest.approx(sizer(fitted), abs=2)
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.replies(), st.integers(200, 3_000))
 def test_a_measure_without_prices_is_enough(reply: Reply[Any], more: int) -> None:
     def measure(candidate: Reply[Any]) -> int:

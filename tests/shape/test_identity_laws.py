@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.archive import Archive
@@ -61,7 +61,6 @@ class Desk:
             return []
 
 
-@settings(max_examples=120, deadline=None)
 @given(tables(), st.booleans(), st.integers(250, 1_500))
 async def test_every_identifier_that_a_reply_shows_brings_exactly_its_item_back(
     rows: list[dict[str, Any]], is_boxed: bool, budget: int
@@ -86,7 +85,6 @@ async def test_every_identifier_that_a_reply_shows_brings_exactly_its_item_back(
                 assert found == [item] if are_named else found in ([], [item])
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables(), st.integers(250, 1_500))
 async def test_a_summary_names_items_as_the_reply_does(rows: list[dict[str, Any]], budget: int) -> None:
     desk = Desk()
@@ -99,7 +97,6 @@ async def test_a_summary_names_items_as_the_reply_does(rows: list[dict[str, Any]
         assert await desk.back(name, None) == [item]
 
 
-@settings(max_examples=150, deadline=None)
 @given(tables(), st.data())
 def test_items_are_called_the_same_in_part_and_as_a_whole(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     """Numbers may be told as text beside texts; the name is the same."""

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from aerogram.answer import answer
 from aerogram.archive import Archive
+from aerogram.call import Call
 from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.content import canonical_json
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval
+from aerogram.retrieval import Retrieval, retrieve_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "channels.md"
 ROWS = [{"id": f"row-{number:04}", "text": f"Number {number}. " * 150} for number in range(100)]
@@ -35,7 +37,8 @@ def test_the_page_lists_every_dialect_and_policy() -> None:
 async def pages(contract: Contract, asked: Retrieval, most: int) -> AsyncIterator[Reply[Any]]:
     """The first pages of what was left out."""
     for _ in range(most):
-        page = await contract.answer_retrieval(asked, Call(operation="retrieve"))
+        call = Call(contract, operation="retrieve")
+        page = await answer(call, await retrieve_for(call, asked))
         assert page.problem is None
         yield page
         if page.page is None or page.page.cursor is None:
@@ -46,7 +49,7 @@ async def pages(contract: Contract, asked: Retrieval, most: int) -> AsyncIterato
 @pytest.mark.parametrize(("dialect", "policy", "first", "whole_way"), CELLS)
 async def test_the_smallest_budgets_serve_a_long_list(dialect: str, policy: Policy, first: int, whole_way: int) -> None:
     contract = Contract(dialect=dialect, channels=policy, budget=first, archive=Archive.in_memory())
-    reply = await contract.answer(ROWS, Call(operation="search"))
+    reply = await answer(Call(contract, operation="search"), ROWS)
     assert reply.problem is None
     assert Sizer(dialect, policy)(reply) <= first
     for budget in (whole_way, whole_way + 1, whole_way + 13):
@@ -55,12 +58,12 @@ async def test_the_smallest_budgets_serve_a_long_list(dialect: str, policy: Poli
 
 async def go_all_the_way(contract: Contract, budget: int) -> None:
     """A reply, two pages of the list, items by their ids, and what was left out as items and as text."""
-    reply = await contract.answer(ROWS, Call(operation="search"))
+    reply = await answer(Call(contract, operation="search"), ROWS)
     assert reply.fidelity is not None
     found = (reply.fidelity.archive_hashes or {})["data"]
-    one = await contract.answer(ROWS, Call(operation="search", page_size=20))
+    one = await answer(Call(contract, operation="search", page_size=20), ROWS)
     assert one.page is not None
-    two = await contract.answer(ROWS, Call(operation="search", page_size=20, cursor=one.page.cursor))
+    two = await answer(Call(contract, operation="search", page_size=20, cursor=one.page.cursor), ROWS)
     assert two.data[0]["id"] == ROWS[len(one.data)]["id"]
     if contract.channels == "summary":  # what is retrieved is not summarised
         contract = replace(contract, channels="compact")

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from aerogram.answer import answer
 from aerogram.archive import Archive
+from aerogram.call import Call
 from aerogram.channels import POLICIES, Policy, Sizer
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.reply import Reply
 from aerogram.shape.advice import Levers
 from aerogram.shape.pages import rows_of
@@ -50,8 +52,8 @@ class Desk:
 
     async def ask(self, budget: int, cursor: str | None = None, **how: Any) -> Reply[Any]:
         levers = Levers.of(PARAMETERS, {"cursor": cursor})
-        call = Call(operation="list", max_tokens=budget, cursor=cursor, levers=levers, **how)
-        reply = await self.contract.answer(self.answer, call)
+        call = Call(self.contract, operation="list", max_tokens=budget, cursor=cursor, levers=levers, **how)
+        reply = await answer(call, self.answer)
         assert reply.problem is not None or self.sizer(reply) <= budget
         return reply
 

@@ -55,4 +55,4 @@ def test_a_code_that_can_be_sent_is_in_the_table(kind, code, module):
 def test_codes_are_found_where_they_are_written():
     kinds = [kind for kind, _, _ in FOUND]
     assert kinds.count("problem") > 10 and kinds.count("notice") > 10
-    assert ("notice", "CONTROL_IGNORED", "aerogram.contract") in FOUND
+    assert ("notice", "CONTROL_IGNORED", "aerogram.answer") in FOUND

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from page.browser.conftest import held_back
-from serving import PROGRAM, clean_environment
+from programs import start_program
+from serving import clean_environment
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -106,10 +107,8 @@ def alone(tmp_path):
     """The page that `aerogram inspect` opens for a file."""
     file = tmp_path / "reply.json"
     file.write_text(json.dumps(REPLY))
-    command = [*PROGRAM, "inspect", str(file), "--no-open", "--port", "0"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean_environment(tmp_path / "index")
-    )
+    words = ["inspect", str(file), "--no-open", "--port", "0"]
+    process = start_program(words, stdout=subprocess.PIPE, text=True, env=clean_environment(tmp_path / "index"))
     try:
         address = next(line.split()[2] for line in process.stdout if line.startswith("Ready at "))
         yield address.rstrip("/")

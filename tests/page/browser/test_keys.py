@@ -1,11 +1,11 @@
 """Keys: a server that wants one is asked with one, and its owner is known by a token."""
 
 import re
-import subprocess
 
 import pytest
 
-from serving import PROGRAM, clean_environment, serving
+from programs import run_program
+from serving import clean_environment, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -14,9 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 def locked(chromium, documents, tmp_path_factory):
     """A server that wants keys, one of its keys, and the address that it prints for its owner."""
     index = tmp_path_factory.mktemp("locked") / "index"
-    made = subprocess.run(
-        [*PROGRAM, "keys", "create", "reader"], capture_output=True, text=True, check=True, env=clean_environment(index)
-    )
+    made = run_program(["keys", "create", "reader"], text=True, check=True, env=clean_environment(index))
     key = re.search(r"\S{24,}", made.stdout)[0]
     with serving(index, "--auth", "keys", documents=documents / "apis") as server:
         owners = next(line.split()[1] for line in server.said if line.strip().startswith("page"))

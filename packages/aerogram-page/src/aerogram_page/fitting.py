@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from anyio import to_thread
 
+from aerogram.answer import Draft
 from aerogram.archive import Archive
 from aerogram.channels import Policy, Sizer, channels_of
 from aerogram.client.reading import items_of
@@ -19,7 +20,7 @@ from aerogram.errors import InvalidCursor, ValidationFailed
 from aerogram.jsontext import dumps
 from aerogram.reply import FidelityLevel, Reply, part_to_json
 from aerogram.shape.account import without_archive
-from aerogram.shape.fit import Fitted, Leftover
+from aerogram.shape.fit import Leftover
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter, best_counter
@@ -48,7 +49,7 @@ class _FittedReply:
     contract: Contract
     going: Delivery
     budget: Budget | None
-    fitted: Fitted
+    fitted: Draft
     ms: float
 
     @property
@@ -112,7 +113,7 @@ class Shrinker:
         if done.fitted.leftovers and shown.archive is not None:
             kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
             if not kept:
-                done = replace(done, fitted=Fitted(without_archive(done.reply)))
+                done = replace(done, fitted=Draft(without_archive(done.reply)))
         return done
 
     async def _archive(self, archive: Archive, leftovers: Sequence[Leftover], principal: str | None) -> bool:

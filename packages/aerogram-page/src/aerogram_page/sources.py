@@ -18,15 +18,16 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram._http.routes import CONTENT
+from aerogram.answer import Draft, admit, annotate, clean, complete, count, fit, normalize, select
 from aerogram.archive import Archive
+from aerogram.call import Call
 from aerogram.channels import Policy, Sizer
 from aerogram.codes import TABLE
 from aerogram.content import canonical_json, sha256_of
-from aerogram.contract import Call, Contract
+from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import NotFound, UnknownCode
 from aerogram.reply import Reply, new_request_id
-from aerogram.shape.fit import Fitted
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter
 from aerogram_page import asks
@@ -78,10 +79,12 @@ class ReplyView:
         """The call that this reply answers."""
         return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
 
-    def fit(self, contract: Contract) -> Fitted:
+    def fit(self, contract: Contract) -> Draft:
         """The reply within the budget of a contract, as it would be sent."""
-        found = contract.finish(self.reply, self.call)
-        return found._replace(reply=contract.count_tokens(found.reply, self.call))
+        call, draft = replace(self.call, contract=contract), Draft(self.reply)
+        for step in (complete, fit, count):
+            draft = step(call, draft)
+        return draft
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""
@@ -164,17 +167,17 @@ class Sources:
 
     async def _ask(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> ReplyView:
         contract = self._host.contract
-        asked = Call(operation=call.operation, arguments=call.arguments, principal=principal)
+        asked = Call(contract, operation=call.operation, arguments=call.arguments, principal=principal)
         if not is_free:
-            await contract.admit(asked)
+            await admit(asked)
         started = time.perf_counter()
         try:
             outcome = await self._host.answer(call.operation, call.arguments, mode, principal)
         except Exception as error:  # noqa: BLE001 - a failure is a reply that can be shown
             outcome = error
-        heard = await contract.normalize(outcome, asked)
+        draft = await normalize(asked, outcome)
         elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
-        reply = contract.annotate_and_sanitize(heard.reply, asked)
+        reply = clean(asked, annotate(asked, draft)).reply
         return ReplyView(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
 
     # opened replies and failures
@@ -197,12 +200,12 @@ class Sources:
 
     def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
         """A reply in a mode; of a record that is there for the one list in it, the items of that list are."""
-        call = Call(operation=operation, response_mode=mode)
+        call = Call(self._host.contract, operation=operation, response_mode=mode)
         members = reply.data if reply.problem is None and isinstance(reply.data, dict) else {}
         lists = [name for name, value in members.items() if isinstance(value, list)]
         if len(lists) != 1:
-            return self._host.contract.shape(reply, call).reply
-        rows = self._host.contract.shape(Reply(reply.data[lists[0]]), call).reply.data
+            return select(call, Draft(reply)).reply
+        rows = select(call, Draft(Reply(reply.data[lists[0]]))).reply.data
         return reply.replace(data={**reply.data, lists[0]: rows})
 
     def _failure(self, code: str) -> ReplyView:

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from aerogram.archive import Archive
+    from aerogram.call import Call
     from aerogram.codes import TABLE, WARNINGS, register_code
-    from aerogram.contract import Call, Contract
+    from aerogram.contract import Contract
     from aerogram.dialects import dialect, read, translate, validate
     from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
     from aerogram.normalize import Output, ToolResult, normalize_resource_payload, normalize_tool_result, register
@@ -75,7 +76,8 @@ __all__ = [
 _HOMES = {
     "aerogram.archive": ("Archive",),
     "aerogram.codes": ("TABLE", "WARNINGS", "register_code"),
-    "aerogram.contract": ("Call", "Contract"),
+    "aerogram.call": ("Call",),
+    "aerogram.contract": ("Contract",),
     "aerogram.dialects": ("dialect", "read", "translate", "validate"),
     "aerogram.errors": ("AerogramError", "ContractError", "InvalidReply", "ReplyError"),
     "aerogram.problems": ("problem_of", "register_exception"),

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
 
-from aerogram.channels import Payload, Writer
+from aerogram.channels import Payload, Sizer, Writer
+from aerogram.contract import Contract
 from aerogram.limits import Allowance
-from aerogram.normalize.plain import is_plain
-from aerogram.reply import Notice, Problem, QueryEcho, Reply, is_generated_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, new_request_id
 from aerogram.shape.advice import Levers
+from aerogram.shape.modes import RecordType
+from aerogram.telemetry import Observation
+from aerogram.tokens import Budget
 
-__all__ = ["Call", "echo_arguments"]
+__all__ = ["Call"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Call:
-    """What is known about one request: who asks for what, and how the reply is to be shaped.
+    """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
     data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
-    failure.
+    failure. `notices` are what its caller is told besides.
     """
 
+    contract: Contract = field(default_factory=Contract)
+    _: KW_ONLY
     operation: str = "unknown"
     resource: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -48,15 +53,16 @@ class Call:
     allowance: Allowance | None = None
     levers: Levers | None = None
     """What its caller can change about it, where that is known."""
+    notices: tuple[Notice, ...] = ()
+    observation: Observation | None = None
+    """Where it is reported what was answered, if anybody observes."""
     started: float = field(default_factory=time.perf_counter)
-    fitted: Reply[Any] | None = field(default=None, init=False, repr=False, compare=False)
-    """The reply that is fitted to it already, if there is one."""
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing about this call changes its reply."""
         shaping = (self.response_mode, self.fields, self.max_tokens, self.cursor, self.page_size, self.allowance)
-        return not self.pages and all(one is None for one in shaping)
+        return not self.pages and not self.notices and all(one is None for one in shaping)
 
     @property
     def is_paged(self) -> bool:
@@ -79,35 +85,20 @@ class Call:
         plain: dict[str, Any] = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
         return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
 
-    def add_id_and_duration(self, reply: Reply[Any], elapsed: float) -> Reply[Any]:
-        """The reply with the id and the duration of this call for an id made on the way and a time that nobody took."""
-        changes: dict[str, Any] = {}
-        own, cost = reply.request_id, reply.telemetry
-        if own is not None and own != self.request_id and is_generated_id(own):
-            changes["request_id"] = self.request_id
-        if cost is not None and cost.duration_ms == 0:
-            changes["telemetry"] = replace(cost, duration_ms=max(elapsed, 0.001))
-        return reply.replace(**changes) if changes else reply
+    @property
+    def limit(self) -> Budget | None:
+        """Its budget: the operation's or the server's, and the caller's if that is smaller."""
+        held = self.contract.own_limit(self.operation)
+        asked = None if self.max_tokens is None else Budget.of(self.max_tokens)
+        return held.within(asked) if held and asked else held or asked
 
-    def mark_fitted(self, reply: Reply[Any]) -> Reply[Any]:
-        """The reply, noted as one that is fitted to this call."""
-        object.__setattr__(self, "fitted", reply)
-        return reply
+    @property
+    def kind(self) -> RecordType | None:
+        """The type of the records that its operation gives, where that is declared."""
+        return self.contract.kinds.get(self.operation)
 
-
-LONGEST_ECHO: Final = 500
-"""How many bytes of arguments are worth repeating to those who sent them."""
-
-
-def echo_arguments(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
-    """The reply with the arguments of its call, unless it says itself how they were understood."""
-    echo = reply.query_echo or QueryEcho()
-    if echo.normalized_input:
-        return reply
-    filters = echo.applied_filters or {}
-    said = {name: value for name, value in arguments.items() if name != "body" and name not in filters}
-    # in a query every parameter might have come several times; it is told as its caller wrote it
-    said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
-    if not is_plain(said, LONGEST_ECHO):
-        return reply
-    return reply.replace(query_echo=replace(echo, normalized_input=said))
+    def sizer(self, budget: Budget | None = None) -> Sizer:
+        """What measures its replies as they are sent, by the counter of a budget."""
+        contract = self.contract
+        known = {} if budget is None else {"counter": budget.counter}
+        return Sizer(contract.speaker, contract.channels, payload=self.payload, writer=self.writer, **known)

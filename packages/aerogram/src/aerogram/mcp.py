@@ -90,11 +90,11 @@ def install(
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    service.claim(negotiate, server._tool_manager._tools)
+    service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
     who = check_principal(principal) or _token_principal
-    # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
+    # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
-    server._resource_manager = _Resources(server._resource_manager, made.sanitizers)
+    server._resource_manager = _Resources(server._resource_manager, made.sanitizers)  # type: ignore[assignment]
     server.middleware.append(_say_besides)
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -130,8 +130,7 @@ class _Tools(ToolManager):
     """The tools of a server, handed out as ones that answer under its contract."""
 
     def __init__(self, held: ToolManager, service: Service, principal: Principal, normalize: bool) -> None:
-        super().__init__(held.warn_on_duplicate_tools)
-        self._tools = held._tools
+        super().__init__(held.warn_on_duplicate_tools, tools=held.list_tools())
         self._service = service
         self._principal = principal
         self._normalizes = normalize
@@ -144,7 +143,7 @@ class _Tools(ToolManager):
 
     def list_tools(self) -> list[Tool]:
         if not self._service.has_checked_names:
-            self._service.check_names(self._tools)
+            self._service.check_names({tool.name for tool in super().list_tools()})
         try:
             is_legacy = self._service.is_legacy(self._principal())
         except Exception as error:
@@ -219,10 +218,10 @@ class _Tools(ToolManager):
 
     def _parted(self, value: Any) -> Any:
         """A pair as a reply that has both halves, unless the SDK has the say about it."""
-        opened = CURRENT.get()
-        if opened.contract.speaker.name == "bare" and not self._normalizes:
+        contract = CURRENT.get().contract
+        if contract.speaker.name == "bare" and not self._normalizes:
             return value
-        return split_pair(value, opened.contract)
+        return split_pair(value, contract)
 
     def _converted(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: the SDK's own, and the documented one for what the SDK does not know."""
@@ -236,8 +235,9 @@ class _Tools(ToolManager):
         return documented_result(value, data, self._forms)
 
     def _caller(self, context: Any, principal: str | None) -> Caller:
-        request = context._request_context
-        if request is None:
+        try:
+            request = context.request_context
+        except ValueError:  # a program asks, and not a client
             return Caller(principal=principal)
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
@@ -248,12 +248,8 @@ class _Tools(ToolManager):
 
 def _insist_on_type(tool: Tool, data: Any) -> None:
     """Refuse data that is not what the handler's annotation says, as the SDK does: a client would have to."""
-    metadata = tool.fn_metadata
-    if metadata.output_model is None:
-        return
     try:
-        adapter = metadata._output_adapter(metadata.output_model)
-        adapter.validate_python({"result": data} if metadata.wrap_output else data)
+        tool.fn_metadata.convert_result(data)
     except pydantic.ValidationError as error:
         raise TypeError(f"what {tool.name} returned is not what it is annotated with") from error
 
@@ -284,17 +280,20 @@ _UNTOUCHED: Final = (mcp_types.InputRequiredResult, MCPError)
 # Resources
 
 
-class _Resources(ResourceManager):
-    """The resources of a server, read as normalised contents."""
+class _Resources:
+    """The resources of a server, read as normalised contents; for everything else there is the manager that it has."""
 
     def __init__(self, held: ResourceManager, sanitizers: Sequence[Step]) -> None:
-        super().__init__(held.warn_on_duplicate_resources)
-        self._resources, self._templates = held._resources, held._templates
+        self._held = held
         self._sanitizers = sanitizers
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
     async def get_resource(self, uri: Any, context: Any) -> Any:
+        """A resource that is read as normalised contents."""
         try:
-            found = await super().get_resource(uri, context)
+            found = await self._held.get_resource(uri, context)
         except UnexpectedResourceError as error:
             raise _unreadable(error.__cause__ or error, str(uri)) from error
         except BaseException as error:

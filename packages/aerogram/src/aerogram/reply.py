@@ -22,6 +22,7 @@ from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
 
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS: Final = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _GENERATED: Final = re.compile(f"req_[{_CROCKFORD}]{{26}}")
 
 
@@ -40,7 +41,7 @@ class RequestIdGenerator:
         drawn = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10))
         with self._lock:
             self._last = last = max(drawn, self._last + 1)
-        return "req_" + "".join([_CROCKFORD[last >> shift & 31] for shift in range(125, -1, -5)])
+        return "req_" + "".join([_PAIRS[last >> shift & 1023] for shift in range(120, -1, -10)])
 
 
 _generator = RequestIdGenerator()
@@ -504,22 +505,24 @@ Ahead: TypeAlias = Callable[[], list[Any]]
 """Gives every row of a walk."""
 
 
-class _PageAndResume(NamedTuple):
-    reply: Reply[Any]
-    resume: Resume | None = None
-
-
-class ResumablePage(_PageAndResume):
+class ResumablePage(NamedTuple):
     """A page as a reply, and what goes on inside of it when not all of it can be sent.
 
     A handler that makes its own pages may return one; with the reply alone, what does not fit is told as left out.
-    Where a walk begins, and all of its rows are at hand, `ahead` gives them.
+    Where a walk begins, and all of its rows are at hand, `ahead` gives them. `max_tokens` is a size that the caller
+    has asked the handler for. `is_archived`: it was asked for as it was kept, so that its rows stay whole and in their
+    order, and no control shapes it once more.
     """
 
+    reply: Reply[Any]
+    resume: Resume | None = None
     ahead: Ahead | None = None
+    max_tokens: int | None = None
+    is_archived: bool = False
 
-    def with_ahead(self, ahead: Ahead | None) -> ResumablePage:
-        """The page as the first one of a walk through these rows."""
-        first = ResumablePage(*self)
-        first.ahead = ahead
-        return first
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """Let frameworks take it for a return type: it is no value that is sent."""
+        from pydantic_core import core_schema
+
+        return core_schema.any_schema()

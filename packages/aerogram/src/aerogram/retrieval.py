@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
+from aerogram.call import Call
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
@@ -25,7 +26,7 @@ from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
 from aerogram.shape.pages import Pager, ResumablePage, take
 
-__all__ = ["Retrieval", "retrieve"]
+__all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
 SEARCHED_ENTRIES: Final = 64
 MOST_IDS: Final = 200
@@ -64,7 +65,7 @@ class Retrieval:
 
 
 async def retrieve(
-    archive: Archive,
+    archive: Archive | None,
     cursors: Cursors,
     asked: Retrieval,
     *,
@@ -73,18 +74,20 @@ async def retrieve(
     kind: RecordType | None = None,
     kinds: Collection[RecordType] = (),
 ) -> ResumablePage:
-    """A page of archived content, for `fit` with `detail_first`.
+    """A page of archived content, which is answered like what any other handler returns.
 
     `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
     first whose foremost identifier it has. Modes show it as its type does.
     """
+    if archive is None:
+        raise NotFound("This server keeps no archive")
+    await cursors.prepare_async(asked.cursor)
     pager = asked.pager(cursors, tool, principal)
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
         rows, missing = await _find(archive, asked, principal, names)
         paged = _rows_page(rows, asked, pager, kind or _kind_of(rows, kinds))
-        told = paged.reply if not missing else _with_missing(paged.reply, missing)
-        return ResumablePage(told, paged.resume).with_ahead(paged.ahead)
+        return paged._replace(reply=_with_missing(paged.reply, missing)) if missing else paged
     content = await archive.get(asked.hash or "", principal=principal)
     whole = content.text if asked.as_text or content.kind == "bytes" else content.shared_value
     value = whole if asked.as_text else _part_at(whole, asked.path)
@@ -92,7 +95,15 @@ async def retrieve(
         return _text_page(value, asked, pager)
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind or _kind_of(value, kinds))
-    return ResumablePage(Reply.ok(_select_fields(value, asked, kind or _kind_of([value], kinds))))
+    shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
+    return ResumablePage(Reply.ok(shown), is_archived=True)
+
+
+async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
+    """What a caller asks back, from the archive of the contract that it was left out under."""
+    contract, kinds = call.contract, tuple(call.contract.kinds.values())
+    tool = contract.retrieve or "retrieve"
+    return await retrieve(contract.archive, contract.cursors, asked, principal=call.principal, tool=tool, kinds=kinds)
 
 
 def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:
@@ -124,14 +135,16 @@ def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType
     window = pager.window(asked.cursor, asked.page_size)
     found = _select_fields(take(rows, window), asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
-    return paged.with_ahead(None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind))
+    ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
+    return paged._replace(ahead=ahead, is_archived=True)
 
 
 def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
     """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
     offset = pager.window(asked.cursor, asked.page_size).offset
     page = Page(has_more=False, total=len(text), page_size=None)
-    return ResumablePage(Reply.ok(text[offset:], page=page), lambda count: pager.seal(offset + count))
+    reply = Reply.ok(text[offset:], page=page)
+    return ResumablePage(reply, lambda count: pager.seal(offset + count), is_archived=True)
 
 
 async def _find(archive: Archive, asked: Retrieval, principal: str | None, names: Names) -> tuple[list[Any], list[str]]:

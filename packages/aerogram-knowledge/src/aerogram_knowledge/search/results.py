@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.contract import Call, Contract
+from aerogram.answer import Draft, complete, count, fit
+from aerogram.call import Call
+from aerogram.contract import Contract
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode, RecordType
 from aerogram.shape.pages import ResumablePage
@@ -230,4 +232,8 @@ def chunk_record(chunk: StoredChunk) -> dict[str, Any]:
 def finish(paged: ResumablePage, call: Call, dialect: str, budget: int | str | Budget | None = None) -> Reply[Any]:
     """The reply as it is sent, as one JSON body."""
     contract = Contract(dialect=dialect, channels="text", kinds=KINDS, budget=budget)
-    return contract.count_tokens(contract.fit_page(paged, call).reply, call)
+    call = replace(call, contract=contract)
+    draft = Draft(paged.reply, resume=paged.resume)
+    for step in (complete, fit, count):
+        draft = step(call, draft)
+    return draft.reply

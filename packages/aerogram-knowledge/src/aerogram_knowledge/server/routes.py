@@ -25,14 +25,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
-from aerogram.content import Content
+from aerogram.answer import Draft
 from aerogram.contract import Contract
 from aerogram.cursor import _decode
-from aerogram.errors import AerogramError
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.jsontext import dumps
-from aerogram.reply import Page, QueryEcho, Reply, ResumablePage, Resume
+from aerogram.reply import Page, QueryEcho, Reply, ResumablePage
 from aerogram.retrieval import Retrieval
+from aerogram.shape.account import DATA
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.server.health import HealthChecks
@@ -40,7 +40,6 @@ from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.parameters import (
     check_parameters,
     in_parameters,
-    unknown_in,
     with_addresses,
     with_notices,
 )
@@ -77,7 +76,7 @@ async def search_table(library: Library, query: str, asked: Mapping[str, Any]) -
     rows: list[dict[str, Any]] = []
     cursor = None
     while len(rows) < MOST_ROWS:
-        reply, _ = await library.search(query, page_size=PAGE, cursor=cursor, **asked)
+        reply = (await library.search(query, page_size=PAGE, cursor=cursor, **asked)).reply
         rows += reply.data
         cursor = reply.page.cursor if reply.page is not None else None
         if cursor is None:
@@ -187,41 +186,10 @@ class _LibraryRoutes:
         add("/health/deep", self.deep_health(), name="deep_health", tags=["health"])
         return found
 
-    async def _fit(
-        self,
-        max_tokens: int | None,
-        reply: Reply[Any],
-        request: Request,
-        response: Response,
-        resume: Resume | None = None,
-    ) -> Reply[Any]:
-        """The reply within the size that its caller asks for; that of the server is seen to anyway."""
-        reply = with_notices(reply, request)
-        if max_tokens is None:
-            return reply
-        exchange: Exchange = request.scope[EXCHANGE]
-        fitted = await exchange.layer.service.answer_within(ResumablePage(reply, resume), exchange, max_tokens)
-        if fitted.problem is None and fitted.data != reply.data:
-            response.headers["X-Fidelity"] = _describe_loss(reply.data, fitted)
-            if (kept := await self._find_archived(reply.data, request)) is not None:
-                response.headers["Link"] = f'</v1/content/{kept}>; rel="alternate"'
-        return fitted
-
-    async def _find_archived(self, data: Any, request: Request) -> str | None:
-        """The hash of what was shortened, if the archive has it; a small reply has had no room to name it."""
-        if self._contract.archive is None:
-            return None
-        digest = Content.of_json(data).hash
-        try:
-            await self._contract.archive.entry(digest, principal=self._principal(request.scope))
-        except AerogramError:
-            return None
-        return digest
-
     def search(self) -> Any:
         """Find passages."""
 
-        @shapes(legacy=_offset_page, formats=(CSV,))
+        @shapes(legacy=_offset_page, formats=(CSV,), headers=_loss_headers)
         async def search(
             request: Request,
             response: Response,
@@ -250,90 +218,86 @@ class _LibraryRoutes:
                 if format == "csv" or _wants_csv(request):
                     table = await search_table(self._library, q, asked)
                     return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
-                reply, resume = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
-            placed = _with_offset(with_addresses(reply, "semantic_search"), cursor, page_size)
-            if max_tokens is None:
-                return ResumablePage(with_notices(placed, request), resume)
-            return await self._fit(max_tokens, placed, request, response, resume)
+                found = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
+            placed = _with_offset(with_addresses(found.reply, "semantic_search"), cursor, page_size)
+            return ResumablePage(with_notices(placed, request), found.resume, max_tokens=max_tokens)
 
         return search
 
     def vendor(self) -> Any:
         """Look up a vendor."""
 
+        @shapes(headers=_loss_headers)
         async def vendor(
             request: Request,
-            response: Response,
             name: Annotated[str, Path(min_length=1, max_length=200)],
             response_mode: Detail = "metadata",
             fields: Fields = None,
             max_tokens: MaxTokens = None,
-        ) -> Reply[Any]:
+        ) -> Any:
             """Say who a vendor is, and whom it has to do with."""
             with in_parameters("find_vendor_info"):
                 reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
-            return await self._fit(max_tokens, with_addresses(reply, "find_vendor_info"), request, response)
+            told = with_notices(with_addresses(reply, "find_vendor_info"), request)
+            return ResumablePage(told, max_tokens=max_tokens)
 
         return vendor
 
     def chunk(self) -> Any:
         """Read a passage."""
 
+        @shapes(headers=_loss_headers)
         async def chunk(
             request: Request,
-            response: Response,
             id: Annotated[int, Path(ge=0, lt=2**63)],
             response_mode: Detail = "full",
             fields: Fields = None,
             max_tokens: MaxTokens = None,
-        ) -> Reply[Any]:
+        ) -> Any:
             """Read a passage by its id."""
             reply = await self._library.chunks([id], response_mode=response_mode, fields=_names(fields))
-            return await self._fit(max_tokens, reply.replace(data=reply.data[0]), request, response)
+            return ResumablePage(with_notices(reply.replace(data=reply.data[0]), request), max_tokens=max_tokens)
 
         return chunk
 
     def digest(self) -> Any:
         """Digest a document."""
 
+        @shapes(headers=_loss_headers)
         async def digest(
             request: Request,
-            response: Response,
             source_file: Annotated[str, Query(min_length=1, max_length=1_000, description="From a search")],
             query: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
             max_tokens: MaxTokens = None,
-        ) -> Reply[Any]:
+        ) -> Any:
             """Condense a document for a question, with quotations that can be checked."""
             asked = DigestRequest(source_file=source_file, query=query)
-            return await self._digest(asked, request, response, max_tokens)
+            return await self._digest(asked, request, max_tokens)
 
         return digest
 
     def posted_digest(self) -> Any:
         """Digest a document that is named in JSON."""
 
-        async def digest(
-            asked: DigestRequest, request: Request, response: Response, max_tokens: MaxTokens = None
-        ) -> Reply[Any]:
+        @shapes(headers=_loss_headers)
+        async def digest(asked: DigestRequest, request: Request, max_tokens: MaxTokens = None) -> Any:
             """Condense a document for a question, with quotations that can be checked."""
-            return await self._digest(asked, request, response, max_tokens)
+            return await self._digest(asked, request, max_tokens)
 
         return digest
 
-    async def _digest(
-        self, asked: DigestRequest, request: Request, response: Response, max_tokens: int | None
-    ) -> Reply[Any]:
+    async def _digest(self, asked: DigestRequest, request: Request, max_tokens: int | None) -> Any:
         who = self._principal(request.scope)
         reply = await self._library.digest(asked.source_file, asked.query, self._contract.archive, who)
         echo = QueryEcho(normalized_input=asked.model_dump())
-        return await self._fit(max_tokens, reply.replace(query_echo=echo), request, response)
+        return ResumablePage(with_notices(reply.replace(query_echo=echo), request), max_tokens=max_tokens)
 
     def content(self) -> Any:
         """Give back what was left out."""
 
+        @shapes(headers=_loss_headers)
         async def content(
             request: Request,
-            response: Response,
             hash: Annotated[str, Path(min_length=12, max_length=100)],
             ids: Annotated[
                 list[Listed] | None, Query(max_length=50, description="Only these records; commas separate several")
@@ -345,16 +309,13 @@ class _LibraryRoutes:
             cursor: Cursor = None,
             page_size: Annotated[int | None, Query(ge=1, le=50, description="Records on a page")] = None,
             max_tokens: MaxTokens = None,
-        ) -> Reply[Any]:
+        ) -> Any:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
             chosen = _names(ids) or ()
             asked = Retrieval(hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size)
             exchange: Exchange = request.scope[EXCHANGE]
-            reply = await exchange.layer.service.fetch(asked, exchange, max_tokens, unknown_in(request))
-            if reply.fidelity is not None and reply.problem is None:
-                response.headers["X-Fidelity"] = reply.fidelity.level
-                response.headers["Link"] = f'</v1/content/{hash}?as_text=true>; rel="alternate"'
-            return reply
+            found = await exchange.layer.service.fetch(asked, exchange, max_tokens)
+            return found._replace(reply=with_notices(found.reply, request))
 
         return content
 
@@ -407,7 +368,20 @@ def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
     return {"total": page.total, "limit": page.page_size, "offset": offset, "results": reply.data}
 
 
-def _describe_loss(whole: Any, fitted: Reply[Any]) -> str:
-    """What a shortened reply lacks, for a header field, because its legacy shape has no place for it."""
-    level = fitted.fidelity.level if fitted.fidelity else "summary"
-    return f"{level}; shown={len(fitted.data)}; of={len(whole)}" if isinstance(whole, list) else level
+def _loss_headers(found: Any, done: Draft, scope: Scope) -> dict[str, str]:
+    """What an answer lacks within the size that its caller asked for, and where the whole is.
+
+    Its legacy shape has no place for it.
+    """
+    if not isinstance(found, ResumablePage):
+        return {}
+    whole, fidelity = found.reply.data, done.reply.fidelity
+    level = fidelity.level if fidelity else "summary"
+    if found.is_archived and fidelity is not None:
+        return {"X-Fidelity": level, "Link": f'<{scope["path"]}?as_text=true>; rel="alternate"'}
+    if found.is_archived or found.max_tokens is None or done.reply.data == whole:
+        return {}
+    counts = f"; shown={len(done.reply.data)}; of={len(whole)}" if isinstance(whole, list) else ""
+    kept = next((one.content.hash for one in done.leftovers if one.name == DATA), None)
+    link = {} if kept is None else {"Link": f'</v1/content/{kept}>; rel="alternate"'}
+    return {"X-Fidelity": level + counts, **link}

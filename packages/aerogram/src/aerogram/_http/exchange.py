@@ -38,6 +38,7 @@ from aerogram._http.negotiation import (
 )
 from aerogram._http.responses import LONGEST_ERROR, Body, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
+from aerogram.answer import Draft
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
@@ -46,7 +47,7 @@ from aerogram.errors import ContractError, ReplyError, ValidationFailed
 from aerogram.jsontext import loads
 from aerogram.normalize.signals import contain
 from aerogram.problems import problem_of
-from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
+from aerogram.reply import Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.telemetry import Observation
 
 __all__ = [
@@ -77,19 +78,16 @@ class ReplyMaker(Protocol):
     async def run(self, exchange: Any, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what is known already."""
 
-    async def answer(self, outcome: Any, exchange: Any) -> tuple[Reply[Any], bytes | None]:
-        """The finished reply to what a handler returned or raised, and the JSON of its data if that is known."""
+    async def answer(self, outcome: Any, exchange: Any) -> Draft:
+        """The finished reply to what a handler returned or raised."""
 
-    async def answer_within(self, found: ResumablePage, exchange: Any, max_tokens: int) -> Reply[Any]:
-        """The finished reply within a size, in the shape in which it is sent."""
+    async def retrieve(
+        self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool
+    ) -> ResumablePage:
+        """What a reply left out; the query says how it is to be shown."""
 
-    async def retrieve(self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool) -> Reply[Any]:
+    async def fetch(self, wanted: Any, exchange: Any, max_tokens: int | None) -> ResumablePage:
         """What a reply left out."""
-
-    async def fetch(
-        self, wanted: Any, exchange: Any, max_tokens: int | None, notices: tuple[Notice, ...] = ()
-    ) -> Reply[Any]:
-        """What a reply left out, within a size in any shape, with what else there is to tell."""
 
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
@@ -151,8 +149,6 @@ class HttpRequest:
     """What was found out for the handler before it runs, by the names of its parameters."""
     inner: Scope | None = None
     """What the handler got as the scope, where middleware has passed on a copy of it."""
-    is_shaped = False
-    """Whether the handler has read the controls itself, so that its reply is as the caller wants it."""
 
     def set_handler_scope(self, scope: Scope) -> None:
         """Know the scope that whoever answers has got: who asks, and the parameters of the path, may be there alone."""
@@ -425,8 +421,6 @@ class Exchange(HttpRequest):
     observation: Observation | None = None
     ours: Body | None = None
     """What Aerogram itself answers, if it does."""
-    settled: Reply[Any] | None = None
-    """A reply that is finished before its handler returns it."""
     other_format: Fields | None = None
     """The fields of a response that are known to announce something other than JSON."""
     outer: Exchange | None = None
@@ -619,8 +613,8 @@ class Exchange(HttpRequest):
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
         problem = read_problem(status, dict(given), bytes(self._content))
-        reply, _ = await self.layer.service.answer(Reply.failed(problem), self)
-        await self._fail(reply, status, given)
+        done = await self.layer.service.answer(Reply.failed(problem), self)
+        await self._fail(done.reply, status, given)
 
     async def finish(self) -> None:
         """The application is done and nobody raised: what is still held was meant as it is."""
@@ -631,7 +625,7 @@ class Exchange(HttpRequest):
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
-        reply, _ = await self.layer.service.answer(error, self)
+        reply = (await self.layer.service.answer(error, self)).reply
         if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
             await self._send_unchanged()  # legacy callers see what they always saw
         else:
@@ -697,9 +691,13 @@ class Exchange(HttpRequest):
     ) -> None:
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
-        reply, json = await self.layer.service.answer(self._read(outcome), self)
+        done = await self.layer.service.answer(self._read(outcome), self)
+        reply, json = done.reply, done.json
         body = self._render_safely(reply, status if has_failed or reply.problem is None else None, json)
         found = fields.without_body_fields(given) if given else []
+        if self.terms is not None and self.terms.shapes.headers is not None and reply.problem is None:
+            said = self.terms.shapes.headers(outcome, done, self.handler_scope)
+            found += [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in said.items()]
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""

@@ -8,6 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urljoin
@@ -198,6 +199,8 @@ def replace_content_type(given: Fields, media_type: str) -> Fields:
 
 def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:
     """A weak tag of what a reply says in one representation, whichever request it answers."""
+    if reply.page is not None and reply.page.cursor:  # it says when it ends, and the one that the client has is as good
+        reply = reply.replace(page=replace(reply.page, cursor=None))
     said = reply.present_fields()
     text = representation.encode() + (json or dumps(reply.data))
     if not _SILENT.issuperset(said):

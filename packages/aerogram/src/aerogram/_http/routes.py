@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
+from aerogram.answer import Draft
 from aerogram.errors import InvalidReply
 from aerogram.reply import Reply
 
@@ -38,6 +39,8 @@ class Shapes:
     `legacy` says a Reply in the shape that legacy callers know. `formats` are media types that the handler gives
     besides JSON. `controls` overrides the setting of `Versions`: all of them, none, or those that are named.
     `reads` are headers of the request on which the answer depends: a cache keeps an answer for each of their values.
+    `headers` gives fields for what the handler returned, the finished reply and the scope: a payload alone cannot say
+    what it lacks.
     """
 
     reply: Callable[[Any], Any] | None = None
@@ -45,6 +48,7 @@ class Shapes:
     formats: tuple[str, ...] = ()
     controls: bool | Collection[str] | None = None
     reads: tuple[str, ...] = ()
+    headers: Callable[[Any, Draft, Any], Mapping[str, str]] | None = None
 
 
 def shapes(
@@ -54,11 +58,12 @@ def shapes(
     formats: tuple[str, ...] = (),
     controls: bool | Collection[str] | None = None,
     reads: tuple[str, ...] = (),
+    headers: Callable[[Any, Draft, Any], Mapping[str, str]] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Mark a handler with its `Shapes`; it stays the function that it is."""
     if isinstance(reads, str):
         raise InvalidReply(f"reads is a list of headers, such as [{reads!r}]")
-    marked = Shapes(reply, legacy, formats, controls, tuple(reads))
+    marked = Shapes(reply, legacy, formats, controls, tuple(reads), headers)
     control_names(controls)  # a control that is not there is noticed here, not with the first request
 
     def mark(handler: Handler) -> Handler:

@@ -22,13 +22,14 @@ from pydantic import BaseModel
 from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
+from aerogram.answer import Draft, admit, finish, forgive, normalize, observe, run
+from aerogram.call import Call
 from aerogram.content import canonical_json
-from aerogram.contract import Call, Contract
-from aerogram.errors import ReplyError, ValidationFailed
-from aerogram.limits import Allowance
+from aerogram.contract import Contract
+from aerogram.errors import ValidationFailed
 from aerogram.normalize.signals import contain
-from aerogram.reply import Notice, Reply, ResumablePage, new_request_id
-from aerogram.retrieval import Retrieval
+from aerogram.reply import Reply, ResumablePage, new_request_id
+from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import may_be_secret, sanitize
 from aerogram.shape.advice import Levers
 from aerogram.shape.modes import allowed_mode
@@ -166,7 +167,7 @@ class HttpService:
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
         # a path that has no route may be anything, and what is counted by it would have no end
         operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
-        return self._contract.observe(Call(operation=operation, request_id=exchange.request_id), carrier)
+        return observe(Call(self._contract, operation=operation, request_id=exchange.request_id), carrier)
 
     def check(self, exchange: Exchange) -> None:
         """Raise what is wrong with the controls of a request, as far as it can be known before there is an answer."""
@@ -182,7 +183,7 @@ class HttpService:
     async def admit(self, exchange: Exchange) -> None:
         """Take from the caller's limits, once; one that is used up raises what the caller must be told."""
         if self._contract.limits is not None and exchange.allowance is None:
-            exchange.allowance = (await self._contract.admit(self._call(exchange))).allowance
+            exchange.allowance = (await admit(self._call(self._contract, exchange))).allowance
 
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""
@@ -192,7 +193,7 @@ class HttpService:
                 outcome = await handler()
             else:
                 heard = partial(self._run_handler, exchange.scope, handler)
-                outcome = await self._contract.run(call, heard, finished=(self._finished, Uncacheable))
+                outcome = await run(call, heard, finished=(self._finished, Uncacheable))
         except BaseException as error:  # noqa: BLE001 - contained here, because a task of its own may run this
             outcome = error
         outcome = outcome.value if isinstance(outcome, Uncacheable) else outcome
@@ -218,75 +219,43 @@ class HttpService:
             or exchange.scope["method"] not in SAFE_METHODS
         ):
             return None
-        call = self._call(exchange)
+        call = self._call(self._contract, exchange)
         apart = caller_key(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
         return None if apart is None else replace(call, apart=apart)
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""
-        if self._contract.limits is not None and exchange.allowance is not None:
-            await self._contract.limits.settle(exchange.allowance, 0)
+        if exchange.allowance is not None:
+            await forgive(self._call(self._contract, exchange))
 
-    async def answer(self, outcome: Any, exchange: Exchange) -> tuple[Reply[Any], bytes | None]:
-        """The finished reply to an outcome, and the JSON of its data where that is known."""
-        if isinstance(outcome, Reply) and outcome is exchange.settled:
-            return outcome, None
-        contract = self._contract_for(self._contracts, exchange)
-        failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
+    async def answer(self, outcome: Any, exchange: Exchange) -> Draft:
+        """The finished reply to an outcome."""
+        has_failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         try:
             who = self._principal(exchange.handler_scope)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
-            if not failed:
-                return await self.answer(error, exchange)
             who = new_request_id()  # nobody, so that nobody is given what belongs to whoever it is
-        if isinstance(outcome, ReplyError) and hasattr(outcome, "rate_limit"):
-            return contract.answer_refusal(outcome, self._call_of(who, exchange)), None
-        shaping = _NO_CONTROLS if failed or exchange.is_shaped else self._controls_of(exchange)
-        call = self._call_of(who, exchange, self._with_levers(contract, exchange, shaping))
-        heard = await contract.normalize(outcome, call)
-        reply = await contract.conclude(heard.reply, call, heard.resume)
-        return reply, heard.json_in(reply)
-
-    async def answer_within(self, found: ResumablePage, exchange: Exchange, max_tokens: int) -> Reply[Any]:
-        """The finished reply within a size, in the shape in which it is sent.
-
-        For handlers that say what it lacks where a payload alone cannot: in headers.
-        """
-        contract = self._contract_for(self._sized, exchange)
-        call = self._call(exchange, self._with_levers(contract, exchange, {"max_tokens": max_tokens}))
-        exchange.settled = await contract.answer(found, call)
-        return exchange.settled
+            outcome, has_failed = outcome if has_failed else error, True
+        asked = _NO_CONTROLS if has_failed else self._controls_of(exchange)
+        if isinstance(outcome, ResumablePage) and not has_failed:
+            asked = _NO_CONTROLS if outcome.is_archived else asked  # its handler has used them
+            asked = asked if outcome.max_tokens is None else {**asked, "max_tokens": outcome.max_tokens}
+        contract = self._contract_for(self._sized if _says_loss(outcome, exchange) else self._contracts, exchange)
+        call = self._call_of(contract, who, exchange, self._with_levers(contract, exchange, asked))
+        return await finish(call, await normalize(call, outcome))
 
     async def retrieve(
         self, exchange: Exchange, hash: str, *, ids: Sequence[str] = (), path: str = "", as_text: bool = False
-    ) -> Reply[Any]:
+    ) -> ResumablePage:
         """What a reply left out; the query says how it is to be shown."""
         asked = exchange.controls(CONTROLS)
         size = asked.pop("max_tokens", None)
-        return await self._fetch(Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, self._contracts, size)
+        return await self.fetch(Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, size)
 
-    async def fetch(
-        self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None, notices: tuple[Notice, ...] = ()
-    ) -> Reply[Any]:
-        """What a reply left out, within a size in any shape, with what else there is to tell; as with `within`."""
-        return await self._fetch(wanted, exchange, self._sized, max_tokens, notices)
-
-    async def _fetch(
-        self,
-        wanted: Retrieval,
-        exchange: Exchange,
-        contracts: Mapping[Version, Contract],
-        max_tokens: int | None,
-        notices: tuple[Notice, ...] = (),
-    ) -> Reply[Any]:
-        exchange.is_shaped = True
-        call = self._call(exchange, _NO_CONTROLS if max_tokens is None else {"max_tokens": max_tokens})
-        if notices:
-            held = call.allowance or Allowance()
-            call = replace(call, allowance=replace(held, notices=(*held.notices, *notices)))
-        reply = await self._contract_for(contracts, exchange).answer_retrieval(wanted, call)
-        exchange.settled = reply if reply.problem is None else None
-        return reply
+    async def fetch(self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None) -> ResumablePage:
+        """What a reply left out, as its handler returns it."""
+        call = self._call(self._contract_for(self._contracts, exchange), exchange)
+        return (await retrieve_for(call, wanted))._replace(max_tokens=max_tokens)
 
     def _contract_for(self, contracts: Mapping[Version, Contract], exchange: Exchange) -> Contract:
         """The contract of an exchange, which names the address of what was left out as the caller reaches it."""
@@ -317,10 +286,12 @@ class HttpService:
             return shaping
         return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
 
-    def _call(self, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
-        return self._call_of(self._principal(exchange.handler_scope), exchange, shaping)
+    def _call(self, contract: Contract, exchange: Exchange) -> Call:
+        return self._call_of(contract, self._principal(exchange.handler_scope), exchange)
 
-    def _call_of(self, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS) -> Call:
+    def _call_of(
+        self, contract: Contract, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS
+    ) -> Call:
         terms = exchange.terms
         known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
         if exchange.writer is not None:
@@ -328,6 +299,7 @@ class HttpService:
         if not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS:
             known = {**known, "is_done": True}
         return Call(
+            contract,
             operation=terms.operation if terms else exchange.scope["path"],
             resource=terms.path if terms and not terms.is_hosted else _host_and_path(exchange),
             arguments=exchange.arguments(terms),
@@ -337,6 +309,13 @@ class HttpService:
             started=exchange.started,
             **known,
         )
+
+
+def _says_loss(outcome: Any, exchange: Exchange) -> bool:
+    """Whether a page of the handler may be cut in any shape, because its route says in fields what it lacks."""
+    if exchange.terms is None or exchange.terms.shapes.headers is None or not isinstance(outcome, ResumablePage):
+        return False
+    return outcome.is_archived or outcome.max_tokens is not None
 
 
 def _host_and_path(exchange: Exchange) -> str:

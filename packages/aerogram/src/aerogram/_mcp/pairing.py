@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
-from aerogram.contract import Call, Contract
+from aerogram.call import Call
+from aerogram.contract import Contract
 from aerogram.dialects import try_read
 from aerogram.errors import ReplyError
 from aerogram.jsontext import dumps
@@ -55,7 +56,7 @@ def take_content(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, 
     return blocks, reply.replace(extra=rest or None, notices=(*reply.notices, *notices))
 
 
-async def join_content(content: Blocks, result: dict[str, Any], contract: Contract, call: Call) -> dict[str, Any]:
+async def join_content(content: Blocks, result: dict[str, Any], call: Call) -> dict[str, Any]:
     """The result of the data with the content of the pair; a failure is told as ever.
 
     What travels beside the data stays, and where the data itself is told in the content, the content goes before it.
@@ -64,7 +65,7 @@ async def join_content(content: Blocks, result: dict[str, Any], contract: Contra
         return result
     structured = result.get("structuredContent")
     rest = result["content"] if structured is None else result["content"][1:]
-    found = await fit_content(content, contract, call, structured, rest)
+    found = await fit_content(content, call, structured, rest)
     return found.add_to(result, rest)
 
 
@@ -84,15 +85,15 @@ class FittedContent(NamedTuple):
 
 
 async def fit_content(
-    content: Blocks, contract: Contract, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
+    content: Blocks, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
 ) -> FittedContent:
     """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
-    budget, archive = contract.limit(call), contract.archive
+    budget, archive = call.limit, call.contract.archive
     if budget is None:
         return FittedContent(content)
     scale = Scale(budget.counter)
     gone = scale.weigh(rest) + (0 if structured is None else budget.counter.count(dumps(structured).decode()))
-    room, keeping = budget.room - gone, Keeping(archive is not None, contract.retrieve)
+    room, keeping = budget.room - gone, Keeping(archive is not None, call.contract.retrieve)
     shown, leftovers = fit_blocks(content, room, scale, keeping)
     if not leftovers or archive is None:
         return FittedContent(shown)

@@ -1,8 +1,8 @@
 """Service: a contract at work on an MCP server; what the adapters of all MCP frameworks have in common.
 
-    arguments ──open──▶ AcceptedCall (call, the handler's own arguments, the contract that was agreed on)
+    arguments ──open──▶ Call, with the handler's own arguments and the contract that was agreed on
                           │
-              admit ── handler ── cache
+                   admit ── run ── (aerogram.answer)
                           │
     outcome ──answer──▶ the plain result of the call, or the handler's own finished result
 
@@ -19,7 +19,6 @@ import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
@@ -28,9 +27,23 @@ from pydantic import WithJsonSchema
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
+from aerogram.answer import (
+    Draft,
+    admit,
+    fail,
+    finish,
+    fit_media,
+    forgive,
+    normalize,
+    observe,
+    refuse_cursor,
+    render,
+    run,
+)
 from aerogram.archive import Archive
+from aerogram.call import Call
 from aerogram.channels import Payload
-from aerogram.contract import Call, Contract, NormalizedOutcome
+from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
@@ -40,17 +53,15 @@ from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
-from aerogram.problems import problem_of
 from aerogram.reply import Notice, Reply, ResumablePage, accept_request_id, new_request_id
-from aerogram.retrieval import Retrieval
+from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
 from aerogram.shape.modes import Mode
-from aerogram.telemetry import Observation
 from aerogram.tokens import Budget
 
-__all__ = ["ARCHIVE_TEMPLATE", "AcceptedCall", "Caller", "OuterContract", "Profile", "Service"]
+__all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Profile", "Service"]
 
 
 @dataclass(frozen=True)
@@ -143,18 +154,7 @@ Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "i
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
-class AcceptedCall(NamedTuple):
-    """A call that has been accepted: under which contract, with which arguments for the handler."""
-
-    profile: Profile
-    contract: Contract
-    call: Call
-    arguments: dict[str, Any]
-    notices: tuple[Notice, ...] = ()
-    observation: Observation | None = None
-
-
-CURRENT: Final[ContextVar[AcceptedCall]] = ContextVar("aerogram_opened")
+CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
 """The call that a handler of this service is answering."""
 
 
@@ -262,7 +262,7 @@ class Service:
 
     # Calls
 
-    def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> AcceptedCall:
+    def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> Call:
         """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
         agreed = agree(self.offer, caller.settings)
         notices = agreed.notices
@@ -286,28 +286,25 @@ class Service:
         most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
             asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
-        call = Call(
-            operation=profile.name,
-            arguments=own,
-            request_id=caller.request_id,
-            principal=caller.principal,
-            client_tag=caller.client_tag,
-            schema=profile.data_schema if contract.speaker.name == "bare" else None,
-            payload=profile.payload if contract.speaker.name == "bare" else None,
-            **asked,
-        )
-        return AcceptedCall(profile, contract, call, own, notices)
+        if contract.speaker.name == "bare":
+            asked |= {"schema": profile.data_schema, "payload": profile.payload}
+        return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
 
-    def _unaccepted_call(self, profile: Profile, caller: Caller) -> AcceptedCall:
+    def _open_besides(self, profile: Profile, caller: Caller) -> Call:
         """A call that is answered although it was not accepted."""
-        call = Call(
+        legacy = Agreement(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
+        return self._call(self._contract_for(legacy, profile, caller), profile, caller)
+
+    @staticmethod
+    def _call(contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
+        return Call(
+            contract,
             operation=profile.name,
             request_id=caller.request_id,
             principal=caller.principal,
             client_tag=caller.client_tag,
+            **known,
         )
-        legacy = Agreement(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
-        return AcceptedCall(profile, self._contract_for(legacy, profile, caller), call, {})
 
     def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
@@ -343,22 +340,19 @@ class Service:
     ) -> Any:
         """The whole way of a call. An outcome of an `untouched` type is not ours: it is given back, or raised."""
         try:
-            opened = self.open(profile, arguments, caller)
+            call = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer_besides(profile, caller, error)
-        with opened.contract.observe(opened.call, caller.meta) as observation:
-            if observation is not None:
-                opened = opened._replace(observation=observation)
+        with observe(call, caller.meta) as observation:
+            call = call if observation is None else replace(call, observation=observation)
             try:
-                if opened.contract.limits is not None:
-                    opened = opened._replace(call=await opened.contract.admit(opened.call))
-            except Exception as error:  # noqa: BLE001 - a limit that is reached is an answer
-                reply = opened.contract.answer_refusal(error, opened.call)
-                return self._render_and_report(opened, NormalizedOutcome(reply), reply)
-            outcome = await self._run(opened, handler)
+                call = await admit(call)
+                outcome = await self._run(call, handler)
+            except Exception as error:  # noqa: BLE001 - a limit that is reached is an outcome
+                outcome = error
             if not isinstance(outcome, untouched):
-                return await self.answer(opened, outcome, convert)
-            await opened.contract.forgive(opened.call)  # it failed, or will be charged when it has its answers
+                return await self.answer(call, profile, outcome, convert)
+            await forgive(call)  # it failed, or will be charged when it has its answers
             if isinstance(outcome, Exception):
                 raise outcome
             return outcome
@@ -367,123 +361,116 @@ class Service:
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
     ) -> Any:
         """What is sent for a call that came to no handler of ours."""
-        opened = self._unaccepted_call(profile, caller)
-        with opened.contract.observe(opened.call, caller.meta) as observation:
-            return await self.answer(opened._replace(observation=observation), outcome, convert)
+        call = self._open_besides(profile, caller)
+        with observe(call, caller.meta) as observation:
+            return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
-    async def _run(self, opened: AcceptedCall, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
-        token = CURRENT.set(opened)
+    async def _run(self, call: Call, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
+        token = CURRENT.set(call)
         try:
-            return await opened.contract.run(opened.call, partial(handler, opened.arguments))
+            return await run(call, lambda: handler(dict(call.arguments)))
         except asyncio.CancelledError:
-            if opened.call.allowance is not None:
-                self._forgive_soon(opened)
+            if call.allowance is not None:
+                self._forgive_soon(call)
             raise
         finally:
             CURRENT.reset(token)
 
-    def _forgive_soon(self, opened: AcceptedCall) -> None:
+    def _forgive_soon(self, call: Call) -> None:
         """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
-        task = asyncio.get_running_loop().create_task(opened.contract.forgive(opened.call))
+        task = asyncio.get_running_loop().create_task(forgive(call))
         self._forgiving.add(task)
         task.add_done_callback(self._forgiving.discard)
 
-    async def answer(self, opened: AcceptedCall, outcome: Any, convert: Conversion | None = None) -> Any:
+    async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
         """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
 
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        if is_finished(outcome):
-            return await self._pass_on(opened, outcome, ToolResult.of(outcome))
-        if is_written_result(outcome, opened.contract.forms):
-            return await self._pass_on(opened, None, ToolResult.of_wire(outcome, opened.contract.forms))
-        heard = await opened.contract.normalize(outcome, opened.call)
-        if heard.is_content:
-            content = normalize_tool_result(outcome, policy=opened.contract.forms)
-            return await self._pass_on(opened, None, content, is_fitted=True)
-        try:
-            blocks, said = take_content(heard.reply, opened.contract)
-            reply = await opened.contract.conclude(_add_notices(said, opened.notices), opened.call, heard.resume)
-            if heard.media:
-                heard = heard._replace(media=await opened.contract.fit_media(heard.media, reply, opened.call))
-            sent = self._render_and_report(opened, heard, reply, outcome, convert)
-            return sent if blocks is None else await join_content(blocks, sent, opened.contract, opened.call)
-        except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
-            problem = problem_of(error, request_id=opened.call.request_id)
-            failed = await opened.contract.conclude(Reply.failed(problem), opened.call)
-            return self._render_and_report(opened, NormalizedOutcome(failed), failed)
+        own, result = _finished_result(outcome, call.contract)
+        draft = await normalize(call, outcome) if result is None else Draft(Reply())
+        if draft.is_content:
+            result = normalize_tool_result(outcome, policy=call.contract.forms)
+        if result is None:
+            return await self._send(call, profile, draft, outcome, convert)
+        if call.cursor is not None and not result.isError:
+            return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
+        return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
 
-    def _render_and_report(
-        self,
-        opened: AcceptedCall,
-        heard: NormalizedOutcome,
-        reply: Reply[Any],
-        outcome: Any = None,
-        convert: Conversion | None = None,
+    async def _send(
+        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
     ) -> dict[str, Any]:
-        """A finished reply on the wire, and told to whoever observes."""
-        written = self._render(opened, heard, reply, outcome, convert)
-        if opened.observation is not None:
-            opened.observation.report_reply(reply, dialect=opened.contract.speaker.name, size=_size(written))
+        """The result of a reply in the making; `value` is what the handler returned."""
+        try:
+            blocks, said = take_content(draft.reply, call.contract)
+            done = await fit_media(call, await finish(call, draft._replace(reply=said)))
+            is_whole = done.reply.problem is None and done.reply.data is said.data
+            sent = self._report(call, done, self._write(call, profile, done, value, convert if is_whole else None))
+            return sent if blocks is None else await join_content(blocks, sent, call)
+        except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
+            await forgive(call)
+            failed = fail(call, error)
+            return self._report(call, failed, self._write(call, profile, failed))
+
+    def _write(
+        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
+    ) -> dict[str, Any]:
+        """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
+        reply, speaker = draft.reply, call.contract.speaker
+        if speaker.name != "bare":
+            return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
+        if convert is not None and not profile.is_reply:
+            said = value.reply if isinstance(value, ResumablePage) else value
+            own = convert(said.data if isinstance(said, Reply) else said, reply.data)
+            if own is not None:
+                return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
+        channels = profile.payload.channels(reply)
+        return tool_result(reply, channels, dialect=speaker, media=draft.media, boxed=profile.is_boxed)
+
+    @staticmethod
+    def _report(call: Call, draft: Draft, written: dict[str, Any]) -> dict[str, Any]:
+        """What is sent, once it is told to whoever observes."""
+        if call.observation is not None:
+            call.observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(written))
         return written
 
-    def _render(
-        self, opened: AcceptedCall, heard: NormalizedOutcome, reply: Reply[Any], outcome: Any, convert: Any
-    ) -> dict[str, Any]:
-        contract = opened.contract
-        if contract.speaker.name != "bare":
-            channels = contract.render(reply, heard.json_in(reply))
-            return tool_result(reply, channels, dialect=contract.speaker, media=heard.media)
-        is_untouched = reply.problem is None and reply.data is heard.reply.data
-        if is_untouched and convert is not None and not opened.profile.is_reply:
-            said = outcome.reply if isinstance(outcome, ResumablePage) else outcome
-            value = said.data if isinstance(said, Reply) else said
-            own = convert(value, reply.data)
-            if own is not None:
-                return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, contract.speaker)}}
-        channels, boxed = opened.profile.payload.channels(reply), opened.profile.is_boxed
-        return tool_result(reply, channels, dialect=contract.speaker, media=heard.media, boxed=boxed)
-
-    async def _pass_on(self, opened: AcceptedCall, own: Any, result: ToolResult, *, is_fitted: bool = False) -> Any:
+    async def _pass_on(
+        self, call: Call, profile: Profile, result: ToolResult, *, own: Any = None, is_fitted: bool = False
+    ) -> Any:
         """Finished results as they are, and content, which is to be fitted, within its budget.
 
         A listed schema is satisfied beside them, never instead.
         """
-        contract, structured = opened.contract, result.data()
+        contract, structured = call.contract, result.data()
         if result.isError:
-            await contract.forgive(opened.call)
-        if opened.call.cursor is not None and not result.isError:  # content has no pages
-            refused = await contract.conclude(Reply(None), opened.call)
-            return self._render_and_report(opened, NormalizedOutcome(refused), refused)
-        is_listed = self._listed is not None and not opened.profile.is_content and contract.speaker.name != "bare"
+            await forgive(call)
+        is_listed = self._listed is not None and not profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
             or result.isError
             or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
         ):
             failed = (try_read(structured) or _UNSAID) if result.isError else None
-            self._report(opened, failed or Reply(None))
+            if call.observation is not None:
+                call.observation.report_reply(failed or Reply(None))
             own = None if own is result else own
             wire = result.to_wire() if own is None or contract.sanitizers else {}
             clean = sanitize_result(wire, *contract.sanitizers)
             if is_fitted:
-                return (await fit_content(clean["content"], contract, opened.call)).add_to(clean)
+                return (await fit_content(clean["content"], call)).add_to(clean)
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
-        reply = await contract.conclude(_add_notices(Reply(data), opened.notices), opened.call)
-        if reply.problem is not None:
-            return self._render_and_report(opened, NormalizedOutcome(reply), reply)
-        self._report(opened, reply)
-        said = contract.render(reply).structured
+        done = await finish(call, Draft(Reply(data)))
+        if done.reply.problem is not None:
+            return self._report(call, done, self._write(call, profile, done))
+        if call.observation is not None:
+            call.observation.report_reply(done.reply)
+        said = render(contract, done.reply).structured
         if is_fitted:  # what is cut from it is in the data, whose envelope says so
-            clean["content"] = (await fit_content(clean["content"], contract, opened.call, said)).blocks
+            clean["content"] = (await fit_content(clean["content"], call, said)).blocks
         return {**clean, "structuredContent": said}
-
-    def _report(self, opened: AcceptedCall, reply: Reply[Any]) -> None:
-        if opened.observation is not None:
-            opened.observation.report_reply(reply)
 
     # Tools and resources of the service itself
 
@@ -497,12 +484,11 @@ class Service:
         as_text: bool = False,
         cursor: str | None = None,
         page_size: int | None = None,
-    ) -> Reply[Any]:
+    ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names, page by page."""
-        opened = CURRENT.get()
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
         asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size)
-        return await opened.contract.answer_retrieval(asked, opened.call)
+        return await retrieve_for(CURRENT.get(), asked)
 
     def negotiate(
         self,
@@ -510,7 +496,7 @@ class Service:
         client_capabilities: dict[str, Any] | None = None,
     ) -> Reply[Any]:
         """Say which response contract is used, for `client_capabilities` such as {"response_contract": "v2"}."""
-        client = CURRENT.get().call.principal
+        client = CURRENT.get().principal
         return negotiate(action, client_capabilities, offer=self.offer, flags=self.flags, client=client)
 
     async def read_archive(self, hash: str, principal: str | None) -> tuple[Any, str, int]:
@@ -542,8 +528,13 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     )
 
 
-def _add_notices(reply: Reply[Any], notices: tuple[Notice, ...]) -> Reply[Any]:
-    return reply.replace(notices=(*reply.notices, *notices)) if notices else reply
+def _finished_result(outcome: Any, contract: Contract) -> tuple[Any, ToolResult | None]:
+    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not."""
+    if is_finished(outcome):
+        return outcome, ToolResult.of(outcome)
+    if is_written_result(outcome, contract.forms):
+        return None, ToolResult.of_wire(outcome, contract.forms)
+    return None, None
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:

@@ -15,12 +15,10 @@ from typing import Any, Final, NamedTuple
 from aerogram._mcp.service import CURRENT, OuterContract
 from aerogram.archive import Archive
 from aerogram.errors import MissingExtra
-from aerogram.fastmcp.handlers import own_value
-from aerogram.reply import Reply
 
 try:
     from fastmcp import FastMCP
-    from fastmcp.server.context import Context, _current_context
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_context
     from fastmcp.server.providers import Provider
     from fastmcp.tools.base import Tool
 except ImportError as error:
@@ -34,6 +32,7 @@ __all__ = [
     "keeping",
     "kept_further_out",
     "looking_behind",
+    "note_outermost",
     "outermost",
     "read_behind",
 ]
@@ -98,17 +97,16 @@ def looking_behind(server: FastMCP[Any], name: str, call: Calling) -> Calling:
     """
 
     async def run(given: dict[str, Any]) -> Any:
-        outcome = await call(given)
-        value = own_value(outcome)
-        if not isinstance(value, Reply) or value.problem is None:
-            return outcome
-        for provider in _behind(server):
-            tool = await provider.get_tool(name)
-            with suppress(Exception):  # it has not got it either
-                found = None if tool is None else await tool._run(given)
-                if found is not None and not found.is_error:
-                    return found
-        return outcome
+        try:
+            return await call(given)
+        except Exception:
+            for provider in _behind(server):
+                tool = await provider.get_tool(name)
+                with suppress(Exception):  # it has not got it either
+                    found = None if tool is None else await tool._run(given)
+                    if found is not None and not found.is_error:
+                        return found
+            raise
 
     return run
 
@@ -124,22 +122,35 @@ async def read_behind(server: FastMCP[Any], uri: str) -> Any:
 
 
 def _behind(server: FastMCP[Any]) -> list[Provider]:
-    return [one for one in server.providers if one is not server._local_provider]
+    return [one for one in server.providers if one is not server.local_provider]
 
 
 def _around() -> OuterContract:
     """What the contract does that is answering; the payload alone is no answer for those who list an envelope."""
-    opened = CURRENT.get(None)
-    if opened is None:
+    call = CURRENT.get(None)
+    if call is None:
         return OuterContract()
-    contract = opened.contract
+    contract = call.contract
     speaker = None if contract.speaker.name == "bare" else contract.speaker
     return OuterContract(speaker, contract.observer is not None, contract.limits is not None)
 
 
-def outermost() -> FastMCP[Any] | None:
-    """The server that the client is talking to."""
-    context = _current_context.get()
-    while context is not None and context._tokens and isinstance(context._tokens[0].old_value, Context):
-        context = context._tokens[0].old_value
-    return None if context is None else context.fastmcp
+_OUTERMOST: Final = "aerogram_outermost"
+
+
+async def note_outermost(server: FastMCP[Any]) -> None:
+    """Remember which server the client is talking to, when it looks for a tool of one that is mounted on it.
+
+    What is noted in the state of a request is there for every server that takes part in it.
+    """
+    if fastmcp_request_ctx.get() is None:
+        return
+    context = get_context()
+    if context.fastmcp is not server and await context.get_state(_OUTERMOST) is None:
+        await context.set_state(_OUTERMOST, context.fastmcp, serializable=False)
+
+
+async def outermost() -> FastMCP[Any] | None:
+    """The server that the client is talking to, where it is another one than it has its answer from."""
+    found: FastMCP[Any] | None = await get_context().get_state(_OUTERMOST)
+    return found

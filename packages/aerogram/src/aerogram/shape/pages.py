@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -253,22 +253,25 @@ async def _take_from(source: AsyncIterable[Any], window: Window, key: Key | None
 
 # A page that is kept, with what goes on inside of it
 
-_CURSORS: Final = "aerogram_cursors"
+_KEPT: Final = "aerogram_page"
 
 
-def packed(reply: Reply[Any], resume: Resume | None) -> Reply[Any]:
-    """A reply that a store can keep: the cursors that go on inside of its page are in it."""
-    rows = rows_of(reply.data)
-    if resume is None or rows is None or reply.page is None:
-        return reply
-    cursors = [resume(kept) for kept in range(len(rows.items))]
-    return reply.replace(page=replace(reply.page, extra={**(reply.page.extra or {}), _CURSORS: cursors}))
+def packed(page: ResumablePage) -> Reply[Any]:
+    """A reply that a store can keep: the cursors that go on inside of a page, and what it asks for, are in it."""
+    reply, rows = page.reply, rows_of(page.reply.data)
+    kept: dict[str, Any] = {"max_tokens": page.max_tokens, "is_archived": page.is_archived}
+    if page.resume is not None and rows is not None and reply.page is not None:
+        kept["cursors"] = [page.resume(count) for count in range(len(rows.items))]
+    said = {name: value for name, value in kept.items() if value}
+    return reply.replace(extra={**(reply.extra or {}), _KEPT: said}) if said else reply
 
 
 def unpacked(reply: Reply[Any]) -> Reply[Any] | ResumablePage:
     """What was packed."""
-    extra = dict((reply.page.extra if reply.page else None) or {})
-    if reply.page is None or _CURSORS not in extra:
+    extra = dict(reply.extra or {})
+    if _KEPT not in extra:
         return reply
-    cursors = extra.pop(_CURSORS)
-    return ResumablePage(reply.replace(page=replace(reply.page, extra=extra or None)), cursors.__getitem__)
+    said = extra.pop(_KEPT)
+    cursors = said.pop("cursors", None)
+    resume = None if cursors is None else cursors.__getitem__
+    return ResumablePage(reply.replace(extra=extra or None), resume, **said)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from aerogram._http.negotiation import Versions
-from aerogram.contract import Call, Contract
+from aerogram.call import Call
+from aerogram.contract import Contract
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import strays
 from aerogram.tokens import Budget
@@ -51,7 +52,7 @@ class SweepSettings:
         asked = arguments.get("max_tokens")
         most = asked if type(asked) is int and asked > 0 else None
         if self.contract is not None:
-            return self.contract.limit(Call(operation=operation, max_tokens=most))
+            return Call(self.contract, operation=operation, max_tokens=most).limit
         if most is None:
             return advertised
         return Budget.of(most) if advertised is None else advertised.within(Budget.of(most))

@@ -1,0 +1,562 @@
+"""Answer: one call, from what its handler returned to the reply that is sent.
+
+The whole path, from top to bottom:
+
+    admit        limits: a call that may not go on is refused here
+    run          the handler, or the cache's answer for it
+    normalize    any value becomes a reply over JSON, an exception a problem
+    bill         what the answer costs is taken from the limits
+    annotate     what limits, deprecations and the protocol have to say about the call
+    clean        what may not be said is taken out
+    page         the rows that were asked for, and the way on after each of them
+    select       the mode and the fields that were asked for
+    complete     the request id, the duration, what the dialect requires
+    fit          into the budget; what does not fit is the next page, or left over
+    keep         what was left over is archived before the reply that names it is sent
+    count        the tokens, where the contract wants to know them and nobody has counted them yet
+
+Each is a function over one `Call` and one `Draft`, which is the reply in the making. The first two raise; what a call
+is refused for is its outcome like what a handler raises. `answer` is all the others: whatever goes wrong in one of
+them, the caller is sent a failure that says so, and a failure is charged nothing. Those who send the reply render it
+in its dialect: as two channels over MCP, as status, fields and body over HTTP.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from aerogram.archive import Archive
+from aerogram.cache import UNKEPT, Cache
+from aerogram.call import Call
+from aerogram.channels import Channels, channels_of
+from aerogram.contract import Contract
+from aerogram.cursor import START_AGAIN
+from aerogram.dialects import try_read
+from aerogram.dialects.extension import restore
+from aerogram.errors import ContractError, InvalidCursor, ReplyError
+from aerogram.jsontext import dumps_unproven, pointer_of
+from aerogram.normalize.plain import is_plain, plain_json
+from aerogram.normalize.policy import Policy as Forms
+from aerogram.normalize.result import read_json
+from aerogram.normalize.signals import is_signal
+from aerogram.normalize.stream import is_here, settle
+from aerogram.normalize.tool import is_finished
+from aerogram.normalize.values import encode
+from aerogram.problems import problem_of
+from aerogram.reply import (
+    Ahead,
+    Notice,
+    Page,
+    QueryEcho,
+    Reply,
+    ResumablePage,
+    Resume,
+    is_generated_id,
+    part_to_json,
+)
+from aerogram.sanitize import sanitize
+from aerogram.shape import fields
+from aerogram.shape.account import counted, without_archive
+from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
+from aerogram.shape.fit import Fitted, Leftover
+from aerogram.shape.fit import fit as fit_reply
+from aerogram.shape.media import refer_media
+from aerogram.shape.modes import Mode, allowed_mode
+from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
+from aerogram.telemetry import Observation, tell_size_before
+from aerogram.tokens import Budget
+
+__all__ = [
+    "Draft",
+    "admit",
+    "annotate",
+    "answer",
+    "bill",
+    "clean",
+    "complete",
+    "count",
+    "fail",
+    "finish",
+    "fit",
+    "fit_media",
+    "forgive",
+    "keep",
+    "normalize",
+    "observe",
+    "page",
+    "refuse_cursor",
+    "render",
+    "run",
+    "select",
+]
+
+log = logging.getLogger("aerogram")
+
+Handler: TypeAlias = Callable[[], Awaitable[Any]]
+
+
+class Draft(NamedTuple):
+    """A reply in the making, and what belongs to it until it is sent.
+
+    `json` is that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
+    `is_content`: it is content blocks and nothing else, and the data says what they are. `resume` gives the cursor
+    that goes on after so many items, `ahead` every row of a walk that begins here; `rows` are all rows, where this
+    path pages them. `is_archived`: they stay whole and in their order. `leftovers` are to be archived.
+    """
+
+    reply: Reply[Any]
+    json: bytes | None = None
+    media: tuple[dict[str, Any], ...] = ()
+    is_content: bool = False
+    resume: Resume | None = None
+    ahead: Ahead | None = None
+    rows: Rows | None = None
+    is_archived: bool = False
+    leftovers: tuple[Leftover, ...] = ()
+
+
+# The path
+
+
+async def answer(call: Call, outcome: Any) -> Reply[Any]:
+    """The finished reply to a call; `outcome` is what its handler returned, or the exception that it raised."""
+    return (await finish(call, await normalize(call, outcome))).reply
+
+
+async def finish(call: Call, draft: Draft) -> Draft:
+    """The finished reply of a draft over JSON, whatever happens on the way."""
+    done = await _take_steps(call, draft)
+    problem = done.reply.problem
+    if problem is not None and call.succeeds_despite(draft.reply, problem):
+        reply, call = call.without_controls(draft.reply, problem)
+        done = await _take_steps(call, draft._replace(reply=reply))
+        problem = done.reply.problem
+    if problem is not None:
+        await forgive(call)
+    return done._replace(json=draft.json if done.reply.data is draft.reply.data else None)
+
+
+async def _take_steps(call: Call, draft: Draft) -> Draft:
+    try:
+        if draft.reply.citations:
+            draft = draft._replace(reply=located(draft.reply))
+        if call.contract.only_completes and call.is_plain:
+            return complete(call, draft)
+        await bill(call, draft)
+        draft = annotate(call, draft)
+        draft = clean(call, draft)
+        draft = await page(call, draft)
+        draft = select(call, draft)
+        draft = complete(call, draft)
+        draft = fit(call, draft)
+        draft = await keep(call, draft)
+        return count(call, draft)
+    except Exception as error:  # noqa: BLE001 - every request gets an answer
+        return fail(call, error)
+
+
+def fail(call: Call, error: BaseException) -> Draft:
+    """The finished reply to a call whose answer cannot be sent: it is not paged, and not fitted."""
+    draft = Draft(_failure(call, error))
+    for step in (annotate, clean, complete, count):
+        draft = step(call, draft)
+    return draft
+
+
+def _failure(call: Call, error: BaseException) -> Reply[Any]:
+    problem = problem_of(error, request_id=call.request_id)
+    return Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None))
+
+
+# Before the handler, and around it
+
+_UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+
+
+def observe(call: Call, carrier: Mapping[str, Any] | None = None) -> AbstractContextManager[Observation | None]:
+    """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
+    observer = call.contract.observer
+    if observer is None:
+        return _UNOBSERVED
+    return observer.observe(call.operation, request_id=call.request_id, carrier=carrier)
+
+
+async def admit(call: Call) -> Call:
+    """The call with leave to go on; a limit that is reached raises what the caller must be told."""
+    limits = call.contract.limits
+    return call if limits is None else replace(call, allowance=await limits.take(call.principal, call.operation))
+
+
+async def forgive(call: Call) -> None:
+    """Charge nothing for a call that failed."""
+    limits = call.contract.limits
+    if limits is not None and call.allowance is not None:
+        await limits.settle(call.allowance, 0)
+
+
+async def run(call: Call, handler: Handler, finished: type | tuple[type, ...] = ()) -> Any:
+    """What the handler returns, or what the cache holds for this call; an exception comes back as a value.
+
+    An outcome of a `finished` type is given on, and not kept.
+    """
+    cache = call.contract.cache
+    try:
+        if cache is None or call.operation not in call.contract.cached:
+            return await handler()
+        return await _run_cached(cache, call, handler, finished)
+    except BaseException as error:  # what a handler raises is its outcome, `sys.exit` included
+        if is_signal(error):
+            raise
+        return error
+
+
+async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]) -> Any:
+    """The kept answer or the handler's; pictures and finished results are given on, and not kept."""
+    produced: list[Any] = []
+
+    async def produce() -> Reply[Any]:
+        produced.append(await handler())
+        if isinstance(produced[0], finished) or is_finished(produced[0]):
+            return UNKEPT
+        draft = await normalize(call, produced[0])
+        if draft.media or draft.is_content:
+            return UNKEPT
+        page = produced[0]
+        return packed(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
+
+    key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
+    kept = await cache.fetch(key, produce, request_id=call.request_id)
+    if kept is not UNKEPT:
+        return unpacked(kept)
+    return produced[0] if produced else await handler()
+
+
+# Any value as a reply over JSON
+
+
+async def normalize(call: Call, outcome: Any) -> Draft:
+    """The outcome as a reply whose data is JSON."""
+    contract = call.contract
+    try:
+        if isinstance(outcome, BaseException):
+            return _normalize_reply(call, _failure(call, outcome))
+        if isinstance(outcome, ResumablePage):
+            draft = _normalize_reply(call, outcome.reply)
+            return draft._replace(resume=outcome.resume, ahead=outcome.ahead, is_archived=outcome.is_archived)
+        said = outcome if isinstance(outcome, Reply) else try_read(outcome)
+        if said is None:
+            said = Reply(outcome if is_here(outcome) else await settle(outcome, contract.forms))
+        return _normalize_reply(call, said)
+    except Exception as error:  # noqa: BLE001 - every request gets an answer
+        return Draft(_failure(call, error))
+
+
+def _normalize_reply(call: Call, said: Reply[Any]) -> Draft:
+    """A reply over any value that need not be awaited, as one over JSON."""
+    forms = call.contract.forms
+    if len(said.__dict__) > 1:
+        said = _encode_parts(said, forms, call.contract.speaker.name)
+    json = plain_json(said.data, forms.max_bytes)
+    if json is not None:
+        return Draft(said, json)
+    encoded = encode(said.data, forms)
+    changes: dict[str, Any] = {"data": read_json(encoded.body)}
+    if encoded.notices:
+        changes["notices"] = (*said.notices, *encoded.notices)
+    return Draft(said.replace(**changes), encoded.body, encoded.media, encoded.is_content)
+
+
+def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
+    """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
+    parts = {name: part_to_json(value) for name, value in said.present_fields().items() if name != "data"}
+    try:
+        if len(dumps_unproven(parts)) <= forms.max_bytes:
+            return said
+    except ContractError:
+        log.debug("a reply says more than JSON can; it is mended")
+    encoded = encode(parts, forms)
+    mended = restore({"data": said.data}, read_json(encoded.body), dialect, "")
+    return mended.replace(notices=(*mended.notices, *encoded.notices))
+
+
+# What is said, and what is not
+
+
+async def bill(call: Call, draft: Draft) -> None:
+    """Take what the answer costs from the limits of its caller."""
+    limits = call.contract.limits
+    if limits is not None and call.allowance is not None:
+        await limits.bill(call.allowance, draft.reply)
+
+
+def annotate(call: Call, draft: Draft) -> Draft:
+    """The reply with what limits, deprecations and the protocol have to say."""
+    reply = draft.reply
+    changes: dict[str, Any] = {}
+    notices = reply.notices + call.notices
+    deprecations = call.contract.deprecations.get(call.operation)
+    if deprecations is not None:
+        whole = reply.data if call.response_mode is None and call.fields is None else None  # else see what is shown
+        notices += deprecations.notices(call.arguments, whole)
+    if call.allowance is not None:
+        notices += call.allowance.notices
+        changes["rate_limit"] = reply.rate_limit or call.allowance.rate_limit
+    if notices != reply.notices:
+        changes["notices"] = notices
+    return draft._replace(reply=reply.replace(**changes)) if changes else draft
+
+
+def clean(call: Call, draft: Draft) -> Draft:
+    """The reply without what may not be said."""
+    steps = call.contract.sanitizers
+    return draft._replace(reply=sanitize(draft.reply, *steps)) if steps else draft
+
+
+# The part of it that was asked for
+
+_OWN_PAGES: Final = Notice(
+    "This answer comes in pages of its own, so page_size was not used", "CONTROL_IGNORED", "info", "Follow its cursor"
+)
+_NO_ROWS: Final = Notice(
+    "This answer is no list of rows, so page_size was not used", "CONTROL_IGNORED", "info", "Leave page_size out"
+)
+
+
+async def page(call: Call, draft: Draft) -> Draft:
+    """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
+    if draft.reply.problem is not None:
+        return draft
+    if call.cursor is not None:
+        await call.contract.cursors.prepare_async(call.cursor)
+    rows = _rows_to_page(call, draft.reply)
+    if rows is not None:
+        return _window(call, draft, rows) if call.is_paged else _everything(call, draft, rows)
+    return draft._replace(reply=_note_unpaged(draft.reply, call)) if call.is_paged else draft
+
+
+def _rows_to_page(call: Call, reply: Reply[Any]) -> Rows | None:
+    """The rows to page by, where a page was or could have been asked for and the handler made none itself."""
+    if not (call.is_paged or call.pages) or reply.page is not None:
+        return None
+    rows = rows_of(reply.data)
+    if rows is None or rows.name is None:
+        return rows
+    if call.kind is not None and call.kind.describes(reply.data):
+        return None  # a record of its type, which has this list as one of its members
+    is_shown_less = call.response_mode not in (None, "full") and not rows.are_records
+    return None if is_shown_less and not call.is_paged else rows
+
+
+def _everything(call: Call, draft: Draft, rows: Rows) -> Draft:
+    """All rows as a page that nobody asked for, which goes on in pages if it does not fit."""
+    total = len(rows.items)
+    whole = draft.reply.replace(page=Page(has_more=False, total=total))
+    resume = lambda kept: _pager(call).seal(kept, size=total)  # noqa: E731 - most replies fit, and need no cursor
+    return draft._replace(reply=whole, resume=resume, ahead=lambda: rows.items, rows=rows)
+
+
+def _window(call: Call, draft: Draft, rows: Rows) -> Draft:
+    """The page that was asked for."""
+    pager, reply = _pager(call), draft.reply
+    window = pager.window(call.cursor, call.page_size)
+    found = pager.page(take(rows.items, window), window, total=len(rows.items))
+    shown = found.reply
+    said: dict[str, Any] = {"data": rows.replaced(reply.data, shown.data), "page": shown.page}
+    if shown.status == "empty" and rows.name is None and reply.status != "empty":
+        said |= {"status": "empty", "empty_reason": shown.empty_reason}
+    place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
+    told = moved(reply, place, window.offset, len(shown.data)).replace(**said)
+    ahead = None if call.cursor is not None else lambda: rows.items
+    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows)
+
+
+def _pager(call: Call) -> Pager:
+    mode: Mode = "full" if call.response_mode is None else allowed_mode(call.response_mode)
+    return Pager(call.contract.cursors, call.operation + call.resource, call.arguments, mode, call.principal)
+
+
+def _note_unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
+    """An answer that cannot be paged for its caller, who hears so where it matters; a cursor is never passed over."""
+    if call.cursor is not None:
+        raise refuse_cursor("no rows" if reply.page is None else "pages of its own")
+    size, is_list = call.page_size or 0, isinstance(reply.data, list)
+    if is_list and len(reply.data) > size:
+        return reply.replace(notices=(*reply.notices, _OWN_PAGES))
+    if reply.page is None and has_longer_list(reply.data, size):
+        return reply.replace(notices=(*reply.notices, _NO_ROWS))
+    return reply
+
+
+def refuse_cursor(why: str) -> InvalidCursor:
+    """The refusal of a cursor for an answer that has something, or nothing, so that it cannot be paged."""
+    return InvalidCursor(
+        f"This answer has {why}, so there is nothing that this cursor could go on with",
+        remediation=START_AGAIN,
+        details={"reason": "unpaged"},
+    )
+
+
+def select(call: Call, draft: Draft) -> Draft:
+    """The mode and the fields that the caller asked for."""
+    reply, ahead, rows, kind = draft.reply, draft.ahead, draft.rows, call.kind
+    if reply.problem is not None or (call.response_mode is None and call.fields is None):
+        return draft
+    names, mode = tuple(call.fields or ()), allowed_mode(call.response_mode or "full")
+    if rows is not None and rows.name is not None:
+        every = rows.replaced(reply.data, rows.items)
+        shown = fields.select_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
+    else:
+        among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
+        shown = fields.select(reply.data, names, mode=mode, kind=kind, among=among)
+    told = reply.replace(data=shown)
+    if call.operation in call.contract.deprecations:
+        told = call.contract.deprecations[call.operation].add_notices(told)
+    shown_ahead = ahead and (lambda: fields.select(ahead(), names, mode=mode, kind=kind))
+    return draft._replace(reply=told, ahead=shown_ahead)
+
+
+# What every reply of its dialect says
+
+LONGEST_ECHO: Final = 500
+"""How many bytes of arguments are worth repeating to those who sent them."""
+
+
+def complete(call: Call, draft: Draft) -> Draft:
+    """The reply with the request id of its call, and what its dialect requires."""
+    contract, reply = call.contract, draft.reply
+    elapsed = round((contract.clock() - call.started) * 1000, 3)
+    if len(reply.__dict__) > 1:  # it says more than its data
+        reply = _with_id_and_duration(call, cited(reply, reply.data), elapsed)
+    if reply.client_tag is None and call.client_tag is not None:
+        reply = reply.replace(client_tag=call.client_tag)
+    if contract.speaker.echoes and call.arguments:
+        # what may not be sent may not be sent back either
+        steps = contract.sanitizers
+        reply = _with_echo(reply, sanitize(Reply(call.arguments), *steps).data if steps else call.arguments)
+    known = {"request_id": call.request_id, "operation": call.operation, "duration_ms": elapsed}
+    return draft._replace(reply=contract.speaker.complete(reply, **known))
+
+
+def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
+    """The reply with the id and the duration of its call for an id made on the way and a time that nobody took."""
+    changes: dict[str, Any] = {}
+    own, cost = reply.request_id, reply.telemetry
+    if own is not None and own != call.request_id and is_generated_id(own):
+        changes["request_id"] = call.request_id
+    if cost is not None and cost.duration_ms == 0:
+        changes["telemetry"] = replace(cost, duration_ms=max(elapsed, 0.001))
+    return reply.replace(**changes) if changes else reply
+
+
+def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
+    """The reply with the arguments of its call, unless it says itself how they were understood."""
+    echo = reply.query_echo or QueryEcho()
+    if echo.normalized_input:
+        return reply
+    filters = echo.applied_filters or {}
+    said = {name: value for name, value in arguments.items() if name != "body" and name not in filters}
+    # in a query every parameter might have come several times; it is told as its caller wrote it
+    said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
+    if not is_plain(said, LONGEST_ECHO):
+        return reply
+    return reply.replace(query_echo=replace(echo, normalized_input=said))
+
+
+# The size
+
+
+def fit(call: Call, draft: Draft) -> Draft:
+    """The reply within its budget, and what fell off it."""
+    budget = call.limit
+    if budget is None:
+        return draft
+    found = _fit_into(budget, call, draft)
+    if found.reply.problem is not None and draft.rows is not None and not call.is_paged:
+        # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
+        unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
+        found = _fit_into(budget, call, unpaged)
+    if found.before is not None and budget.counter.unit == "tokens":
+        tell_size_before(found.before)
+    return draft._replace(reply=found.reply, leftovers=found.leftovers)
+
+
+def _fit_into(budget: Budget, call: Call, draft: Draft) -> Fitted:
+    contract, reply = call.contract, draft.reply
+    most, cost = _most_tokens(budget), reply.telemetry
+    if most is not None and cost is not None and cost.tokens_estimated == 0:
+        reply = reply.replace(telemetry=replace(cost, tokens_estimated=most, tokens_used=most))
+    return fit_reply(
+        reply,
+        budget.room,
+        measure=call.sizer(budget),
+        kind=call.kind,
+        schema=call.schema,
+        archive=contract.archive is not None,
+        retrieve=contract.retrieve if contract.archive is not None else None,
+        resume=draft.resume,
+        detail_first=draft.is_archived,
+        levers=call.levers,
+        ahead=draft.ahead,
+    )
+
+
+def _most_tokens(budget: Budget | None) -> int | None:
+    """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
+    return None if budget is None or budget.counter.unit == "tokens" else budget.room
+
+
+async def keep(call: Call, draft: Draft) -> Draft:
+    """The reply, once everything that it names is archived; honestly marked when it could not be."""
+    archive = call.contract.archive
+    if not draft.leftovers or archive is None:
+        return draft
+    if await _archive(call, archive, draft.leftovers):
+        return draft
+    budget = call.limit
+    measure = None if budget is None else call.sizer(budget)
+    honest = without_archive(
+        draft.reply, lambda told: budget is None or measure is None or measure(told) <= budget.room
+    )
+    return draft._replace(reply=honest, leftovers=())
+
+
+async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]) -> bool:
+    """Store what fell off a reply; whether that could be done."""
+    try:
+        await archive.put(*(one.content for one in leftovers), principal=call.principal)
+    except (ReplyError, OSError) as error:
+        log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
+        return False
+    return True
+
+
+def count(call: Call, draft: Draft) -> Draft:
+    """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
+    reply = draft.reply
+    cost, budget = reply.telemetry, None if reply.problem else call.limit  # a failure may be about that limit
+    if "tokens_estimated" not in call.contract.speaker.needs or cost is None:
+        return draft
+    if cost.tokens_estimated not in (0, _most_tokens(budget)):
+        return draft
+    unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
+    return draft._replace(reply=counted(unsaid, call.sizer())[0])
+
+
+async def fit_media(call: Call, draft: Draft) -> Draft:
+    """A finished reply with its pictures and sounds; where bytes count, what does not fit is a link instead."""
+    budget, archive = call.limit, call.contract.archive
+    if not draft.media or archive is None or budget is None or budget.counter.unit != "bytes":
+        return draft
+    room = max(budget.room - call.sizer(budget)(draft.reply), 0)
+    shown, leftovers = refer_media(list(draft.media), room)
+    is_kept = await _archive(call, archive, leftovers)
+    return draft._replace(media=tuple(one for one in shown if is_kept or one in draft.media))
+
+
+def render(contract: Contract, reply: Reply[Any], json: bytes | None = None) -> Channels:
+    """The two channels of a finished reply; the JSON of its data may be known."""
+    return channels_of(reply, contract.speaker.encode(reply), contract.channels, json, contract.speaker)

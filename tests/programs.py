@@ -1,0 +1,210 @@
+"""The program as people run it: a process of its own, with its own folder, environment and standard streams.
+
+Its processes come from a nursery, which saves each of them the second that loading takes. Tests about how the program
+starts, and about what it loads, start `PROGRAM` themselves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Self
+
+from mutants.imports import CHANGE, TRACE
+
+PROGRAM = (sys.executable, "-m", "aerogram")
+COLOURS = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"}
+
+
+class Process:
+    """A run of the program, with those parts of a `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, end: int, streams: Sequence[IO[Any] | None]) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin, self.stdout, self.stderr = streams
+        self._end = open(end, "rb")  # noqa: SIM115 - until it has ended
+
+    def poll(self) -> int | None:
+        return self._wait(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._wait(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def _wait(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._end], [], [], timeout)[0]:
+            self.returncode = int(self._end.read())
+            self._end.close()
+        return self.returncode
+
+    def send_signal(self, what: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, what)
+
+    def terminate(self) -> None:
+        self.send_signal(15)
+
+    def kill(self) -> None:
+        self.send_signal(9)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
+
+
+class Nursery:
+    """Where processes come from that run the program."""
+
+    def __init__(self, *modules: str, python: Sequence[str] = (sys.executable,), env: Mapping[str, str]) -> None:
+        self._lock = threading.Lock()
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            program = [*python, "-P", str(Path(__file__).with_name("nursery.py")), str(theirs.fileno()), *modules]
+            self._process = subprocess.Popen(
+                program, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=env
+            )
+        assert self._requests.recv(100) == b"ready"
+
+    def fork(
+        self,
+        arguments: Sequence[str],
+        streams: Sequence[int],
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        session: bool = False,
+    ) -> tuple[int, int]:
+        """The id of a new process, and where its exit code can be read when it has one."""
+        wanted = {
+            "arguments": list(arguments),
+            "folder": str(folder or Path.cwd()),
+            "environment": dict(os.environ if environment is None else environment),
+            "session": session,
+        }
+        end, theirs = os.pipe()
+        with self._lock:
+            socket.send_fds(self._requests, [json.dumps(wanted).encode()], [*streams, theirs])
+            os.close(theirs)
+            return int(self._requests.recv(100)), end
+
+    def close(self) -> None:
+        self._requests.close()
+        self._process.wait(60)
+
+
+def _plain() -> dict[str, str]:
+    """The environment without the colours that a library is told of when it is loaded, and without its threads."""
+    kept = {name: value for name, value in os.environ.items() if name not in COLOURS}
+    return {**kept, "OPENBLAS_NUM_THREADS": "1"}
+
+
+@cache
+def nursery() -> Nursery:
+    """The one of this process, made when it is first needed."""
+    found = Nursery(env=_plain())
+    atexit.register(found.close)
+    return found
+
+
+def start_program(
+    arguments: Sequence[str],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+    stderr: int = subprocess.DEVNULL,
+    text: bool = False,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    source: Nursery | None = None,
+) -> Process | subprocess.Popen[Any]:
+    """Start `aerogram`, from the usual nursery or another; a stream is a pipe, a file or nothing."""
+    if source is None and _needs_an_interpreter(env):
+        streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+        return subprocess.Popen([*PROGRAM, *arguments], **streams, text=text, cwd=cwd, env=env)
+    with contextlib.ExitStack() as theirs:
+        ends = [_two_ends(stream, theirs, is_input=not number) for number, stream in enumerate((stdin, stdout, stderr))]
+        pid, end = (source or nursery()).fork(arguments, [their for _, their in ends], cwd, env)
+    kind, encoding = ("", "utf-8") if text else ("b", None)
+    ours = [our and os.fdopen(our, mode + kind, encoding=encoding) for mode, (our, _) in zip("wrr", ends, strict=True)]
+    return Process(pid, end, ours)
+
+
+def _needs_an_interpreter(env: Mapping[str, str] | None) -> bool:
+    """Whether what it loads is changed or traced as well, or Python itself is told something."""
+    told = (name for name, value in (env or {}).items() if name.startswith("PYTHON") and os.environ.get(name) != value)
+    return CHANGE in os.environ or TRACE in os.environ or any(told)
+
+
+def _two_ends(stream: int, closing: contextlib.ExitStack, *, is_input: bool) -> tuple[int | None, int]:
+    """Our end of a stream, if we have one, and that of the process, which is closed when the process has it."""
+    if stream >= 0:
+        return None, stream
+    if stream == subprocess.DEVNULL:
+        their = os.open(os.devnull, os.O_RDWR)
+        our = None
+    else:
+        reading, writing = os.pipe()
+        our, their = (writing, reading) if is_input else (reading, writing)
+    closing.callback(os.close, their)
+    return our, their
+
+
+def run_program(
+    arguments: Sequence[str],
+    *,
+    input: str | bytes | None = None,
+    text: bool = False,
+    check: bool = False,
+    timeout: float = 120,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    source: Nursery | None = None,
+) -> subprocess.CompletedProcess[Any]:
+    """Run `aerogram` with these arguments to its end: its exit code, and what it has written."""
+    with _files(3) as (given, out, err):
+        given.write(input.encode() if isinstance(input, str) else input or b"")
+        given.seek(0)
+        process = start_program(
+            arguments, stdin=given.fileno(), stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env, source=source
+        )
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+            process.wait()
+        said = [_read(one, text=text) for one in (out, err)]
+    done = subprocess.CompletedProcess([*PROGRAM, *arguments], code, *said)
+    if check:
+        done.check_returncode()
+    return done
+
+
+@contextlib.contextmanager
+def _files(count: int) -> Iterator[list[IO[bytes]]]:
+    with contextlib.ExitStack() as opened:
+        yield [opened.enter_context(tempfile.TemporaryFile()) for _ in range(count)]
+
+
+def _read(file: IO[bytes], *, text: bool) -> str | bytes:
+    file.seek(0)
+    said = file.read()
+    return said.decode() if text else said
