@@ -16,7 +16,7 @@ from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChu
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.postgres.changes import DOCUMENT
 from aerogram_knowledge.store.postgres.postings import POSTING, WordScores, score_words
-from aerogram_knowledge.store.similarity import SAME, TELLING
+from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -102,8 +102,10 @@ def copies(ask: Ask) -> list[tuple[int, int]]:
     rows = ask(
         "SELECT l.id, l.other FROM aerogram_likenesses l JOIN aerogram_chunks c ON c.id = l.id "
         "JOIN aerogram_chunks o ON o.id = l.other "
-        "WHERE l.likeness >= $1 AND (c.header = o.header OR LEAST(c.tokens, o.tokens) >= $2)",
+        "WHERE l.likeness >= $1 AND LEAST(c.tokens, o.tokens) >= $2 * GREATEST(c.tokens, o.tokens)::float8 "
+        "AND (c.header = o.header OR LEAST(c.tokens, o.tokens) >= $3)",
         SAME,
+        AS_LONG,
         TELLING,
     )
     return [(row[0], row[1]) for row in rows]
