@@ -36,6 +36,8 @@ LOOKED_UP: Final = 60
 # tuned on the even questions of CISI and on the first half of the questions in bench/data/knowledge
 SHARE: Final = 0.4
 """How much their terms count at most, against those of the query."""
+LEAST: Final = 0.1
+"""What would count less is not worth another query."""
 ALIKE: Final = (0.5, 0.65)
 """The tenth chunk's earnings over the best one's: at the first there is no feedback, from the second on all of it."""
 ANSWERED: Final = (0.6, 1.0)
@@ -47,7 +49,8 @@ def share_of_feedback(terms: Sequence[QueryTerm], earnings: Numbers) -> float:
     if len(earnings) < CHUNKS or not all(is_word(term.written) for term in terms):
         return 0.0
     best, last = float(earnings[0]), float(earnings[CHUNKS - 1])
-    return SHARE * _ramp(last / best, *ALIKE) * (1 - _ramp(best, *ANSWERED))
+    share = SHARE * _ramp(last / best, *ALIKE) * (1 - _ramp(best, *ANSWERED))
+    return share if share >= LEAST else 0.0
 
 
 def expand(

@@ -116,10 +116,16 @@ class IndexSearch:
 
     def also_in(self, chunks: Sequence[StoredChunk]) -> dict[int, list[str]]:
         """The other documents that have the same words as some chunks, those that may be shown."""
-        copies = {chunk.id: self._counted[2].of(chunk.id) for chunk in chunks}
+        copies = {chunk.id: found for chunk in chunks if (found := self._counted[2].of(chunk.id))}
+        if not copies:
+            return {}
         found = {one.id: one for one in self.store.chunks({one for several in copies.values() for one in several})}
         shown = {one: chunk.path for one, chunk in found.items() if not self.gate.holds_back(chunk)}
-        named = {chunk.id: {shown[one] for one in copies[chunk.id] if one in shown} - {chunk.path} for chunk in chunks}
+        named = {
+            chunk.id: {shown[one] for one in copies[chunk.id] if one in shown} - {chunk.path}
+            for chunk in chunks
+            if chunk.id in copies
+        }
         return {one: sorted(paths) for one, paths in named.items() if paths}
 
     def _recall_or_rank(self, query: str, filters: Filters, method: Method) -> RankedResults:
