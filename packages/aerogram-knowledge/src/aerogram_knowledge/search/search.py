@@ -116,7 +116,7 @@ class IndexSearch:
 
     def also_in(self, chunks: Sequence[StoredChunk]) -> dict[int, list[str]]:
         """The other documents that have the same words as some chunks, those that may be shown."""
-        copies = {chunk.id: found for chunk in chunks if (found := self._counted[2].of(chunk.id))}
+        copies = {chunk.id: same for chunk in chunks if (same := self._counted[2].of(chunk.id))}
         if not copies:
             return {}
         found = {one.id: one for one in self.store.chunks({one for several in copies.values() for one in several})}
