@@ -33,7 +33,7 @@ TOGETHER: Final = 2
 LOOKED_UP: Final = 60
 """Of so many of their most frequent terms the rarity is looked up."""
 
-# tuned on the even questions of CISI and on the first half of the questions in bench/data/knowledge
+# chosen with all of CISI and both halves of bench/data/knowledge in view; docs/knowledge.md says what that means
 SHARE: Final = 0.4
 """How much their terms count at most, against those of the query."""
 LEAST: Final = 0.1
