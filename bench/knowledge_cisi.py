@@ -4,8 +4,8 @@
 collection is no part of the repository; without it the figures are left out, and that is said.
 
 The weights of the blend are judged on questions that they were not chosen by: chosen on the even ones and the first
-half of our own questions, judged on the odd ones, and the other way round. What ships is one choice for all. The choices
-themselves, and the form of the blend, were found with all questions in view, which this does not undo.
+half of our own questions, judged on the odd ones, and the other way round. What ships is one choice for all. The
+choices themselves, and the form of the blend, were found with all questions in view, which this does not undo.
 """
 
 import itertools

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Recall@5 and nDCG@10 by method, on the half that nothing was tuned on."""
+    """Recall@5 and nDCG@10 by method, on the second half of the questions."""
     import knowledge_quality as quality
 
     with quality.open_index(tmp_path_factory.mktemp("judged")) as index:
