@@ -1,5 +1,6 @@
 """Tools whose handlers follow the documents: they return bodies, and clients get those bodies."""
 
+import json
 from dataclasses import asdict
 
 import fastmcp
@@ -9,14 +10,15 @@ from aerogram import Reply
 from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.fastmcp import install
+from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 
 
-async def called(handler, **settings):
+async def called(handler, arguments=None, **settings):
     server = fastmcp.FastMCP("documented")
     server.tool(handler, name="handler")
     install(server, **settings)
     async with fastmcp.Client(server) as client:
-        return await client.call_tool("handler", {}, raise_on_error=False)
+        return await client.call_tool("handler", arguments or {}, raise_on_error=False)
 
 
 async def test_a_tool_that_returns_the_asdict_form_is_sent_once_and_not_boxed_again():
@@ -51,3 +53,51 @@ async def test_a_server_that_speaks_standard_v2_sends_the_body_and_the_documente
     assert sent.is_error == isinstance(outcome, Reply)
     if sent.is_error:
         assert sent.structured_content["error"]["user_message"] == text
+
+
+async def test_with_the_flag_off_a_documented_success_is_its_payload_alone():
+    def fine() -> dict:
+        return asdict(success_response(data={"result": 42}, warnings=["cached"]))
+
+    def rich() -> dict:
+        return StandardResponse.rich([{"n": 1}]).to_wire()
+
+    def failing() -> dict:
+        return asdict(error_response("no spec", error_code="SPEC_NOT_FOUND"))
+
+    flags = Flags(RESPONSE_CONTRACT_V2)
+    flags.switch("response_contract_v2", on=False)
+    sent = await called(fine, flags=flags)
+    assert sent.structured_content == {"result": 42} and json.loads(sent.content[0].text) == {"result": 42}
+    told = [one["message"] for one in sent.meta["dev.aerogram/notices"]]
+    assert told[0] == "cached" and "the legacy format is used" in told[1]
+    assert (await called(rich, flags=flags)).structured_content == {"n": 1}
+    failed = await called(failing, flags=flags)
+    assert failed.is_error and "no spec" in failed.content[0].text and "success" not in failed.content[0].text
+
+
+@pytest.mark.parametrize("own", [{"content": [{"type": "text", "text": "hello"}], "isError": False}, {"content": []}])
+async def test_a_bare_tool_that_promises_an_object_sends_its_dictionary_as_ever(own):
+    def handler() -> dict:
+        return own
+
+    server = fastmcp.FastMCP("as ever")
+    server.tool(handler)
+    async with fastmcp.Client(server) as client:
+        as_ever = await client.call_tool("handler", {})
+    sent = await called(handler, dialect="bare")
+    assert not sent.is_error and sent.structured_content == own == as_ever.structured_content
+    assert [one.text for one in sent.content] == [one.text for one in as_ever.content]
+
+
+async def test_a_bare_tool_that_writes_its_own_structured_content_or_fails_is_sent_as_written():
+    def written() -> dict:
+        return {"content": [{"type": "text", "text": "42 metres"}], "structuredContent": {"value": 42}}
+
+    def failing() -> dict:
+        return {"content": [{"type": "text", "text": "no such place"}], "isError": True}
+
+    sent = await called(written, dialect="bare")
+    assert (sent.structured_content, sent.content[0].text) == ({"value": 42}, "42 metres")
+    failed = await called(failing, dialect="bare")
+    assert failed.is_error and failed.content[0].text == "no such place"

@@ -102,7 +102,7 @@ Handler: TypeAlias = Callable[[], Awaitable[Any]]
 class Draft(NamedTuple):
     """A reply in the making, and what belongs to it until it is sent.
 
-    `json` is that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
+    `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
     `is_content`: it is content blocks and nothing else, and the data says what they are. `resume` gives the cursor
     that goes on after so many items, `ahead` every row of a walk that begins here; `rows` are all rows, where this
     path pages them. `is_archived`: they stay whole and in their order. `leftovers` are to be archived.
@@ -110,6 +110,7 @@ class Draft(NamedTuple):
 
     reply: Reply[Any]
     json: bytes | None = None
+    value: Any = None
     media: tuple[dict[str, Any], ...] = ()
     is_content: bool = False
     resume: Resume | None = None
@@ -262,12 +263,12 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> Draft:
         said = _encode_parts(said, forms, call.contract.speaker.name)
     json = plain_json(said.data, forms.max_bytes)
     if json is not None:
-        return Draft(said, json)
+        return Draft(said, json, said.data)
     encoded = encode(said.data, forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
     if encoded.notices:
         changes["notices"] = (*said.notices, *encoded.notices)
-    return Draft(said.replace(**changes), encoded.body, encoded.media, encoded.is_content)
+    return Draft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
 
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:

@@ -388,25 +388,25 @@ class Service:
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        own, result = _finished_result(outcome, call.contract)
+        own, result = _finished_result(outcome, call.contract, profile)
         draft = await normalize(call, outcome) if result is None else Draft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if result is None:
-            return await self._send(call, profile, draft, outcome, convert)
+            return await self._send(call, profile, draft, convert)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
 
     async def _send(
-        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
+        self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None
     ) -> dict[str, Any]:
-        """The result of a reply in the making; `value` is what the handler returned."""
+        """The result of a reply in the making."""
         try:
             blocks, said = take_content(draft.reply, call.contract)
             done = await fit_media(call, await finish(call, draft._replace(reply=said)))
             is_whole = done.reply.problem is None and done.reply.data is said.data
-            sent = self._report(call, done, self._write(call, profile, done, value, convert if is_whole else None))
+            sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
             return sent if blocks is None else await join_content(blocks, sent, call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             await forgive(call)
@@ -414,15 +414,14 @@ class Service:
             return self._report(call, failed, self._write(call, profile, failed))
 
     def _write(
-        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
+        self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None
     ) -> dict[str, Any]:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
-            said = value.reply if isinstance(value, ResumablePage) else value
-            own = convert(said.data if isinstance(said, Reply) else said, reply.data)
+            own = convert(draft.value, reply.data)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = profile.payload.channels(reply)
@@ -528,13 +527,20 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     )
 
 
-def _finished_result(outcome: Any, contract: Contract) -> tuple[Any, ToolResult | None]:
-    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not."""
+def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:
+    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not.
+
+    A dictionary without the structured content that the tool's own schema promises is the object that it promises.
+    """
     if is_finished(outcome):
         return outcome, ToolResult.of(outcome)
-    if is_written_result(outcome, contract.forms):
-        return None, ToolResult.of_wire(outcome, contract.forms)
-    return None, None
+    if not is_written_result(outcome, contract.forms):
+        return None, None
+    result = ToolResult.of_wire(outcome, contract.forms)
+    promises_data = contract.speaker.name == "bare" and profile.own_schema is not None and not profile.is_content
+    if promises_data and not result.has_structured_content and not result.isError:
+        return None, None
+    return None, result
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
