@@ -325,6 +325,7 @@ _OPEN_PARTS: Mapping[str, tuple[str, type[Any], dict[str, str]]] = {
 }
 _FIDELITY = frozenset({"content_fidelity", "dropped_content_ids", "content_archive_hashes"})
 _WARNINGS = frozenset({"warnings", "warning_details"})
+_LISTS = _WARNINGS | {"dropped_content_ids"}
 
 
 @dataclass
@@ -362,13 +363,13 @@ def success_response(
     """The response of a successful operation; further keyword arguments join `data`."""
     members = without_nothing(
         request_id=request_id,
-        warnings=list(warnings or ()),
-        warning_details=[dict(one) for one in warning_details or ()],
+        warnings=list(warnings or ()) or None,
+        warning_details=[dict(one) for one in warning_details or ()] or None,
         pagination=pagination,
         rate_limit=rate_limit,
         telemetry=telemetry,
         content_fidelity=content_fidelity,
-        dropped_content_ids=list(dropped_content_ids or ()),
+        dropped_content_ids=list(dropped_content_ids or ()) or None,
         content_archive_hashes=content_archive_hashes,
     )
     payload = {**(data or {}), **fields} if fields else data or {}
@@ -409,8 +410,13 @@ def error_response(
 
 
 def _with_version(members: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The members of meta and the versions they need: of the envelope, and of the fidelity keys if there are any."""
+    """The members of meta and the versions they need: of the envelope, and of the fidelity keys if there are any.
+
+    What is said twice is said by the argument of its name; of a list nothing is lost.
+    """
     said = {**(meta or {}), "version": VERSION, **members}
+    for name in _LISTS & members.keys() & (meta or {}).keys():
+        said[name] = [*members[name], *(one for one in (meta or {})[name] or () if one not in members[name])]
     if not any(said.get(name) for name in _FIDELITY):
         return said
     return {"content_fidelity": "partial", "content_fidelity_schema_version": FIDELITY_VERSION, **said}

@@ -1,0 +1,88 @@
+"""Routes whose handlers follow the documents: they return bodies, and each caller gets the shape that it asked for."""
+
+from dataclasses import asdict
+
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from aerogram import fastapi, read, starlette
+from aerogram.dialects.response_v2 import error_response, success_response
+from aerogram.dialects.standard_v2 import StandardError, StandardResponse
+from aerogram.fastapi import Versions
+
+FAILURES = {
+    "model": lambda: StandardResponse.error(StandardError.not_found("no row x")),
+    "wire": lambda: StandardResponse.error(StandardError.not_found("no row x")).to_wire(),
+    "asdict": lambda: asdict(error_response("no row x", error_code="NOT_FOUND")),
+}
+SUCCESSES = {
+    "rows": lambda: StandardResponse.sparse([{"id": 1}]),
+    "rows-wire": lambda: StandardResponse.sparse([{"id": 1}]).to_wire(),
+    "payload": lambda: asdict(success_response({"rows": [{"id": 1}]})),
+}
+
+
+def starlette_app():
+    def handler(make):
+        async def handle(request):  # noqa: ARG001 - as the framework calls it
+            return make()
+
+        return handle
+
+    made = Starlette(routes=[Route(f"/{name}", handler(make)) for name, make in (FAILURES | SUCCESSES).items()])
+    starlette.install(made, versions=Versions(vendor="acme"))
+    return made
+
+
+def fastapi_app():
+    made = FastAPI()
+    for name, make in (FAILURES | SUCCESSES).items():
+        made.get(f"/{name}")(make)
+
+    @made.get("/typed", response_model=StandardResponse[dict[str, int]])
+    async def typed():
+        return StandardResponse.sparse([{"id": 1}])
+
+    fastapi.install(made, versions=Versions(vendor="acme"))
+    return made
+
+
+@pytest.fixture(scope="module", params=[starlette_app, fastapi_app])
+def client(request, serve):
+    return serve(request.param())
+
+
+@pytest.mark.parametrize("path", FAILURES)
+def test_a_legacy_caller_of_a_documented_failure_gets_a_legacy_failure(client, path):
+    response = client.get(f"/{path}")
+    assert (response.status_code, response.headers["x-envelope-version"]) == (404, "v1")
+    assert response.json() == {"detail": "no row x", "error": "NOT_FOUND"}
+
+
+@pytest.mark.parametrize("path", FAILURES)
+def test_a_caller_who_opts_in_gets_the_documented_failure(client, path):
+    response = client.get(f"/{path}?envelope=v2")
+    assert (response.status_code, response.headers["x-envelope-version"]) == (404, "v2")
+    assert response.json()["error"]["developer_message"] == "no row x"
+    assert read(response.content, dialect="standard-v2").problem.code == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(("path", "payload"), [("rows", [{"id": 1}]), ("rows-wire", [{"id": 1}])])
+def test_a_legacy_caller_of_documented_rows_gets_the_rows(client, path, payload):
+    response = client.get(f"/{path}")
+    assert (response.status_code, response.headers["x-envelope-version"]) == (200, "v1")
+    assert response.json() == payload
+    assert client.get(f"/{path}?envelope=v2").json()["results"] == payload
+
+
+def test_a_legacy_caller_of_a_documented_success_gets_its_data(client):
+    assert client.get("/payload").json() == {"rows": [{"id": 1}]}
+    assert client.get("/payload?envelope=v2").json()["results"] == [{"rows": [{"id": 1}]}]
+
+
+def test_a_response_model_of_the_document_holds_for_both_callers(serve):
+    client = serve(fastapi_app())
+    assert client.get("/typed").json() == [{"id": 1}]
+    assert client.get("/typed?envelope=v2").json()["results"] == [{"id": 1}]
