@@ -95,7 +95,7 @@ STANDARD = {
             {"_metadata": {"status": "error"}, "error": {"code": "X", "message": "m", "retry_after": "soon"}},
             "/error/retry_after",
         ),
-        ({"_metadata": {"status": "error"}, "error": {"code": "X", "message": "m", "kind": "banana"}}, "/error/kind"),
+        ({"_metadata": {"status": "error"}, "error": {"code": "X", "message": "m", "kind": 7}}, "/error/kind"),
         ({**GOOD, "meta": {"version": "response-v2", "pagination": {"page_size": -1}}}, "/meta/pagination/page_size"),
     ],
 )

@@ -345,6 +345,7 @@ class StandardV2Dialect(Dialect):
     body: ClassVar[type[BaseModel]] = StandardResponse
     members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
+    vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
