@@ -7,8 +7,10 @@ import fastmcp
 import pytest
 
 from aerogram import Reply
+from aerogram.codes import TABLE
 from aerogram.dialects.response_v2 import error_response, success_response
-from aerogram.dialects.standard_v2 import StandardResponse
+from aerogram.dialects.standard_v2 import StandardError, StandardResponse
+from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 
@@ -101,3 +103,35 @@ async def test_a_bare_tool_that_writes_its_own_structured_content_or_fails_is_se
     assert (sent.structured_content, sent.content[0].text) == ({"value": 42}, "42 metres")
     failed = await called(failing, dialect="bare")
     assert failed.is_error and failed.content[0].text == "no such place"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {**StandardResponse.error(StandardError.internal("pay first")).to_wire()},
+        asdict(error_response("pay first", error_type="payment")),
+    ],
+    ids=["standard-v2", "response-v2"],
+)
+async def test_a_failure_whose_word_was_added_later_reaches_the_client_with_its_message(body):
+    if "results" in body:
+        body = {**body, "error": {**body["error"], "code": "PAYMENT_REQUIRED"}}
+
+    def handler() -> dict:
+        return body
+
+    sent = await called(handler)
+    assert sent.is_error and sent.structured_content["error"] == "pay first"
+    assert "payment" in json.dumps(sent.structured_content["data"]).lower()
+
+
+async def test_a_code_of_the_handler_s_own_comes_with_a_category_and_a_remediation():
+    class SeatTaken(NotFound):
+        code = "SEAT_TAKEN"
+
+    def handler() -> dict:
+        raise SeatTaken("seat 4 is taken")
+
+    sent = (await called(handler)).structured_content
+    row = TABLE["NOT_FOUND"]
+    assert sent["data"] == {"error_code": "SEAT_TAKEN", "error_type": "not_found", "remediation": row.remediation}

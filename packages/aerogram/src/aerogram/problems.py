@@ -69,7 +69,9 @@ def _declared_problem(error: ReplyError) -> Problem:
     said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
     if error.error_code in TABLE:
         return Problem.of(error.error_code, error.message, **said)
-    return Problem(error.error_code, error.message, **said)
+    # a code of the handler's own takes after the code of the class that was raised
+    row = next(TABLE[cls.code] for cls in type(error).__mro__ if getattr(cls, "code", None) in TABLE)
+    return Problem(error.error_code, error.message, row.kind, row.retry, **{"remediation": row.remediation, **said})
 
 
 def _log(exception: BaseException, request_id: str) -> None:
