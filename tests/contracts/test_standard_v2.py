@@ -383,7 +383,7 @@ def test_error_member(row: Requirement) -> None:
 
 
 def test_a_code_outside_the_list_is_refused() -> None:
-    """The list of codes is closed: one that was added later does not validate. It is read, and written as a known one."""
+    """The list of codes is closed: one that was added later does not validate, is read, and is not written."""
     body = DIALECT.encode(failure())
     later = {**body, "error": {**body["error"], "code": "PAYMENT_REQUIRED", "retryable": False}}
     assert refusal(later).pointer == "/error/code"

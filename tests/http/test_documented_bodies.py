@@ -26,7 +26,7 @@ SUCCESSES = {
 
 def starlette_app():
     def handler(make):
-        async def handle(request):  # noqa: ARG001 - as the framework calls it
+        async def handle(request):
             return make()
 
         return handle

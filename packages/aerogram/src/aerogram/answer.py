@@ -102,10 +102,11 @@ Handler: TypeAlias = Callable[[], Awaitable[Any]]
 class Draft(NamedTuple):
     """A reply in the making, and what belongs to it until it is sent.
 
-    `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
-    `is_content`: it is content blocks and nothing else, and the data says what they are. `resume` gives the cursor
-    that goes on after so many items, `ahead` every row of a walk that begins here; `rows` are all rows, where this
-    path pages them. `is_archived`: they stay whole and in their order. `leftovers` are to be archived.
+    `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
+    and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
+    they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
+    `rows` are all rows, where this path pages them. `is_archived`: they stay whole and in their order. `leftovers` are
+    to be archived.
     """
 
     reply: Reply[Any]

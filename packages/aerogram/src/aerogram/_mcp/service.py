@@ -413,9 +413,7 @@ class Service:
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
 
-    def _write(
-        self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None
-    ) -> dict[str, Any]:
+    def _write(self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None) -> dict[str, Any]:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":

@@ -43,7 +43,7 @@ class BareDialect(Dialect):
         self.check(body, lenient=lenient)
         return Reply(body)
 
-    def check(self, body: Any, *, lenient: bool, later: bool = True) -> None:  # noqa: ARG002 - any JSON value will do
+    def check(self, body: Any, *, lenient: bool, later: bool = True) -> None:
         try:
             dumps_unproven(body)
         except ContractError as error:
