@@ -34,7 +34,7 @@ class BareDialect(Dialect):
         """Any value is a payload, so no body is known by its looks."""
         return False
 
-    def encode(self, reply: Reply[Any]) -> Any:
+    def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> Any:
         if reply.problem is not None:
             return {"detail": reply.problem.message, "error": reply.problem.code}
         return reply.data

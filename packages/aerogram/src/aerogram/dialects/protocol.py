@@ -77,16 +77,16 @@ class Dialect(ABC):
         """The line that the contract has for the text of a tool result; None where it has none."""
         return None
 
-    def encode(self, reply: Reply[Any]) -> dict[str, Any]:
-        """The JSON body of a reply."""
-        if self.says_all(reply):
+    def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> dict[str, Any]:
+        """The JSON body of a reply; with `said`, it reads as that one, which was completed only for this contract."""
+        if said is None and self.says_all(reply):
             return self.write(reply)
         missing = reply.missing(self.needs)
         if missing:
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
         body = self.write(reply)
-        left = leftover(reply.present_fields(), self.read(body))
+        left = leftover((said or reply).present_fields(), self.read(body))
         if left:
             self.place(body)[KEY] = left
         return body
