@@ -56,8 +56,8 @@ def recognise(body: Any) -> Dialect:
 def read(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | None = None) -> Reply[Any]:
     """The reply in a body, given as JSON text or as parsed JSON.
 
-    In `bare`, a `str` is the payload itself, which may be a text; its JSON is given as bytes. A body that is in no dialect, or that breaks its contract, is a `ContractError`
-    that names the rule and the JSON Pointer.
+    In `bare`, a `str` is the payload itself, which may be a text; its JSON is given as bytes. A body that is in no
+    dialect, or that breaks its contract, is a `ContractError` that names the rule and the JSON Pointer.
     """
     parsed = _parse_as(body, dialect)
     return _choose(parsed, dialect).decode(parsed)
@@ -77,7 +77,7 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     A duration that nobody measured is the least that a contract takes, and not the time that translating took. What
     was filled in is known: the result reads as the body does, and translated back it is the same body.
     """
-    from aerogram.dialects.origin import origin_of, put_back, remember  # noqa: PLC0415 - for those who translate
+    from aerogram.dialects.origin import origin_of, put_back, remember
 
     parsed = _parse_as(body, dialect)
     source, target = _choose(parsed, dialect), _named(to)
