@@ -6,21 +6,21 @@ from dataclasses import asdict
 import fastmcp
 import pytest
 
-from aerogram import Reply
+from aerogram import Contract, Reply
 from aerogram.codes import TABLE
 from aerogram.dialects.response_v2 import error_response, success_response
-from aerogram.dialects.standard_v2 import StandardError, StandardResponse
+from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 
 
-async def called(handler, arguments=None, **settings):
+async def called(handler, meta=None, **settings):
     server = fastmcp.FastMCP("documented")
     server.tool(handler, name="handler")
     install(server, **settings)
     async with fastmcp.Client(server) as client:
-        return await client.call_tool("handler", arguments or {}, raise_on_error=False)
+        return await client.call_tool("handler", {}, raise_on_error=False, meta=meta)
 
 
 async def test_a_tool_that_returns_the_asdict_form_is_sent_once_and_not_boxed_again():
@@ -135,3 +135,15 @@ async def test_a_code_of_the_handler_s_own_comes_with_a_category_and_a_remediati
     sent = (await called(handler)).structured_content
     row = TABLE["NOT_FOUND"]
     assert sent["data"] == {"error_code": "SEAT_TAKEN", "error_type": "not_found", "remediation": row.remediation}
+
+
+@pytest.mark.parametrize("meta", [None, {"dev.aerogram/replies": {"dialect": "standard-v2"}}])
+async def test_the_language_and_the_documentation_of_a_contract_s_dialect_reach_the_client(meta):
+    def handler() -> dict:
+        raise NotFound("no row 5")
+
+    spoken = StandardV2Dialect(language="ja", documentation="https://example.org/errors#")
+    sent = await called(handler, meta, contract=Contract(dialect=spoken))
+    error = sent.structured_content["error"]
+    assert error["user_message"] == sent.content[0].text.splitlines()[0] == TABLE["NOT_FOUND"].user_text["ja"]
+    assert error["documentation"] == "https://example.org/errors#not_found"

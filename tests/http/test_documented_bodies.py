@@ -7,11 +7,13 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from aerogram import fastapi, read, starlette
+from aerogram import Contract, fastapi, read, starlette
+from aerogram.codes import TABLE
 from aerogram.dialects.response_v2 import error_response, success_response
-from aerogram.dialects.standard_v2 import StandardError, StandardResponse
+from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
 from aerogram.fastapi import Versions
 
+CONTRACT = Contract(dialect=StandardV2Dialect(language="ja", documentation="https://example.org/errors#"))
 FAILURES = {
     "model": lambda: StandardResponse.error(StandardError.not_found("no row x")),
     "wire": lambda: StandardResponse.error(StandardError.not_found("no row x")).to_wire(),
@@ -32,7 +34,7 @@ def starlette_app():
         return handle
 
     made = Starlette(routes=[Route(f"/{name}", handler(make)) for name, make in (FAILURES | SUCCESSES).items()])
-    starlette.install(made, versions=Versions(vendor="acme"))
+    starlette.install(made, CONTRACT, Versions(vendor="acme"))
     return made
 
 
@@ -45,7 +47,7 @@ def fastapi_app():
     async def typed():
         return StandardResponse.sparse([{"id": 1}])
 
-    fastapi.install(made, versions=Versions(vendor="acme"))
+    fastapi.install(made, CONTRACT, Versions(vendor="acme"))
     return made
 
 
@@ -86,3 +88,9 @@ def test_a_response_model_of_the_document_holds_for_both_callers(serve):
     client = serve(fastapi_app())
     assert client.get("/typed").json() == [{"id": 1}]
     assert client.get("/typed?envelope=v2").json()["results"] == [{"id": 1}]
+
+
+def test_the_language_and_the_documentation_of_a_contract_s_dialect_reach_the_client(client):
+    error = client.get("/asdict?envelope=v2").json()["error"]
+    assert error["user_message"] == TABLE["NOT_FOUND"].user_text["ja"]
+    assert error["documentation"] == "https://example.org/errors#not_found"

@@ -309,6 +309,8 @@ class Service:
     def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
+        if agreed.dialect == self.contract.speaker.name:  # which may have settings of its own
+            agreed = replace(agreed, dialect=None)
         if agreed.dialect is None and agreed.channels is None and caller.retrieve is None and not any(caller.around):
             return self.contract
         asked = (caller.around.dialect or agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
