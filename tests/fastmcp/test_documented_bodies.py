@@ -147,3 +147,20 @@ async def test_the_language_and_the_documentation_of_a_contract_s_dialect_reach_
     error = sent.structured_content["error"]
     assert error["user_message"] == sent.content[0].text.splitlines()[0] == TABLE["NOT_FOUND"].user_text["ja"]
     assert error["documentation"] == "https://example.org/errors#not_found"
+
+
+async def test_the_echo_of_a_search_tells_the_query_from_its_filters():
+    server = fastmcp.FastMCP("search")
+
+    @server.tool
+    def search(q: str, tier: list[str], prefecture: str = "") -> list[dict]:
+        return [{"q": q, "tier": tier, "prefecture": prefecture}]
+
+    install(server, dialect="standard-v2")
+    async with fastmcp.Client(server) as client:
+        sent = await client.call_tool("search", {"q": "IT導入", "tier": ["S", "A"], "prefecture": "東京都"})
+    assert sent.structured_content["query_echo"] == {
+        "normalized_input": {"q": "IT導入"},
+        "applied_filters": {"tier": ["S", "A"], "prefecture": "東京都"},
+        "unparsed_terms": [],
+    }

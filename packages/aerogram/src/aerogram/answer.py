@@ -425,6 +425,8 @@ def select(call: Call, draft: Draft) -> Draft:
 
 LONGEST_ECHO: Final = 500
 """How many bytes of arguments are worth repeating to those who sent them."""
+_QUESTIONS: Final = frozenset({"q", "query", "question", "search", "term", "terms", "text", "keywords", "prompt"})
+"""What the argument is called that is searched for; whatever stands beside one of these narrows the search."""
 
 
 def complete(call: Call, draft: Draft) -> Draft:
@@ -465,7 +467,11 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
     if not is_plain(said, LONGEST_ECHO):
         return reply
-    return reply.replace(query_echo=replace(echo, normalized_input=said))
+    question = {name: value for name, value in said.items() if name in _QUESTIONS} or said
+    narrowing = {name: value for name, value in said.items() if name not in question}
+    return reply.replace(
+        query_echo=replace(echo, normalized_input=question, applied_filters={**narrowing, **filters})
+    )
 
 
 # The size
