@@ -250,9 +250,9 @@ async def normalize(call: Call, outcome: Any) -> Draft:
             draft = _normalize_reply(call, outcome.reply)
             return draft._replace(resume=outcome.resume, ahead=outcome.ahead, is_archived=outcome.is_archived)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome)
-        if said is None:
-            said = Reply(outcome if is_here(outcome) else await settle(outcome, contract.forms))
-        return _normalize_reply(call, said)
+        if said is not None or is_here(outcome):
+            return _normalize_reply(call, Reply(outcome) if said is None else said)
+        return _normalize_reply(call, Reply(await settle(outcome, contract.forms)))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return Draft(_failure(call, error))
 
@@ -469,9 +469,7 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
         return reply
     question = {name: value for name, value in said.items() if name in _QUESTIONS} or said
     narrowing = {name: value for name, value in said.items() if name not in question}
-    return reply.replace(
-        query_echo=replace(echo, normalized_input=question, applied_filters={**narrowing, **filters})
-    )
+    return reply.replace(query_echo=replace(echo, normalized_input=question, applied_filters={**narrowing, **filters}))
 
 
 # The size

@@ -51,7 +51,7 @@ class Contract:
     archive: Archive | None = None
     cursors: Cursors = field(default_factory=Cursors)
     kinds: Mapping[str, RecordType] = field(default_factory=dict)
-    forms: Forms = field(default_factory=lambda: Forms(blocks="one"))
+    forms: Forms = field(default_factory=lambda: Forms(blocks="one", spelling="compact"))
     retrieve: str | None = "retrieve"
     limits: Limits | None = None
     cache: Cache | None = None
