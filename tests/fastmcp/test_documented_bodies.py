@@ -10,7 +10,7 @@ from aerogram import Contract, Reply
 from aerogram.codes import TABLE
 from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
-from aerogram.errors import NotFound
+from aerogram.errors import InvalidReply, NotFound
 from aerogram.fastmcp import install
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 
@@ -164,3 +164,31 @@ async def test_the_echo_of_a_search_tells_the_query_from_its_filters():
         "applied_filters": {"tier": ["S", "A"], "prefecture": "東京都"},
         "unparsed_terms": [],
     }
+
+
+async def test_a_tool_has_the_page_size_of_its_contract_unless_its_caller_names_one():
+    server = fastmcp.FastMCP("pages")
+
+    def rows() -> list[dict]:
+        return [{"id": number} for number in range(25)]
+
+    server.tool(rows, name="search")
+    server.tool(rows, name="export")
+    install(server, controls=True, page_sizes={"search": 10})
+    async with fastmcp.Client(server) as client:
+        first = (await client.call_tool("search", {})).structured_content
+        page = first["meta"]["pagination"]
+        assert (len(first["data"]["results"]), page["page_size"], page["has_more"]) == (10, 10, True)
+        second = (await client.call_tool("search", {"cursor": page["cursor"]})).structured_content
+        assert second["data"]["results"][0] == {"id": 10} and len(second["data"]["results"]) == 10
+        named = (await client.call_tool("search", {"page_size": 3})).structured_content
+        assert len(named["data"]["results"]) == 3
+        assert len((await client.call_tool("export", {})).structured_content["data"]["results"]) == 25
+        listed = {one.name: one.input_schema["properties"]["page_size"] for one in await client.list_tools()}
+    assert listed["search"]["default"] == 10 and "default" not in listed["export"]
+
+
+@pytest.mark.parametrize("size", [0, 51, "10", True])
+def test_a_page_size_that_cannot_be_is_refused(size):
+    with pytest.raises(InvalidReply, match="page_sizes"):
+        Contract(page_sizes={"search": size})

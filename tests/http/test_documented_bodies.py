@@ -13,7 +13,9 @@ from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
 from aerogram.fastapi import Versions
 
-CONTRACT = Contract(dialect=StandardV2Dialect(language="ja", documentation="https://example.org/errors#"))
+CONTRACT = Contract(
+    dialect=StandardV2Dialect(language="ja", documentation="https://example.org/errors#"), page_sizes={"many": 10}
+)
 FAILURES = {
     "model": lambda: StandardResponse.error(StandardError.not_found("no row x")),
     "wire": lambda: StandardResponse.error(StandardError.not_found("no row x")).to_wire(),
@@ -26,6 +28,10 @@ SUCCESSES = {
 }
 
 
+def many():
+    return [{"id": number} for number in range(25)]
+
+
 def starlette_app():
     def handler(make):
         async def handle(request):
@@ -34,7 +40,8 @@ def starlette_app():
         return handle
 
     made = Starlette(routes=[Route(f"/{name}", handler(make)) for name, make in (FAILURES | SUCCESSES).items()])
-    starlette.install(made, CONTRACT, Versions(vendor="acme"))
+    made.router.routes.append(Route("/many", handler(many), name="many"))
+    starlette.install(made, CONTRACT, Versions(vendor="acme", controls=True))
     return made
 
 
@@ -47,7 +54,8 @@ def fastapi_app():
     async def typed():
         return StandardResponse.sparse([{"id": 1}])
 
-    fastapi.install(made, CONTRACT, Versions(vendor="acme"))
+    made.get("/many", name="many")(many)
+    fastapi.install(made, CONTRACT, Versions(vendor="acme", controls=True))
     return made
 
 
@@ -94,3 +102,12 @@ def test_the_language_and_the_documentation_of_a_contract_s_dialect_reach_the_cl
     error = client.get("/asdict?envelope=v2").json()["error"]
     assert error["user_message"] == TABLE["NOT_FOUND"].user_text["ja"]
     assert error["documentation"] == "https://example.org/errors#not_found"
+
+
+def test_a_route_has_the_page_size_of_its_contract_unless_its_caller_names_one(client):
+    first = client.get("/many?envelope=v2").json()
+    assert [one["id"] for one in first["results"]] == list(range(10))
+    then = client.get("/many", params={"envelope": "v2", "cursor": read(first).page.cursor}).json()
+    assert [one["id"] for one in then["results"]] == list(range(10, 20))
+    assert len(client.get("/many?envelope=v2&page_size=3").json()["results"]) == 3
+    assert len(client.get("/many").json()) == 25  # a legacy caller who asks for no page gets everything, as ever

@@ -70,7 +70,8 @@ def _declared_problem(error: ReplyError) -> Problem:
     if error.error_code in TABLE:
         return Problem.of(error.error_code, error.message, **said)
     # a code of the handler's own takes after the code of the class that was raised
-    row = next(TABLE[cls.code] for cls in type(error).__mro__ if getattr(cls, "code", None) in TABLE)
+    codes = (getattr(cls, "code", "") for cls in type(error).__mro__)
+    row = next(TABLE[code] for code in codes if code in TABLE)
     return Problem(error.error_code, error.message, row.kind, row.retry, **{"remediation": row.remediation, **said})
 
 

@@ -80,6 +80,8 @@ class Profile:
     is_content: bool = False
     is_reply: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    page_size: int | None = None
+    """The items of a page, unless its caller says how many."""
 
     @property
     def payload(self) -> Payload:
@@ -236,7 +238,8 @@ class Service:
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters)
+        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
@@ -250,7 +253,10 @@ class Service:
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
         controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
-        return controls.extend(inputs)
+        listed = controls.extend(inputs)
+        if profile.page_size is not None:
+            listed["properties"]["page_size"]["default"] = profile.page_size
+        return listed
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""
@@ -272,6 +278,9 @@ class Service:
             agreed = replace(agreed, dialect="bare")
         contract = self._contract_for(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
+        # a walk goes on with the size that it began with, and a payload alone cannot say that more follows
+        if profile.page_size is not None and "cursor" not in asked and contract.speaker.name != "bare":
+            asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
             notices = (
                 *notices,

@@ -407,7 +407,7 @@ def error_response(
     error_code = respell(error_code or "") or None
     row = TABLE.get(error_code or "")
     kind = error_type or (row.kind if row else "internal")
-    general = TABLE[KIND_RULES[kind].code if kind in KIND_RULES else "INTERNAL_ERROR"]
+    general = TABLE[next((rule.code for name, rule in KIND_RULES.items() if name == kind), "INTERNAL_ERROR")]
     context = without_nothing(
         error_code=error_code or general.name,
         error_type=kind,
