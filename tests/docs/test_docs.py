@@ -34,7 +34,12 @@ def programs(page: Path) -> str:
     return joined
 
 
-@pytest.mark.parametrize("page", filter(programs, PAGES), ids=lambda page: page.name)
+WITH_PROGRAMS = [one for one in (*PAGES, *sorted((ROOT / "packages").glob("*/README.md"))) if programs(one)]
+
+
+@pytest.mark.parametrize(
+    "page", WITH_PROGRAMS, ids=lambda page: page.relative_to(ROOT).as_posix().removeprefix("docs/")
+)
 def test_the_programs_of_a_page_run(page, tmp_path):
     """In order, in one namespace, in an empty folder, in a process of their own, with warnings as errors."""
     script = tmp_path / f"page_{page.stem}.py"  # a page may be called like a package

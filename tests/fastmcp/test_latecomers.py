@@ -91,3 +91,17 @@ async def test_a_transform_that_renames_keeps_the_answers(
         await client.list_tools()
         rows, resources = await asked(client, "api_rows"), await asked(client, "list_resources")
     assert len(rows["data"]["results"]) == 9 and resources["success"]
+
+
+@ERAS
+async def test_transforms_may_come_while_the_server_is_answering(era: str) -> None:
+    made = server(False)
+    async with Client(made, mode=era) as client:
+        for transform, name in ((ResourcesAsTools(made), "list_resources"), (PromptsAsTools(made), "list_prompts")):
+            made.add_transform(transform)
+            listed = {tool.name: tool for tool in await client.list_tools()}
+            assert listed[name].output_schema == listed["rows"].output_schema
+            assert (await asked(client, name))["success"]
+        made.add_transform(BM25SearchTransform())
+        assert (await asked(client, "search_tools", {"query": "rows"}))["success"]
+    assert len(made.transforms) <= 2 * 3 + 1  # one of ours for each that came, and the first

@@ -8,6 +8,8 @@ from typing import Any
 import mcp_types
 import pytest
 from fastmcp import Client, Context, FastMCP
+from fastmcp.server.transforms import Transform
+from fastmcp.tools import Tool
 from fastmcp_tasks import TasksExtension, call_tool_task
 from mcp.shared.exceptions import MCPError
 
@@ -145,3 +147,28 @@ async def test_a_task_that_asks_for_input_gets_it() -> None:
     async with Client(made, elicitation_handler=answer) as client:
         result = await asked(client, "greet")
     assert result.structured_content["data"] == {"result": "hello you"}
+
+
+async def later() -> dict[str, int]:
+    return {"number": 1}
+
+
+class AddsATask(Transform):
+    """A transform that has a tool of its own, which runs as a task."""
+
+    tool = Tool.from_function(later, task=True)
+
+    async def list_tools(self, tools: Any) -> Any:
+        return [*tools, self.tool]
+
+    async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Any:
+        return self.tool if name == "later" else await call_next(name, version=version)
+
+
+@pytest.mark.parametrize("tasks_first", [True, False], ids=["tasks first", "contract first"])
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_task_that_a_late_transform_adds_ends_in_the_envelope(era: str, tasks_first: bool) -> None:
+    made = server(tasks_first=tasks_first)
+    made.add_transform(AddsATask())
+    async with Client(made, mode=era) as client:
+        assert (await asked(client, "later")).structured_content["data"] == {"number": 1}

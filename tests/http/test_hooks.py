@@ -1,9 +1,11 @@
 """Between a handler and its framework: whatever the framework did for handlers, it still does."""
 
+import dataclasses
 import functools
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from small_api import CSV, ROWS
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
@@ -12,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, request_response
 from starlette.testclient import TestClient
 
-from aerogram import read, starlette
+from aerogram import fastapi, read, starlette
 from aerogram.starlette import Versions
 
 
@@ -199,12 +201,82 @@ def test_what_else_middleware_holds_is_not_taken_for_the_handler():
     assert client.get("/rows?instead").json() == ["instead"]
 
 
-def test_a_handler_that_cannot_be_seen_is_told_and_its_answers_are_read_when_they_are_sent(caplog):
-    def hides(app):
-        return functools.partial(lambda inner, *given: inner(*given), app)
+def by_partial(app):
+    return functools.partial(lambda inner, *given: inner(*given), app)
 
-    app = Starlette(routes=[Route("/rows", lambda _: JSONResponse(ROWS), middleware=[Middleware(hides)])])
+
+def by_function(app):
+    async def around(*given):
+        await app(*given)
+
+    return around
+
+
+def by_a_likeness(app):
+    return functools.wraps(app)(by_function(app))
+
+
+class ByAnotherName:
+    def __init__(self, app):
+        self.inner = app
+
+    async def __call__(self, *given):
+        await self.inner(*given)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    app: object
+
+    async def __call__(self, *given):
+        await self.app(*given)
+
+
+OPAQUE = [by_partial, by_function, by_a_likeness, ByAnotherName]
+
+
+@pytest.mark.parametrize("hides", [*OPAQUE, Frozen])
+def test_a_handler_that_cannot_be_seen_is_told_and_its_answers_are_read_when_they_are_sent(caplog, hides):
+    class Listed(HTTPEndpoint):
+        async def get(self, _):
+            return JSONResponse(ROWS)
+
+    handlers = {"/rows": lambda _: JSONResponse(ROWS), "/class": Listed}
+    app = Starlette(routes=[Route(path, one, middleware=[Middleware(hides)]) for path, one in handlers.items()])
     starlette.install(app, versions=Versions(vendor="acme"))
+    for path in handlers:
+        response = TestClient(app).get(f"{path}?envelope=v2")
+        assert (response.json()["results"], response.headers["X-Envelope-Version"]) == (ROWS, "v2")
+        assert f"the handler of {path} is out of sight" in caplog.text
+
+
+@pytest.mark.parametrize("hides", OPAQUE)
+def test_what_somebody_has_put_around_a_route_of_fastapi_stays_there(caplog, hides):
+    app, seen = FastAPI(), []
+    app.get("/rows")(lambda: ROWS)
+    route = app.routes[-1]
+
+    class Counts:
+        def __init__(self, app):
+            self.app = app
+
+        async def __call__(self, scope, *given):
+            seen.append(scope["path"])
+            await self.app(scope, *given)
+
+    route.app = Counts(hides(Counts(route.app)))
+    fastapi.install(app, versions=Versions(vendor="acme"))
     response = TestClient(app).get("/rows?envelope=v2")
     assert (response.json()["results"], response.headers["X-Envelope-Version"]) == (ROWS, "v2")
-    assert "the handler of /rows is out of sight" in caplog.text
+    assert seen == ["/rows", "/rows"] and "the handler of /rows is out of sight" in caplog.text
+
+
+def test_objects_around_a_route_of_fastapi_hide_nothing(caplog):
+    app = FastAPI()
+    app.get("/rows")(lambda: ROWS)
+    route = app.routes[-1]
+    route.app = WatchesStatus(route.app)
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    response = TestClient(app).get("/rows?envelope=v2")
+    assert (response.json()["results"], response.headers["X-Seen"]) == (ROWS, "200")
+    assert caplog.text == ""

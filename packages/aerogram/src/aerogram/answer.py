@@ -15,17 +15,23 @@ The whole path, from top to bottom:
     keep         what was left over is archived before the reply that names it is sent
     count        the tokens, where the contract wants to know them and nobody has counted them yet
 
-Each is a function over one `Call` and one `Draft`, which is the reply in the making. The first two raise; what a call
-is refused for is its outcome like what a handler raises. `answer` is all the others: whatever goes wrong in one of
-them, the caller is sent a failure that says so, and a failure is charged nothing. Those who send the reply render it
-in its dialect: as two channels over MCP, as status, fields and body over HTTP.
+Each is a function over one `Call` and one `Draft`, which is the reply in the making. `find_outcome` is the first two:
+what a call is refused for is its outcome, like what its handler returns or raises. `answer` is all the others. A step
+that fails is answered by `fail`, which takes only those steps that have nothing to refuse. A failure costs nothing.
+There are two exceptions to the list. Where a contract has nothing to do but to complete its replies, nothing else is
+done. And a call that has changed something succeeds although its controls have failed (`finish` says how).
+
+Whoever sends the reply renders it in its dialect: as two channels over MCP, after the pictures and sounds beside it
+(`fit_media`), and as status, fields and body over HTTP.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -71,6 +77,7 @@ from aerogram.telemetry import Observation, tell_size_before
 from aerogram.tokens import Budget
 
 __all__ = [
+    "CURRENT",
     "Draft",
     "admit",
     "annotate",
@@ -80,6 +87,7 @@ __all__ = [
     "complete",
     "count",
     "fail",
+    "find_outcome",
     "finish",
     "fit",
     "fit_media",
@@ -130,7 +138,12 @@ async def answer(call: Call, outcome: Any) -> Reply[Any]:
 
 
 async def finish(call: Call, draft: Draft) -> Draft:
-    """The finished reply of a draft over JSON, whatever happens on the way."""
+    """The finished reply of a draft over JSON, whatever happens on the way.
+
+    A handler that has changed something is not asked to do it again because of a wrong field or a small budget: its
+    reply then goes through the steps once more, without the controls and with word of that. What it costs is noted
+    with each pass, and the last one counts.
+    """
     done = await _take_steps(call, draft)
     problem = done.reply.problem
     if problem is not None and call.succeeds_despite(draft.reply, problem):
@@ -177,6 +190,8 @@ def _failure(call: Call, error: BaseException) -> Reply[Any]:
 # Before the handler, and around it
 
 _UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
+"""The call that a handler is answering."""
 
 
 def observe(call: Call, carrier: Mapping[str, Any] | None = None) -> AbstractContextManager[Observation | None]:
@@ -193,6 +208,15 @@ async def admit(call: Call) -> Call:
     return call if limits is None else replace(call, allowance=await limits.take(call.principal, call.operation))
 
 
+async def find_outcome(call: Call, handler: Handler, finished: type | tuple[type, ...] = ()) -> tuple[Call, Any]:
+    """The call as it was admitted, and what came of it: a value, or the exception that is to be answered."""
+    try:
+        call = await admit(call)
+        return call, await run(call, handler, finished)
+    except Exception as error:  # noqa: BLE001 - a limit that is reached is an outcome
+        return call, error
+
+
 async def forgive(call: Call) -> None:
     """Charge nothing for a call that failed."""
     limits = call.contract.limits
@@ -205,15 +229,31 @@ async def run(call: Call, handler: Handler, finished: type | tuple[type, ...] = 
 
     An outcome of a `finished` type is given on, and not kept.
     """
-    cache = call.contract.cache
+    cache, token = call.contract.cache, CURRENT.set(call)
     try:
         if cache is None or call.operation not in call.contract.cached:
             return await handler()
         return await _run_cached(cache, call, handler, finished)
+    except asyncio.CancelledError:
+        _forgive_soon(call)
+        raise
     except BaseException as error:  # what a handler raises is its outcome, `sys.exit` included
         if is_signal(error):
             raise
         return error
+    finally:
+        CURRENT.reset(token)
+
+
+_forgiving: Final[set[asyncio.Task[None]]] = set()
+
+
+def _forgive_soon(call: Call) -> None:
+    """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
+    if call.allowance is not None:
+        task = asyncio.get_running_loop().create_task(forgive(call))
+        _forgiving.add(task)
+        task.add_done_callback(_forgiving.discard)
 
 
 async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]) -> Any:
@@ -477,7 +517,7 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
 
 def fit(call: Call, draft: Draft) -> Draft:
     """The reply within its budget, and what fell off it."""
-    budget = call.limit
+    budget = call.budget
     if budget is None:
         return draft
     found = _fit_into(budget, call, draft)
@@ -522,7 +562,7 @@ async def keep(call: Call, draft: Draft) -> Draft:
         return draft
     if await _archive(call, archive, draft.leftovers):
         return draft
-    budget = call.limit
+    budget = call.budget
     measure = None if budget is None else call.sizer(budget)
     honest = without_archive(
         draft.reply, lambda told: budget is None or measure is None or measure(told) <= budget.room
@@ -543,7 +583,7 @@ async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]
 def count(call: Call, draft: Draft) -> Draft:
     """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
     reply = draft.reply
-    cost, budget = reply.telemetry, None if reply.problem else call.limit  # a failure may be about that limit
+    cost, budget = reply.telemetry, None if reply.problem else call.budget  # a failure may be about that limit
     if "tokens_estimated" not in call.contract.speaker.needs or cost is None:
         return draft
     if cost.tokens_estimated not in (0, _most_tokens(budget)):
@@ -554,7 +594,7 @@ def count(call: Call, draft: Draft) -> Draft:
 
 async def fit_media(call: Call, draft: Draft) -> Draft:
     """A finished reply with its pictures and sounds; where bytes count, what does not fit is a link instead."""
-    budget, archive = call.limit, call.contract.archive
+    budget, archive = call.budget, call.contract.archive
     if not draft.media or archive is None or budget is None or budget.counter.unit != "bytes":
         return draft
     room = max(budget.room - call.sizer(budget)(draft.reply), 0)

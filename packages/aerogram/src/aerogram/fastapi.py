@@ -7,13 +7,13 @@ and cookies keep working. Legacy callers get what FastAPI itself makes of the va
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from types import CellType
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from aerogram._http.application import find_slots
+from aerogram._http.application import find_holder, put_inside
 from aerogram._http.exchange import EXCHANGE, Exchange
 from aerogram._http.negotiation import JSON, Versions
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of
@@ -28,21 +28,16 @@ try:
     from fastapi import FastAPI, Path, Query, Request, Response
     from fastapi.concurrency import run_in_threadpool
     from fastapi.datastructures import DefaultPlaceholder
-    from fastapi.dependencies.models import (
-        Dependant,
-        _is_async_gen_callable,
-        _is_coroutine_callable,
-        _is_gen_callable,
-    )
-    from fastapi.dependencies.utils import _get_flat_fields_from_params
+    from fastapi.dependencies.models import Dependant
+    from fastapi.dependencies.utils import get_flat_params
+    from fastapi.exceptions import EndpointContext
     from fastapi.responses import JSONResponse
     from fastapi.routing import (
         APIRoute,
         RouteContext,
-        _endpoint_context_cache,
-        _extract_endpoint_context,
-        get_request_handler,
+        _effective_route_context_var,
         iter_route_contexts,
+        request_response,
         serialize_response,
     )
     from fastapi.utils import create_model_field, is_body_allowed_for_status_code
@@ -59,6 +54,7 @@ from aerogram.starlette import (
     entry_of,
     from_health,
     from_offset_page,
+    is_async,
     principal_of,
     shapes,
     surround,
@@ -71,7 +67,6 @@ log = logging.getLogger("aerogram")
 
 _REQUEST: Final = "aerogram_request"
 _RESPONSE: Final = "aerogram_response"
-_HOOKED: Final = "__aerogram_hook__"
 _IDS: Final = "Only the items with these ids, separated by commas or in several parameters"
 _COOKIES: Final = "cookie"
 
@@ -177,14 +172,19 @@ def _answers_json(context: RouteContext) -> bool:
 
 def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, dict[str, Any]]]:
     """The query parameters that a handler and its dependencies declare, with their defaults."""
-    yield from ((one.alias, {"default": one.default}) for one in _get_flat_fields_from_params(dependant.query_params))
+    yield from ((one.alias, {"default": one.default}) for one in _flat(dependant.query_params))
     for inner in dependant.dependencies:
         yield from _query_parameters(inner)
 
 
+def _flat(fields: Sequence[Any]) -> list[Any]:
+    """Parameters, and in the place of a model of several its members."""
+    return get_flat_params(Dependant(query_params=list(fields)))
+
+
 def _headers_read(dependant: Dependant) -> Iterator[str]:
     """The headers that a handler and its dependencies are known to read; cookies are in one of them."""
-    for one in _get_flat_fields_from_params(dependant.header_params):
+    for one in _flat(dependant.header_params):
         # members of a model are looked for with hyphens too
         yield from (one.alias, one.validation_alias or one.name, one.name.replace("_", "-"))
     if dependant.cookie_params:
@@ -208,61 +208,82 @@ def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
     handler = dependant.call
-    if handler is None or not _answers_json(context) or _is_gen_callable(handler) or _is_async_gen_callable(handler):
+    if handler is None or not _answers_json(context) or _yields(handler):
         _put_gate(dependant, has_limits)
         return
-    if hasattr(handler, _HOOKED):
+    if isinstance(handler, _Hook):
         return  # another application has the same route
-    is_awaited = _is_coroutine_callable(handler)
-    if not is_awaited and not _await(context):
-        log.warning("the handler of %s is out of sight, so that its answers are read when they are sent", context.path)
-        _put_gate(dependant, has_limits)
+    hook = dependant.call = _Hook(context, given, handler)
+    if hook.is_awaited or _make_again(context):
+        hook.inject()
         return
-    call = handler if is_awaited else functools.partial(run_in_threadpool, handler)
-    enter, leave = _entrance(dependant, id(context.original_route)), _exit(context)
-    model = _Model(context, given, is_awaited=is_awaited)
+    dependant.call = handler
+    log.warning("the handler of %s is out of sight, so that its answers are read when they are sent", context.path)
+    _put_gate(dependant, has_limits)
 
-    @functools.wraps(handler)
-    async def hooked(**values: Any) -> Any:
-        exchange, response = enter(values)
+
+def _make_again(context: RouteContext) -> bool:
+    """Have FastAPI await the hook of a plain function, instead of giving it a thread; whether it does.
+
+    That is settled when a route makes its application, so the route makes it once more. The handler itself gets the
+    thread. What is done around it may have to wait, and must not hold one meanwhile: when all are held by those who
+    wait, what they wait for never has its turn.
+    """
+    route, effective = context.original_route, context._effective_route
+    token = _effective_route_context_var.set(None if effective is route else effective)
+    try:
+        made = request_response(route.get_route_handler())  # type: ignore[attr-defined]  # routes of FastAPI have it
+    finally:
+        _effective_route_context_var.reset(token)
+    return put_inside(find_holder(effective), made)
+
+
+def _yields(handler: Any) -> bool:
+    """Whether a handler gives its answer in pieces."""
+    return any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in _faces(handler))
+
+
+def _faces(handler: Any) -> Iterator[Any]:
+    """What tells of which kind a handler is: the function itself, what it wraps, the method of an object."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    for one in (handler, inspect.unwrap(handler)):
+        yield one
+        if not inspect.isclass(one):
+            yield getattr(one, "__call__", None)  # noqa: B004
+
+
+class _Hook:
+    """What stands between a handler and FastAPI, which takes it for the handler."""
+
+    def __init__(self, context: RouteContext, given: Shapes, handler: Callable[..., Any]) -> None:
+        self.is_awaited = any(map(is_async, _faces(handler)))
+        self._call = handler if self.is_awaited else functools.partial(run_in_threadpool, handler)
+        self._leave = _exit(context)
+        self._context = context
+        self._model = _Model(context, given, handler, is_awaited=self.is_awaited)
+        functools.update_wrapper(self, handler)
+
+    def inject(self) -> None:
+        """Have FastAPI give it the request and the response to be."""
+        self._enter = _entrance(self._context.dependant, id(self._context.original_route))
+
+    async def __call__(self, **values: Any) -> Any:
+        exchange, response = self._enter(values)
         if exchange is None:
-            left = await call(**values)
+            left = await self._call(**values)
         else:
             service = exchange.layer.service
             with _CONTAINED:
                 if service.is_idle:
-                    value = await call(**values)
+                    value = await self._call(**values)
                 else:
                     await service.admit(exchange)
-                    value = await service.run(exchange, _watched(functools.partial(call, **values), response))
-            left = leave(exchange, response, value)
+                    value = await service.run(exchange, _watched(functools.partial(self._call, **values), response))
+            left = self._leave(exchange, response, value)
         if isinstance(left, _Answer):
-            return await model.prepared(left)
-        return left if is_awaited or isinstance(left, Response) else await model.response(left, response)
-
-    setattr(hooked, _HOOKED, True)
-    # what FastAPI says of a fault names the file of its function
-    _endpoint_context_cache[id(hooked)] = _extract_endpoint_context(handler)
-    dependant.call = hooked
-
-
-_RUN: Final = get_request_handler(Dependant(call=_is_reply)).__code__  # any function would do
-"""What FastAPI makes of a handler is a function of this code."""
-
-
-def _await(context: RouteContext) -> bool:
-    """Have FastAPI await the hook of a plain function, instead of giving it a thread; whether it does.
-
-    The handler itself gets the thread. What is done around it may have to wait, and must not hold one meanwhile:
-    when all are held by those who wait, what they wait for never has its turn.
-    """
-    for there, _ in find_slots(context._effective_route, "app"):
-        if getattr(there, "__code__", None) is _RUN:
-            held: dict[str, CellType] = dict(zip(_RUN.co_freevars, there.__closure__, strict=True))
-            if held["dependant"].cell_contents is context.dependant:
-                held["is_coroutine"].cell_contents = True
-                return True
-    return False
+            return await self._model.prepared(left)
+        return left if isinstance(left, Response) else await self._model.response(left, response)
 
 
 def _put_gate(dependant: Dependant, has_limits: bool) -> None:
@@ -354,7 +375,7 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
 class _Model:
     """The response model of a route; what plain functions return is checked in a thread, as FastAPI does it."""
 
-    def __init__(self, context: RouteContext, given: Shapes, *, is_awaited: bool) -> None:
+    def __init__(self, context: RouteContext, given: Shapes, handler: Callable[..., Any], *, is_awaited: bool) -> None:
         self._context = context
         self._field = _data_field(context)
         self._has_writer = given.legacy is not None
@@ -364,7 +385,7 @@ class _Model:
             serialize_response,
             field=self._field,
             is_coroutine=is_awaited,
-            endpoint_ctx=_extract_endpoint_context(context.dependant.call),
+            endpoint_ctx=_place_of(handler, context),
             **settings,
         )
 
@@ -395,6 +416,18 @@ class _Model:
             made.body = b""
         made.headers.raw.extend(given.headers.raw)
         return made
+
+
+def _place_of(handler: Callable[..., Any], context: RouteContext) -> EndpointContext:
+    """Where a handler stands, as FastAPI says it of one whose answer is not what its model wants."""
+    found: EndpointContext = {"path": f"{'|'.join(sorted(context.methods or ()))} {context.path}"}
+    function = inspect.unwrap(handler)
+    try:
+        _, line = inspect.getsourcelines(function)
+        file = inspect.getsourcefile(function) or ""
+    except (OSError, TypeError):  # there is no file
+        return found
+    return {**found, "file": file, "line": line, "function": getattr(function, "__name__", "")}
 
 
 def _data_field(context: RouteContext) -> Any:

@@ -2,7 +2,7 @@
 
 The server's tool manager is replaced by one that hands out the same tools as ones that answer: with the output
 schema of the dialect, with the reply controls among their inputs, and with the handler's own value in hand, because
-the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are registered.
+the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
-from aerogram._mcp.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
+from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError
@@ -90,11 +91,11 @@ def install(
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    service.claim(negotiate, server._tool_manager._tools)
+    service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
     who = check_principal(principal) or _token_principal
-    # The SDK has no public way to its tools and resources as objects; these two attributes are all that is used.
+    # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
-    server._resource_manager = _Resources(server._resource_manager, made.sanitizers)
+    server._resource_manager = _Resources(server._resource_manager, made.sanitizers)  # type: ignore[assignment]
     server.middleware.append(_say_besides)
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -130,8 +131,7 @@ class _Tools(ToolManager):
     """The tools of a server, handed out as ones that answer under its contract."""
 
     def __init__(self, held: ToolManager, service: Service, principal: Principal, normalize: bool) -> None:
-        super().__init__(held.warn_on_duplicate_tools)
-        self._tools = held._tools
+        super().__init__(held.warn_on_duplicate_tools, tools=held.list_tools())
         self._service = service
         self._principal = principal
         self._normalizes = normalize
@@ -144,7 +144,7 @@ class _Tools(ToolManager):
 
     def list_tools(self) -> list[Tool]:
         if not self._service.has_checked_names:
-            self._service.check_names(self._tools)
+            self._service.check_names({tool.name for tool in super().list_tools()})
         try:
             is_legacy = self._service.is_legacy(self._principal())
         except Exception as error:
@@ -203,17 +203,18 @@ class _Tools(ToolManager):
             try:
                 value = await tool.run(given, context)
             except Exception as error:  # noqa: BLE001 - told apart below
-                meant = _fault(error)
-                # exceptions that cause each other send whoever prints their trace in circles
-                raise meant from (None if meant in (error, error.__cause__) else error)
-            if type(value) is tuple and parting is not None:
-                return parting(value)
-            return value
+                raised, meant = error, _fault(error)
+            else:
+                return parting(value) if type(value) is tuple and parting is not None else value
+            if meant in (raised, raised.__cause__):
+                raise meant  # out here, so that it is not caused by what it has caused itself
+            raise meant from raised
 
+        caller = self._caller(context, None)
         try:
-            caller = self._caller(context, self._principal())
+            caller = caller._replace(principal=self._principal())
         except Exception as error:  # noqa: BLE001 - every call gets an answer
-            return to_sdk(await self._service.answer_besides(profile, self._caller(context, None), error))
+            return to_sdk(await self._service.answer_besides(profile, caller, error))
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         return to_sdk(sent) if isinstance(sent, dict) else sent
 
@@ -236,8 +237,9 @@ class _Tools(ToolManager):
         return documented_result(value, data, self._forms)
 
     def _caller(self, context: Any, principal: str | None) -> Caller:
-        request = context._request_context
-        if request is None:
+        try:
+            request = context.request_context
+        except ValueError:  # a program asks, and not a client
             return Caller(principal=principal)
         capabilities = request.session.client_capabilities
         extensions = capabilities.extensions if capabilities is not None else None
@@ -248,12 +250,8 @@ class _Tools(ToolManager):
 
 def _insist_on_type(tool: Tool, data: Any) -> None:
     """Refuse data that is not what the handler's annotation says, as the SDK does: a client would have to."""
-    metadata = tool.fn_metadata
-    if metadata.output_model is None:
-        return
     try:
-        adapter = metadata._output_adapter(metadata.output_model)
-        adapter.validate_python({"result": data} if metadata.wrap_output else data)
+        tool.fn_metadata.convert_result(data)
     except pydantic.ValidationError as error:
         raise TypeError(f"what {tool.name} returned is not what it is annotated with") from error
 
@@ -284,17 +282,20 @@ _UNTOUCHED: Final = (mcp_types.InputRequiredResult, MCPError)
 # Resources
 
 
-class _Resources(ResourceManager):
-    """The resources of a server, read as normalised contents."""
+class _Resources:
+    """The resources of a server, read as normalised contents; for everything else there is the manager that it has."""
 
     def __init__(self, held: ResourceManager, sanitizers: Sequence[Step]) -> None:
-        super().__init__(held.warn_on_duplicate_resources)
-        self._resources, self._templates = held._resources, held._templates
+        self._held = held
         self._sanitizers = sanitizers
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
     async def get_resource(self, uri: Any, context: Any) -> Any:
+        """A resource that is read as normalised contents."""
         try:
-            found = await super().get_resource(uri, context)
+            found = await self._held.get_resource(uri, context)
         except UnexpectedResourceError as error:
             raise _unreadable(error.__cause__ or error, str(uri)) from error
         except BaseException as error:

@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._http.application import Installation, add_limit_middleware, find_slots
+from aerogram._http.application import Installation, add_limit_middleware, find_holder, put_inside, replace_app
 from aerogram._http.cleaning import SanitizingMiddleware
-from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, START, App, Exchange, Layer, Message, Receive, Scope, Send
+from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
 from aerogram._http.headers import Fields, announce_json, find
 from aerogram._http.negotiation import Schedule, Versions
 from aerogram._http.responses import from_health, from_offset_page
@@ -31,8 +31,6 @@ from aerogram.normalize.signals import contain
 from aerogram.reply import ResumablePage
 
 try:
-    from starlette._exception_handler import wrap_app_handling_exceptions
-    from starlette._utils import is_async_callable
     from starlette.applications import Starlette
     from starlette.background import BackgroundTask
     from starlette.concurrency import run_in_threadpool
@@ -40,7 +38,7 @@ try:
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
-    from starlette.routing import BaseRoute, Host, Mount, Route, Router, WebSocketRoute, compile_path, request_response
+    from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, compile_path, request_response
 except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
@@ -195,11 +193,6 @@ class Answer(Response):
         self.exchange = exchange
         self._status = status
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether some of it is said."""
-        return self.exchange.ours is not None
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
         """Say it."""
         await self.exchange.respond(self.outcome, send, status=self._status, given=self.raw_headers)
@@ -289,24 +282,28 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> RouteEntry:
 
 def _hook(route: Route, has_limits: bool, *, is_migrated: bool) -> None:
     """Stand between a handler and its framework, inside of the route's own middleware."""
-    is_class = inspect.isclass(route.endpoint)
     if not _is_handler(route.endpoint):
         add_limit_middleware(route, "app", has_limits)
         return
-    for there, put in find_slots(route, "app", closed=(Router, Starlette)):
-        if _is_hook_of(route.endpoint, there):
-            return  # another application has the same route
-        if there is route.endpoint if is_class else _is_served(route.endpoint, there):
-            hook = _Hook(route, there)
-            put(_hooked_class(there, hook) if is_class else hook.serve)
-            return
+    holder = find_holder(route)
+    if hasattr(holder.app, _HOOKED) or _put_hook(route, holder):
+        return  # another application may have the same route
     add_limit_middleware(route, "app", has_limits)
     if is_migrated:
         log.warning("the handler of %s is out of sight, so that its answers are read when they are sent", route.path)
 
 
-_SERVED: Final = request_response(_declared).__code__  # type: ignore[arg-type]
-"""What a router makes of a handler is a function of this code."""
+_HOOKED: Final = "__aerogram_hook__"
+
+
+def _put_hook(route: Route, holder: Any) -> bool:
+    """Put a hook in the place of what the router has made of a handler; whether that is there to be seen."""
+    hook = _Hook(route)
+    if inspect.isclass(route.endpoint):
+        return holder.app is route.endpoint and replace_app(holder, _hooked_class(route.endpoint, hook))
+    made = request_response(functools.partial(hook.answer, awaited(route.endpoint)))  # type: ignore[arg-type]
+    setattr(made, _HOOKED, True)
+    return put_inside(holder, made)
 
 
 def _is_handler(endpoint: Any) -> bool:
@@ -318,29 +315,18 @@ def _is_handler(endpoint: Any) -> bool:
     return inspect.isfunction(endpoint) or inspect.ismethod(endpoint)
 
 
-def _is_served(endpoint: Any, there: Any) -> bool:
-    """Whether this is what a router has made of an endpoint; middleware may hold others too."""
-    held = [cell.cell_contents for cell in there.__closure__] if getattr(there, "__code__", None) is _SERVED else []
-    return any(one is endpoint or getattr(one, "args", None) == (endpoint,) for one in held)
-
-
-def _is_hook_of(endpoint: Any, there: Any) -> bool:
-    hook = getattr(there, "__aerogram_hook__", getattr(there, "__self__", None))
-    return isinstance(hook, _Hook) and hook.endpoint is endpoint
-
-
 def _hooked_class(endpoint: type[HTTPEndpoint], hook: _Hook) -> type[HTTPEndpoint]:
     """A class whose methods are hooked."""
 
     def hooked(name: str) -> Callable[..., Any]:
         @functools.wraps(getattr(endpoint, name))
         async def answer(self: HTTPEndpoint, request: Request) -> App:
-            return await hook.answer(_awaited(getattr(super(made, self), name)), request)
+            return await hook.answer(awaited(getattr(super(made, self), name)), request)
 
         return answer
 
     methods = {name: hooked(name) for name in _METHODS if getattr(endpoint, name, None) is not None}
-    made = type(endpoint.__name__, (endpoint,), {**methods, "__aerogram_hook__": hook})
+    made = type(endpoint.__name__, (endpoint,), {**methods, _HOOKED: True})
     return made
 
 
@@ -348,48 +334,21 @@ class _Hook:
     """What stands between a handler and its framework, so that its value is answered as it was negotiated.
 
     Applications may share a route: whose terms hold and whose service is asked, the exchange tells. An application
-    without the layer has no exchange, and gets what stood here `before`.
+    without the layer has no exchange, and gets what the handler returns.
     """
 
-    def __init__(self, route: Route, before: App) -> None:
-        self.endpoint = route.endpoint
+    def __init__(self, route: Route) -> None:
         self._route = id(route)
-        self._before = before
-        self._call = _awaited(route.endpoint)
-
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Be to a router what `request_response` makes of a handler, with fewer coroutines."""
-        exchange: Exchange | None = scope.get(EXCHANGE)
-        if exchange is None:
-            return await self._before(scope, receive, send)
-        request = Request(scope, receive, send)
-        watch: Answer | _Watch | None = None
-        try:
-            layer = exchange.layer
-            exchange.enter(layer.own_terms_of(self._route), scope)
-            call = self._call(request) if layer.service.is_idle else _within_limits(exchange, self._call, request)
-            response = _response_to(exchange, await call, request)
-            if type(response).__call__ is _AT_ONCE:
-                watch = _BEGUN
-                await response(scope, receive, send)
-            elif isinstance(response, Answer):
-                watch = response
-                await response(scope, receive, send)
-            else:
-                watch = _Watch(send)
-                await response(scope, receive, watch)
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it is handled
-            has_begun = watch is not None and watch.has_begun
-            await _raised(contain(error), request, has_begun=has_begun)(scope, receive, _unheard if has_begun else send)
 
     async def answer(self, call: Handler, request: Request) -> App:
-        """Answer a request for a method of a class."""
+        """The response to a request."""
         exchange: Exchange | None = request.scope.get(EXCHANGE)
         if exchange is None:
             return await call(request)  # type: ignore[no-any-return]
-        exchange.enter(exchange.layer.own_terms_of(self._route), request.scope)
+        layer = exchange.layer
+        exchange.enter(layer.own_terms_of(self._route), request.scope)
         try:
-            value = await _within_limits(exchange, call, request)
+            value = await (call(request) if layer.service.is_idle else _within_limits(exchange, call, request))
         except Exception as error:
             await _blame_the_body(error, request)
             raise
@@ -398,8 +357,18 @@ class _Hook:
         return _response_to(exchange, value, request)
 
 
-def _awaited(handler: Callable[..., Any]) -> Handler:
-    return handler if is_async_callable(handler) else functools.partial(run_in_threadpool, handler)
+def awaited(handler: Callable[..., Any]) -> Handler:
+    """A handler to be awaited; a plain function runs in a thread."""
+    return handler if is_async(handler) else functools.partial(run_in_threadpool, handler)
+
+
+def is_async(handler: Any) -> bool:
+    """Whether a handler, or the method of an object that is one, is to be awaited."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    return inspect.iscoroutinefunction(handler) or (
+        not inspect.isclass(handler) and inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
+    )
 
 
 async def _within_limits(exchange: Exchange, call: Handler, request: Request) -> Any:
@@ -425,52 +394,11 @@ def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
     return answer_to(exchange, value)
 
 
-def _raised(error: Exception, request: Request, *, has_begun: bool) -> App:
-    """An exception, raised to the handlers that the application has for it; none may answer where one `has_begun`."""
-
-    async def raising(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - as ASGI has it
-        nonlocal error
-        try:
-            if has_begun:
-                await send({"type": START})
-            else:
-                await _blame_the_body(error, request)
-            raise error
-        finally:
-            del error  # which knows this function, and would wait for the garbage collector
-
-    return wrap_app_handling_exceptions(raising, request)
-
-
-async def _unheard(message: Message) -> None:
-    """What has been sent already is not sent again."""
-
-
-class _Watch:
-    """Sees whether a response has begun to be sent."""
-
-    __slots__ = ("_send", "has_begun")
-
-    def __init__(self, send: Send, *, has_begun: bool = False) -> None:
-        self._send = send
-        self.has_begun = has_begun
-
-    def __call__(self, message: Message) -> Awaitable[None]:
-        if message["type"] == START:
-            self.has_begun = True
-        return self._send(message)
-
-
-_AT_ONCE: Final = Response.__call__
-"""How a response is sent that begins before anything can go wrong."""
-_BEGUN: Final = _Watch(_unheard, has_begun=True)
-
-
 async def _blame_the_body(error: Exception, request: Request) -> None:
     """Raise that the body is not JSON, if that is what went wrong and the application has nothing to say about it."""
     if not isinstance(error, (ValueError, RecursionError)) or _is_handled(error, request.scope):
         return
-    if request.scope[EXCHANGE].is_passing or not hasattr(request, "_body") or hasattr(request, "_json"):
+    if request.scope[EXCHANGE].is_passing or not hasattr(request, "_body"):
         return
     try:
         json.loads(await request.body())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import inspect
 import logging
 from collections.abc import Callable, Iterator
-from types import MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
 from aerogram._http.negotiation import Versions
@@ -17,7 +16,7 @@ from aerogram.contract import Contract
 from aerogram.errors import strays
 from aerogram.shape.controls import CONTROLS
 
-__all__ = ["ApplicationSlot", "Installation", "add_limit_middleware", "find_slots"]
+__all__ = ["Installation", "add_limit_middleware", "find_holder", "put_inside", "replace_app"]
 
 
 class _LimitMiddleware:
@@ -42,40 +41,36 @@ def add_limit_middleware(holder: object, name: str, has_limits: bool) -> None:
         setattr(holder, name, _LimitMiddleware(there))
 
 
-class ApplicationSlot(NamedTuple):
-    """What stands somewhere; `put(other)` puts another one there."""
+def find_holder(route: Any) -> Any:
+    """What holds the application of a route: the route itself, or the innermost of the middleware around it.
 
-    there: Any
-    put: Callable[[Any], None]
-
-
-def find_slots(holder: object, name: str, closed: tuple[type, ...] = ()) -> Iterator[ApplicationSlot]:
-    """What an attribute holds, and whatever is called from within it, from the outside to the inside.
-
-    Middleware holds what is inside in an attribute of any name, also where it is a method, or in a variable of the
-    function that it is. Classes are not looked into, and neither are objects of the `closed` ones.
+    Middleware that is an object has what is inside in its attribute `app`, as the frameworks' own has. What other
+    middleware has inside cannot be seen.
     """
-    waiting = [ApplicationSlot(getattr(holder, name), functools.partial(setattr, holder, name))]
-    seen: set[int] = set()
-    for place in waiting:
-        if callable(place.there) and id(place.there) not in seen:
-            seen.add(id(place.there))
-            yield place
-            if not isinstance(place.there, (type, *closed)):
-                waiting += _slots_in(place.there)
-                if isinstance(place.there, MethodType) and not isinstance(place.there.__self__, (type, *closed)):
-                    waiting += _slots_in(place.there.__self__)
+    holder = route
+    while hasattr(holder.app, "app") and not (inspect.isclass(holder.app) or inspect.isroutine(holder.app)):
+        holder = holder.app
+    return holder
 
 
-def _slots_in(holder: Any) -> Iterator[ApplicationSlot]:
-    """The attributes of an object, and the variables that a function has from where it was made."""
-    slots = (name for kind in type(holder).__mro__ for name in getattr(kind, "__slots__", ()))
-    for name in (*getattr(holder, "__dict__", ()), *slots):
-        # a class may forbid its objects to change what they hold
-        yield ApplicationSlot(getattr(holder, name, None), functools.partial(object.__setattr__, holder, name))
-    for cell in getattr(holder, "__closure__", None) or ():
-        with contextlib.suppress(ValueError):  # one may be empty
-            yield ApplicationSlot(cell.cell_contents, functools.partial(setattr, cell, "cell_contents"))
+def put_inside(holder: Any, made: App) -> bool:
+    """Put another application in the place of one that was made alike; whether it stands there now.
+
+    A function that was made alike has the same name, comes from the same module, and wraps no other one.
+    """
+    there = holder.app
+    return _origin_of(there) == _origin_of(made) and not hasattr(there, "__wrapped__") and replace_app(holder, made)
+
+
+def replace_app(holder: Any, made: App) -> bool:
+    """Put another application in the place of the one that an object holds; whether it lets itself be changed."""
+    with contextlib.suppress(AttributeError):
+        holder.app = made
+    return holder.app is made
+
+
+def _origin_of(function: Any) -> tuple[Any, Any]:
+    return getattr(function, "__module__", None), getattr(function, "__qualname__", None)
 
 
 log = logging.getLogger("aerogram")

@@ -88,7 +88,7 @@ async def fit_content(
     content: Blocks, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
 ) -> FittedContent:
     """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
-    budget, archive = call.limit, call.contract.archive
+    budget, archive = call.budget, call.contract.archive
     if budget is None:
         return FittedContent(content)
     scale = Scale(budget.counter)

@@ -12,12 +12,10 @@ request as a `Caller`. It sends what `serve`, which is all of the above, gives b
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
@@ -28,9 +26,10 @@ from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 from aerogram.answer import (
+    CURRENT,
     Draft,
-    admit,
     fail,
+    find_outcome,
     finish,
     fit_media,
     forgive,
@@ -38,7 +37,6 @@ from aerogram.answer import (
     observe,
     refuse_cursor,
     render,
-    run,
 )
 from aerogram.archive import Archive
 from aerogram.call import Call
@@ -156,10 +154,6 @@ Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "i
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
-CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
-"""The call that a handler of this service is answering."""
-
-
 class Service:
     """A contract, and what an MCP server makes of it: schemas, controls, negotiation, retrieval."""
 
@@ -192,7 +186,6 @@ class Service:
         spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
         self._listed = output_schema(spoken, schema) if schema and contract.channels != "text" else None
         self._contracts: dict[Any, Contract] = {}
-        self._forgiving: set[asyncio.Task[None]] = set()
         self.has_checked_names = False
 
     @property
@@ -356,11 +349,8 @@ class Service:
             return await self.answer_besides(profile, caller, error)
         with observe(call, caller.meta) as observation:
             call = call if observation is None else replace(call, observation=observation)
-            try:
-                call = await admit(call)
-                outcome = await self._run(call, handler)
-            except Exception as error:  # noqa: BLE001 - a limit that is reached is an outcome
-                outcome = error
+            own = dict(call.arguments)
+            call, outcome = await find_outcome(call, lambda: handler(own))
             if not isinstance(outcome, untouched):
                 return await self.answer(call, profile, outcome, convert)
             await forgive(call)  # it failed, or will be charged when it has its answers
@@ -375,23 +365,6 @@ class Service:
         call = self._open_besides(profile, caller)
         with observe(call, caller.meta) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
-
-    async def _run(self, call: Call, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
-        token = CURRENT.set(call)
-        try:
-            return await run(call, lambda: handler(dict(call.arguments)))
-        except asyncio.CancelledError:
-            if call.allowance is not None:
-                self._forgive_soon(call)
-            raise
-        finally:
-            CURRENT.reset(token)
-
-    def _forgive_soon(self, call: Call) -> None:
-        """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
-        task = asyncio.get_running_loop().create_task(forgive(call))
-        self._forgiving.add(task)
-        task.add_done_callback(self._forgiving.discard)
 
     async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
         """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.

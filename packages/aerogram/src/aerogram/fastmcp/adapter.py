@@ -7,7 +7,9 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
@@ -16,7 +18,8 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
-from aerogram._mcp.service import CURRENT, Caller, Profile, Service
+from aerogram._mcp.service import Caller, Profile, Service
+from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.errors import InvalidReply, MissingExtra
 from aerogram.fastmcp.calls import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside
@@ -31,7 +34,7 @@ from aerogram.fastmcp.handlers import (
     own_value,
     said,
 )
-from aerogram.fastmcp.late_tools import ANSWERING, Latecomers, Standing
+from aerogram.fastmcp.late_tools import ANSWERING, LateTools, ListingCheck, cover_late_tools
 from aerogram.fastmcp.mounts import (
     KEPT,
     Calling,
@@ -39,6 +42,7 @@ from aerogram.fastmcp.mounts import (
     keeping,
     kept_further_out,
     looking_behind,
+    note_outermost,
     outermost,
     read_behind,
 )
@@ -96,7 +100,7 @@ def install(
     `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
     """
     insist_on("fastmcp", server)
-    if EXTENSION in server._extensions:
+    if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
@@ -104,8 +108,9 @@ def install(
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
-    server._transforms = Standing(Latecomers(replies), server._transforms)
-    server.middleware.insert(0, _Outermost(server, replies))
+    check = partial(cover_late_tools, server, replies, LateTools(replies))
+    server.local_provider.add_transform(ListingCheck(check))
+    server.middleware.insert(0, _Outermost(server, replies, check))
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(service.retrieve, service.offer.retrieve))
@@ -122,8 +127,10 @@ def _tool(handler: Callable[..., Any], name: str) -> Tool:
 
 def _names_of_tools(server: FastMCP[Any]) -> set[str]:
     """The names of the tools that were registered with a server itself."""
-    # the public way to them can only be awaited
-    return {one.name for one in server._local_provider._components.values() if isinstance(one, Tool)}
+    # they can only be awaited, and the loop that may be running here cannot wait for itself
+    with ThreadPoolExecutor(1) as aside:
+        tools = aside.submit(asyncio.run, server.local_provider.list_tools()).result()
+    return {one.name for one in tools}
 
 
 def _token_principal() -> str | None:
@@ -134,24 +141,18 @@ def _token_principal() -> str | None:
 # Tools
 
 
-_set: Final = object.__setattr__
-
-
 class _Sent(ToolResult):
     """A result that is JSON already and goes to the wire as it stands."""
 
-    def __init__(self, wire: Mapping[str, Any]) -> None:
-        # as `model_construct` does it: the base class would serialise, and pydantic check, everything once more
-        facts = {
-            "content": sdk_blocks(wire["content"]),
-            "structured_content": wire.get("structuredContent"),
-            "meta": wire.get("_meta"),
-            "is_error": wire.get("isError", False),
-        }
-        _set(self, "__dict__", facts)
-        _set(self, "__pydantic_fields_set__", set(facts))
-        _set(self, "__pydantic_extra__", None)
-        _set(self, "__pydantic_private__", {"_raw_mcp_result": None})
+    @classmethod
+    def of(cls, wire: Mapping[str, Any]) -> _Sent:
+        """The result for what is to be sent; the usual way would serialise and check everything once more."""
+        return cls.model_construct(
+            content=sdk_blocks(wire["content"]),
+            structured_content=wire.get("structuredContent"),
+            meta=wire.get("_meta"),
+            is_error=wire.get("isError", False),
+        )
 
     def to_mcp_result(self) -> mcp_types.CallToolResult:
         return mcp_types.CallToolResult(
@@ -195,11 +196,14 @@ class _Replies(Transform):
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)
-        return None if tool is None else self.handed_out(tool)
+        if tool is None:
+            return None
+        await note_outermost(self._server)
+        return await self.handed_out(tool)
 
-    def handed_out(self, tool: Tool) -> Tool:
+    async def handed_out(self, tool: Tool) -> Tool:
         """A tool as it is handed out to whoever calls it."""
-        if is_asked_inside(self._server) and not self._is_own(tool):
+        if not self._is_own(tool) and await is_asked_inside(self._server):
             return asked_inside(self._server, tool)
         copy = self._replying(tool)
         return kept_further_out(copy) if is_listened_to(self._server) else copy
@@ -243,7 +247,7 @@ class _Replies(Transform):
         own, asked = self._service.offer.retrieve, (request._srctx.params or {}).get("name")
         if own is None or asked is None or asked == tool.name or not asked.endswith(tool.name):
             return None
-        outer, listed = outermost(), asked.removesuffix(tool.name) + own
+        outer, listed = await outermost(), asked.removesuffix(tool.name) + own
         return listed if outer is not None and await outer.get_tool(listed) is not None else None
 
     def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
@@ -405,7 +409,7 @@ def _controls(tool: Tool, service: Service) -> Controls | None:
 
 def _result(sent: Any, tool: Tool) -> ToolResult:
     """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
-    return _Sent(sent) if isinstance(sent, dict) else tool.convert_result(sent)
+    return _Sent.of(sent) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
 def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:
@@ -453,21 +457,23 @@ class _Outermost(Middleware):
     answered with the reason.
     """
 
-    def __init__(self, server: FastMCP[Any], replies: _Replies) -> None:
+    def __init__(self, server: FastMCP[Any], replies: _Replies, check: Callable[[], None]) -> None:
         self._server = server
         self._replies = replies
+        self._check = check
 
     def __call__(self, context: MiddlewareContext[Any], call_next: Any) -> Coroutine[Any, Any, Any]:
         """Past the hooks of the base class, which cost more than all that is done here."""
         # a message that is not what its method asks for is no call, and stays a protocol error
         if isinstance(context.message, mcp_types.CallToolRequestParams):
+            self._check()
             return self._call(context, call_next)
         if isinstance(context.message, mcp_types.ReadResourceRequestParams):
             return self._read(context, call_next)
         return cast(Coroutine[Any, Any, Any], call_next(context))
 
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
-        if is_asked_inside(self._server):
+        if await is_asked_inside(self._server):
             return await call_next(context)
         turn = Turn(fastmcp_request_ctx.get(), [], CURRENT.get(None))
         token = TURN.set(turn)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import PREFIX
-from aerogram._mcp.service import CURRENT
+from aerogram.answer import CURRENT
 from aerogram.call import Call
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp.handlers import is_listened_to
@@ -22,8 +22,7 @@ from aerogram.fastmcp.handlers import is_listened_to
 try:
     import pydantic
     from fastmcp import FastMCP
-    from fastmcp.server.context import _current_context
-    from fastmcp.server.dependencies import fastmcp_request_ctx
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_context
     from fastmcp.server.transforms.search.base import BaseSearchTransform
     from fastmcp.tools.base import ToolResult
 except ImportError as error:
@@ -46,7 +45,7 @@ class Turn(NamedTuple):
 TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")
 
 
-def is_asked_inside(server: FastMCP[Any]) -> bool:
+async def is_asked_inside(server: FastMCP[Any]) -> bool:
     """Whether it is a handler that asks a server for a tool, one that is answering under a contract itself."""
     call = CURRENT.get(None)
     if call is None or is_listened_to(server):
@@ -57,14 +56,21 @@ def is_asked_inside(server: FastMCP[Any]) -> bool:
     if (None if turn is None else turn.request) is not fastmcp_request_ctx.get():
         return False  # a client in the same process
     # the tool of a search that calls others is the way of a client to them
-    searches = (one for one in server.transforms if isinstance(one, BaseSearchTransform))
-    return all(call.operation != one._call_tool_name for one in searches)
+    searches = [one for one in server.transforms if isinstance(one, BaseSearchTransform)]
+    return all([await one.get_tool(call.operation, _find_nothing) is None for one in searches])
+
+
+async def _find_nothing(*_: Any, **__: Any) -> None:
+    """What a transform finds behind it, so that it gives only what is its own."""
 
 
 def has_answered() -> bool:
     """Whether the client has answered what a handler asked it for, in this call or on the way to it."""
-    context = _current_context.get()
-    return context is not None and not (context.input_responses is None and context.request_state is None)
+    try:
+        context = get_context()
+    except RuntimeError:  # nobody has asked through a server
+        return False
+    return not (context.input_responses is None and context.request_state is None)
 
 
 # Background tasks

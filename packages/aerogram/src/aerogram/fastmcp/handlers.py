@@ -192,7 +192,7 @@ def _own_parent(tool: TransformedTool) -> dict[str, Any]:
     is_plain = tool.fn is tool.forwarding_fn
     # a function of its own looks at the result of its parent before it gives it on, or does not
     parent = giving_own_value(tool.parent_tool) if is_plain else _telling(tool.parent_tool)
-    forwarding = TransformedTool._create_forwarding_transform(parent, tool.transform_args)[1]
+    forwarding = TransformedTool.from_tool(parent, transform_args=tool.transform_args).forwarding_fn
     return {"fn": forwarding} if is_plain else {"forwarding_fn": forwarding, "parent_tool": parent}
 
 

@@ -12,13 +12,14 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from aerogram._mcp.service import CURRENT, OuterContract
+from aerogram._mcp.service import OuterContract
+from aerogram.answer import CURRENT
 from aerogram.archive import Archive
 from aerogram.errors import MissingExtra
 
 try:
     from fastmcp import FastMCP
-    from fastmcp.server.context import Context, _current_context
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_context
     from fastmcp.server.providers import Provider
     from fastmcp.tools.base import Tool
 except ImportError as error:
@@ -32,6 +33,7 @@ __all__ = [
     "keeping",
     "kept_further_out",
     "looking_behind",
+    "note_outermost",
     "outermost",
     "read_behind",
 ]
@@ -121,7 +123,7 @@ async def read_behind(server: FastMCP[Any], uri: str) -> Any:
 
 
 def _behind(server: FastMCP[Any]) -> list[Provider]:
-    return [one for one in server.providers if one is not server._local_provider]
+    return [one for one in server.providers if one is not server.local_provider]
 
 
 def _around() -> OuterContract:
@@ -134,9 +136,22 @@ def _around() -> OuterContract:
     return OuterContract(speaker, contract.observer is not None, contract.limits is not None)
 
 
-def outermost() -> FastMCP[Any] | None:
-    """The server that the client is talking to."""
-    context = _current_context.get()
-    while context is not None and context._tokens and isinstance(context._tokens[0].old_value, Context):
-        context = context._tokens[0].old_value
-    return None if context is None else context.fastmcp
+_OUTERMOST: Final = "aerogram_outermost"
+
+
+async def note_outermost(server: FastMCP[Any]) -> None:
+    """Remember which server the client is talking to, when it looks for a tool of one that is mounted on it.
+
+    What is noted in the state of a request is there for every server that takes part in it.
+    """
+    if fastmcp_request_ctx.get() is None:
+        return
+    context = get_context()
+    if context.fastmcp is not server and await context.get_state(_OUTERMOST) is None:
+        await context.set_state(_OUTERMOST, context.fastmcp, serializable=False)
+
+
+async def outermost() -> FastMCP[Any] | None:
+    """The server that the client is talking to, where it is another one than it has its answer from."""
+    found: FastMCP[Any] | None = await get_context().get_state(_OUTERMOST)
+    return found
