@@ -289,3 +289,10 @@ def test_a_member_beside_the_four_of_an_envelope_is_kept_where_additions_are_all
     assert reply.extra == {"trace": {"id": 7}}
     written = dialect("response-v2").encode(reply)
     assert written["meta"]["trace"] == {"id": 7} and read(written) == reply
+
+
+def test_what_a_refusal_repeats_of_a_body_is_short():
+    with pytest.raises(ContractError) as caught:
+        read({"x" * 100_000: 1, "success": "y" * 100_000, "data": {}, "meta": {"version": "response-v2"}})
+    assert len(str(caught.value)) < 3_000
+    assert len(str(ContractError("z" * 100_000, "/" + "a" * 100_000))) < 3_000

@@ -7,14 +7,19 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final
 
 from fastmcp import FastMCP
+from fastmcp.server.middleware import Middleware
 from fastmcp.server.transforms import Transform
 from fastmcp.tools.base import Tool
-from mcp_types import ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ToolAnnotations
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from aerogram._mcp.results import protocol_error
 from aerogram.contract import Contract
+from aerogram.errors import ReplyError
 from aerogram.fastmcp import install
+from aerogram.problems import problem_of
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
@@ -66,7 +71,43 @@ def build_tools(
     server.add_transform(_ShortToolList())
     _add_resources(server, library)
     _add_prompts(server)
+    server.add_middleware(_Readings(contract, principal))
     return server
+
+
+class _Readings(Middleware):
+    """Resources and prompts take from the limits of their caller as tools do."""
+
+    def __init__(self, contract: Contract, principal: Callable[[], str | None]) -> None:
+        self._limits = contract.limits
+        self._principal = principal
+
+    async def on_read_resource(self, context: Any, call_next: Any) -> Any:
+        """Read a resource, if the caller may."""
+        await self._take("resources/read")
+        return await call_next(context)
+
+    async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
+        """Get a prompt, if the caller may and says what it needs."""
+        await self._take("prompts/get")
+        asked = context.message
+        server = context.fastmcp_context.fastmcp if context.fastmcp_context is not None else None
+        prompt = await server.get_prompt(asked.name) if server is not None else None
+        given = asked.arguments or {}
+        wanted = (prompt.arguments if prompt is not None else None) or ()
+        missing = [one.name for one in wanted if one.required and one.name not in given]
+        if missing:
+            raise MCPError(INVALID_PARAMS, f"{asked.name} needs {', '.join(missing)}")
+        return await call_next(context)
+
+    async def _take(self, operation: str) -> None:
+        if self._limits is None:
+            return
+        try:
+            await self._limits.take(self._principal(), operation)
+        except ReplyError as error:
+            told = protocol_error(problem_of(error))
+            raise MCPError(told["code"], told["message"], told["data"]) from None
 
 
 class LibraryTools:
