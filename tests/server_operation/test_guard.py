@@ -408,7 +408,7 @@ def test_every_request_is_one_record_with_its_facts(serve, keys, caplog):
     key, secret = keys.create("ada")
     client = serve(guarded(keys, timeout=3))
     with caplog.at_level(logging.INFO, logger="aerogram.access"):
-        first = client.get("/v1/who?q=private", headers={"x-api-key": secret})
+        first = client.get("/v1/who?q=private&envelope=v2", headers={"x-api-key": secret})
         client.get("/v1/who", headers={"host": "evil.example"})
         client.get("/v1/slow")
         client.get("/v1/two%0Alines")
@@ -424,6 +424,8 @@ def test_every_request_is_one_record_with_its_facts(serve, keys, caplog):
     assert records[0].request["principal"] == key.principal
     assert records[0].request_id == first.headers["x-request-id"]
     assert "private" not in json.dumps(records[0].request)
+    assert first.headers["x-envelope-version"] == "v2"
+    assert [one.request["envelope"] for one in records] == ["v2", "v1", "v1", "v1"]
 
 
 @pytest.mark.parametrize("path", ["/v1/slow", "/v1/blocking"])

@@ -110,14 +110,16 @@ Handler: TypeAlias = Callable[[], Awaitable[Any]]
 class Draft(NamedTuple):
     """A reply in the making, and what belongs to it until it is sent.
 
-    `json` is that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
-    `is_content`: it is content blocks and nothing else, and the data says what they are. `resume` gives the cursor
-    that goes on after so many items, `ahead` every row of a walk that begins here; `rows` are all rows, where this
-    path pages them. `is_archived`: they stay whole and in their order. `leftovers` are to be archived.
+    `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
+    and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
+    they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
+    `rows` are all rows, where this path pages them. `is_archived`: they stay whole and in their order. `leftovers` are
+    to be archived.
     """
 
     reply: Reply[Any]
     json: bytes | None = None
+    value: Any = None
     media: tuple[dict[str, Any], ...] = ()
     is_content: bool = False
     resume: Resume | None = None
@@ -288,9 +290,9 @@ async def normalize(call: Call, outcome: Any) -> Draft:
             draft = _normalize_reply(call, outcome.reply)
             return draft._replace(resume=outcome.resume, ahead=outcome.ahead, is_archived=outcome.is_archived)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome)
-        if said is None:
-            said = Reply(outcome if is_here(outcome) else await settle(outcome, contract.forms))
-        return _normalize_reply(call, said)
+        if said is not None or is_here(outcome):
+            return _normalize_reply(call, Reply(outcome) if said is None else said)
+        return _normalize_reply(call, Reply(await settle(outcome, contract.forms)))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return Draft(_failure(call, error))
 
@@ -302,12 +304,12 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> Draft:
         said = _encode_parts(said, forms, call.contract.speaker.name)
     json = plain_json(said.data, forms.max_bytes)
     if json is not None:
-        return Draft(said, json)
+        return Draft(said, json, said.data)
     encoded = encode(said.data, forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
     if encoded.notices:
         changes["notices"] = (*said.notices, *encoded.notices)
-    return Draft(said.replace(**changes), encoded.body, encoded.media, encoded.is_content)
+    return Draft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
 
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
@@ -463,6 +465,8 @@ def select(call: Call, draft: Draft) -> Draft:
 
 LONGEST_ECHO: Final = 500
 """How many bytes of arguments are worth repeating to those who sent them."""
+_QUESTIONS: Final = frozenset({"q", "query", "question", "search", "term", "terms", "text", "keywords", "prompt"})
+"""What the argument is called that is searched for; whatever stands beside one of these narrows the search."""
 
 
 def complete(call: Call, draft: Draft) -> Draft:
@@ -503,7 +507,9 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
     if not is_plain(said, LONGEST_ECHO):
         return reply
-    return reply.replace(query_echo=replace(echo, normalized_input=said))
+    question = {name: value for name, value in said.items() if name in _QUESTIONS} or said
+    narrowing = {name: value for name, value in said.items() if name not in question}
+    return reply.replace(query_echo=replace(echo, normalized_input=question, applied_filters={**narrowing, **filters}))
 
 
 # The size

@@ -421,6 +421,8 @@ class Exchange(HttpRequest):
     observation: Observation | None = None
     ours: Body | None = None
     """What Aerogram itself answers, if it does."""
+    envelope: str | None = None
+    """The envelope of what is sent: v1, v2 or problem; None where there is no choice of them."""
     other_format: Fields | None = None
     """The fields of a response that are known to announce something other than JSON."""
     outer: Exchange | None = None
@@ -493,6 +495,7 @@ class Exchange(HttpRequest):
             given = list(given or ())
             start = _with_headers(start, given)
         if terms is not None and not terms.migrated:
+            self.envelope = LEGACY
             self.layer.served[terms.path][LEGACY] += 1
             given = [*given, _LEGACY_MARK]
         elif self.ours is not None and self.ours.status == status:
@@ -657,7 +660,8 @@ class Exchange(HttpRequest):
     def _open(self, start: Message, version: Version | None) -> Awaitable[None]:
         """Send the head of an answer with what every answer on a migrated route says."""
         self._is_open = True
-        self.layer.served[self.terms.path if self.terms else ""][version or "problem"] += 1
+        self.envelope = version or "problem"
+        self.layer.served[self.terms.path if self.terms else ""][self.envelope] += 1
         return self._send(_with_headers(start, self.with_standard_fields(start["headers"], version)))
 
     # what a handler answers

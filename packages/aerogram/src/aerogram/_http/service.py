@@ -276,6 +276,10 @@ class HttpService:
         asked = exchange.controls(terms.controls)
         if exchange.version == LEGACY and not self._legacy_has_size:
             asked.pop("max_tokens", None)
+            return asked
+        size = self._contract.page_sizes.get(terms.operation)
+        if size is not None and "page_size" in terms.controls and "cursor" not in asked:
+            asked.setdefault("page_size", size)
         return asked
 
     def _with_levers(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ def split_pair(value: Any, contract: Contract) -> Any:
         return value
     content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
     data = try_read(value[1]) or Reply(value[1])
-    extra = {**(data.extra or {}), BESIDES: content.content}
+    extra = {**(data.extra or {}), BESIDES: content.to_wire()["content"]}
     return data.replace(notices=(*data.notices, *content.notices), extra=extra)
 
 

@@ -78,6 +78,8 @@ class Profile:
     is_content: bool = False
     is_reply: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    page_size: int | None = None
+    """The items of a page, unless its caller says how many."""
 
     @property
     def payload(self) -> Payload:
@@ -229,7 +231,8 @@ class Service:
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters)
+        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
@@ -243,7 +246,10 @@ class Service:
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
         controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
-        return controls.extend(inputs)
+        listed = controls.extend(inputs)
+        if profile.page_size is not None:
+            listed["properties"]["page_size"]["default"] = profile.page_size
+        return listed
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""
@@ -265,6 +271,9 @@ class Service:
             agreed = replace(agreed, dialect="bare")
         contract = self._contract_for(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
+        # a walk goes on with the size that it began with, and a payload alone cannot say that more follows
+        if profile.page_size is not None and "cursor" not in asked and contract.speaker.name != "bare":
+            asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
             notices = (
                 *notices,
@@ -302,6 +311,8 @@ class Service:
     def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
+        if agreed.dialect == self.contract.speaker.name:  # which may have settings of its own
+            agreed = replace(agreed, dialect=None)
         if agreed.dialect is None and agreed.channels is None and caller.retrieve is None and not any(caller.around):
             return self.contract
         asked = (caller.around.dialect or agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
@@ -361,41 +372,38 @@ class Service:
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        own, result = _finished_result(outcome, call.contract)
+        own, result = _finished_result(outcome, call.contract, profile)
         draft = await normalize(call, outcome) if result is None else Draft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if result is None:
-            return await self._send(call, profile, draft, outcome, convert)
+            return await self._send(call, profile, draft, convert)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
 
     async def _send(
-        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
+        self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None
     ) -> dict[str, Any]:
-        """The result of a reply in the making; `value` is what the handler returned."""
+        """The result of a reply in the making."""
         try:
             blocks, said = take_content(draft.reply, call.contract)
             done = await fit_media(call, await finish(call, draft._replace(reply=said)))
             is_whole = done.reply.problem is None and done.reply.data is said.data
-            sent = self._report(call, done, self._write(call, profile, done, value, convert if is_whole else None))
+            sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
             return sent if blocks is None else await join_content(blocks, sent, call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             await forgive(call)
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
 
-    def _write(
-        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
-    ) -> dict[str, Any]:
+    def _write(self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None) -> dict[str, Any]:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
-            said = value.reply if isinstance(value, ResumablePage) else value
-            own = convert(said.data if isinstance(said, Reply) else said, reply.data)
+            own = convert(draft.value, reply.data)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = profile.payload.channels(reply)
@@ -501,13 +509,20 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     )
 
 
-def _finished_result(outcome: Any, contract: Contract) -> tuple[Any, ToolResult | None]:
-    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not."""
+def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:
+    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not.
+
+    A dictionary without the structured content that the tool's own schema promises is the object that it promises.
+    """
     if is_finished(outcome):
         return outcome, ToolResult.of(outcome)
-    if is_written_result(outcome, contract.forms):
-        return None, ToolResult.of_wire(outcome, contract.forms)
-    return None, None
+    if not is_written_result(outcome, contract.forms):
+        return None, None
+    result = ToolResult.of_wire(outcome, contract.forms)
+    promises_data = contract.speaker.name == "bare" and profile.own_schema is not None and not profile.is_content
+    if promises_data and not result.has_structured_content and not result.isError:
+        return None, None
+    return None, result
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:

@@ -34,7 +34,7 @@ class BareDialect(Dialect):
         """Any value is a payload, so no body is known by its looks."""
         return False
 
-    def encode(self, reply: Reply[Any]) -> Any:
+    def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> Any:
         if reply.problem is not None:
             return {"detail": reply.problem.message, "error": reply.problem.code}
         return reply.data
@@ -43,7 +43,7 @@ class BareDialect(Dialect):
         self.check(body, lenient=lenient)
         return Reply(body)
 
-    def check(self, body: Any, *, lenient: bool) -> None:
+    def check(self, body: Any, *, lenient: bool, later: bool = True) -> None:
         try:
             dumps_unproven(body)
         except ContractError as error:

@@ -16,7 +16,7 @@ from aerogram.errors import ContractError, Forbidden, MissingExtra, NotFound, To
 from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
-from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start
+from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start, spell
 from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.normalize.values import encode
 from aerogram.normalize.walk import UnreadableValue
@@ -243,7 +243,8 @@ class _PayloadReader:
             return self._block(read_json(encoded.body))
         if encoded.body.startswith(b'"'):
             return self._text(read_json(encoded.body), "text/plain")
-        return self._text(encoded.body.decode(), "application/json" if self.infer else "text/plain")
+        written = spell(encoded.body, self.policy).decode()
+        return self._text(written, "application/json" if self.infer else "text/plain")
 
     def _block(self, wire: dict[str, Any]) -> dict[str, Any]:
         if wire["type"] in ("image", "audio"):

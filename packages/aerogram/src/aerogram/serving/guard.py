@@ -285,12 +285,14 @@ class _GuardedRequest:
     def _log(self) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
+        exchange = self._scope.get(EXCHANGE)
         facts = {
             "method": self._scope["method"],
             "path": one_line(self._scope["path"]),
             "status": self._status,
             "duration": round(time.perf_counter() - self._started, 6),
             "principal": principal_of(self._scope),
+            "envelope": exchange.envelope if exchange is not None else None,
         }
         words = f"{facts['method']} {facts['path']} {self._status or 'no answer'}"
         log.info(words, extra={"request_id": self._request_id(), "request": facts})
