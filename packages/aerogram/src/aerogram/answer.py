@@ -15,9 +15,9 @@ The whole path, from top to bottom:
     keep         what was left over is archived before the reply that names it is sent
     count        the tokens, where the contract wants to know them and nobody has counted them yet
 
-Each is a function over one `Call` and one `Draft`, which is the reply in the making. `find_outcome` is the first two:
-what a call is refused for is its outcome, like what its handler returns or raises. `answer` is all the others. A step
-that fails is answered by `fail`, which takes only those steps that have nothing to refuse. A failure costs nothing.
+Each is a function over one `Call` and one `ReplyDraft`, the reply in the making. `find_outcome` is the first two: what
+a call is refused for is its outcome, like what its handler returns or raises. `answer` is all the others. A step that
+fails is answered by `fail`, which takes only those steps that have nothing to refuse. A failure costs nothing.
 There are two exceptions to the list. Where a contract has nothing to do but to complete its replies, nothing else is
 done. And a call that has changed something succeeds although its controls have failed (`finish` says how).
 
@@ -78,7 +78,7 @@ from aerogram.tokens import Budget
 
 __all__ = [
     "CURRENT",
-    "Draft",
+    "ReplyDraft",
     "admit",
     "annotate",
     "answer",
@@ -107,7 +107,7 @@ log = logging.getLogger("aerogram")
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
 
 
-class Draft(NamedTuple):
+class ReplyDraft(NamedTuple):
     """A reply in the making, and what belongs to it until it is sent.
 
     `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
@@ -137,7 +137,7 @@ async def answer(call: Call, outcome: Any) -> Reply[Any]:
     return (await finish(call, await normalize(call, outcome))).reply
 
 
-async def finish(call: Call, draft: Draft) -> Draft:
+async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The finished reply of a draft over JSON, whatever happens on the way.
 
     A handler that has changed something is not asked to do it again because of a wrong field or a small budget: its
@@ -155,7 +155,7 @@ async def finish(call: Call, draft: Draft) -> Draft:
     return done._replace(json=draft.json if done.reply.data is draft.reply.data else None)
 
 
-async def _take_steps(call: Call, draft: Draft) -> Draft:
+async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
     try:
         if draft.reply.citations:
             draft = draft._replace(reply=located(draft.reply))
@@ -174,9 +174,9 @@ async def _take_steps(call: Call, draft: Draft) -> Draft:
         return fail(call, error)
 
 
-def fail(call: Call, error: BaseException) -> Draft:
+def fail(call: Call, error: BaseException) -> ReplyDraft:
     """The finished reply to a call whose answer cannot be sent: it is not paged, and not fitted."""
-    draft = Draft(_failure(call, error))
+    draft = ReplyDraft(_failure(call, error))
     for step in (annotate, clean, complete, count):
         draft = step(call, draft)
     return draft
@@ -280,7 +280,7 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
 # Any value as a reply over JSON
 
 
-async def normalize(call: Call, outcome: Any) -> Draft:
+async def normalize(call: Call, outcome: Any) -> ReplyDraft:
     """The outcome as a reply whose data is JSON."""
     contract = call.contract
     try:
@@ -294,22 +294,22 @@ async def normalize(call: Call, outcome: Any) -> Draft:
             return _normalize_reply(call, Reply(outcome) if said is None else said)
         return _normalize_reply(call, Reply(await settle(outcome, contract.forms)))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
-        return Draft(_failure(call, error))
+        return ReplyDraft(_failure(call, error))
 
 
-def _normalize_reply(call: Call, said: Reply[Any]) -> Draft:
+def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
     """A reply over any value that need not be awaited, as one over JSON."""
     forms = call.contract.forms
     if len(said.__dict__) > 1:
         said = _encode_parts(said, forms, call.contract.speaker.name)
     json = plain_json(said.data, forms.max_bytes)
     if json is not None:
-        return Draft(said, json, said.data)
+        return ReplyDraft(said, json, said.data)
     encoded = encode(said.data, forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
     if encoded.notices:
         changes["notices"] = (*said.notices, *encoded.notices)
-    return Draft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
+    return ReplyDraft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
 
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
@@ -328,14 +328,14 @@ def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
 # What is said, and what is not
 
 
-async def bill(call: Call, draft: Draft) -> None:
+async def bill(call: Call, draft: ReplyDraft) -> None:
     """Take what the answer costs from the limits of its caller."""
     limits = call.contract.limits
     if limits is not None and call.allowance is not None:
         await limits.bill(call.allowance, draft.reply)
 
 
-def annotate(call: Call, draft: Draft) -> Draft:
+def annotate(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with what limits, deprecations and the protocol have to say."""
     reply = draft.reply
     changes: dict[str, Any] = {}
@@ -352,7 +352,7 @@ def annotate(call: Call, draft: Draft) -> Draft:
     return draft._replace(reply=reply.replace(**changes)) if changes else draft
 
 
-def clean(call: Call, draft: Draft) -> Draft:
+def clean(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply without what may not be said."""
     steps = call.contract.sanitizers
     return draft._replace(reply=sanitize(draft.reply, *steps)) if steps else draft
@@ -368,7 +368,7 @@ _NO_ROWS: Final = Notice(
 )
 
 
-async def page(call: Call, draft: Draft) -> Draft:
+async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
     if draft.reply.problem is not None:
         return draft
@@ -393,7 +393,7 @@ def _rows_to_page(call: Call, reply: Reply[Any]) -> Rows | None:
     return None if is_shown_less and not call.is_paged else rows
 
 
-def _everything(call: Call, draft: Draft, rows: Rows) -> Draft:
+def _everything(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     """All rows as a page that nobody asked for, which goes on in pages if it does not fit."""
     total = len(rows.items)
     whole = draft.reply.replace(page=Page(has_more=False, total=total))
@@ -401,7 +401,7 @@ def _everything(call: Call, draft: Draft, rows: Rows) -> Draft:
     return draft._replace(reply=whole, resume=resume, ahead=lambda: rows.items, rows=rows)
 
 
-def _window(call: Call, draft: Draft, rows: Rows) -> Draft:
+def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     """The page that was asked for."""
     pager, reply = _pager(call), draft.reply
     window = pager.window(call.cursor, call.page_size)
@@ -442,7 +442,7 @@ def refuse_cursor(why: str) -> InvalidCursor:
     )
 
 
-def select(call: Call, draft: Draft) -> Draft:
+def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The mode and the fields that the caller asked for."""
     reply, ahead, rows, kind = draft.reply, draft.ahead, draft.rows, call.kind
     if reply.problem is not None or (call.response_mode is None and call.fields is None):
@@ -469,7 +469,7 @@ _QUESTIONS: Final = frozenset({"q", "query", "question", "search", "term", "term
 """What the argument is called that is searched for; whatever stands beside one of these narrows the search."""
 
 
-def complete(call: Call, draft: Draft) -> Draft:
+def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with the request id of its call, and what its dialect requires."""
     contract, reply = call.contract, draft.reply
     elapsed = round((contract.clock() - call.started) * 1000, 3)
@@ -515,7 +515,7 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
 # The size
 
 
-def fit(call: Call, draft: Draft) -> Draft:
+def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply within its budget, and what fell off it."""
     budget = call.budget
     if budget is None:
@@ -530,7 +530,7 @@ def fit(call: Call, draft: Draft) -> Draft:
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 
-def _fit_into(budget: Budget, call: Call, draft: Draft) -> Fitted:
+def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
     contract, reply = call.contract, draft.reply
     most, cost = _most_tokens(budget), reply.telemetry
     if most is not None and cost is not None and cost.tokens_estimated == 0:
@@ -555,7 +555,7 @@ def _most_tokens(budget: Budget | None) -> int | None:
     return None if budget is None or budget.counter.unit == "tokens" else budget.room
 
 
-async def keep(call: Call, draft: Draft) -> Draft:
+async def keep(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply, once everything that it names is archived; honestly marked when it could not be."""
     archive = call.contract.archive
     if not draft.leftovers or archive is None:
@@ -580,7 +580,7 @@ async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]
     return True
 
 
-def count(call: Call, draft: Draft) -> Draft:
+def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
     reply = draft.reply
     cost, budget = reply.telemetry, None if reply.problem else call.budget  # a failure may be about that limit
@@ -592,7 +592,7 @@ def count(call: Call, draft: Draft) -> Draft:
     return draft._replace(reply=counted(unsaid, call.sizer())[0])
 
 
-async def fit_media(call: Call, draft: Draft) -> Draft:
+async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """A finished reply with its pictures and sounds; where bytes count, what does not fit is a link instead."""
     budget, archive = call.budget, call.contract.archive
     if not draft.media or archive is None or budget is None or budget.counter.unit != "bytes":

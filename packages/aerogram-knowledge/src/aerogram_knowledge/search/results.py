@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.answer import Draft, complete, count, fit
+from aerogram.answer import ReplyDraft, complete, count, fit
 from aerogram.call import Call
 from aerogram.contract import Contract
 from aerogram.reply import Reply
@@ -233,7 +233,7 @@ def finish(paged: ResumablePage, call: Call, dialect: str, budget: int | str | B
     """The reply as it is sent, as one JSON body."""
     contract = Contract(dialect=dialect, channels="text", kinds=KINDS, budget=budget)
     call = replace(call, contract=contract)
-    draft = Draft(paged.reply, resume=paged.resume)
+    draft = ReplyDraft(paged.reply, resume=paged.resume)
     for step in (complete, fit, count):
         draft = step(call, draft)
     return draft.reply

@@ -38,7 +38,7 @@ from aerogram._http.negotiation import (
 )
 from aerogram._http.responses import LONGEST_ERROR, Body, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
-from aerogram.answer import Draft
+from aerogram.answer import ReplyDraft
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
@@ -78,7 +78,7 @@ class ReplyMaker(Protocol):
     async def run(self, exchange: Any, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what is known already."""
 
-    async def answer(self, outcome: Any, exchange: Any) -> Draft:
+    async def answer(self, outcome: Any, exchange: Any) -> ReplyDraft:
         """The finished reply to what a handler returned or raised."""
 
     async def retrieve(

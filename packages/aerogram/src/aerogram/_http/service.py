@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
-from aerogram.answer import Draft, admit, finish, forgive, normalize, observe, run
+from aerogram.answer import ReplyDraft, admit, finish, forgive, normalize, observe, run
 from aerogram.call import Call
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
@@ -228,7 +228,7 @@ class HttpService:
         if exchange.allowance is not None:
             await forgive(self._call(self._contract, exchange))
 
-    async def answer(self, outcome: Any, exchange: Exchange) -> Draft:
+    async def answer(self, outcome: Any, exchange: Exchange) -> ReplyDraft:
         """The finished reply to an outcome."""
         has_failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         try:

@@ -27,7 +27,7 @@ from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 from aerogram.answer import (
     CURRENT,
-    Draft,
+    ReplyDraft,
     fail,
     find_outcome,
     finish,
@@ -373,7 +373,7 @@ class Service:
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
         own, result = _finished_result(outcome, call.contract, profile)
-        draft = await normalize(call, outcome) if result is None else Draft(Reply())
+        draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if result is None:
@@ -383,7 +383,7 @@ class Service:
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
 
     async def _send(
-        self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None
+        self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
     ) -> dict[str, Any]:
         """The result of a reply in the making."""
         try:
@@ -397,7 +397,9 @@ class Service:
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
 
-    def _write(self, call: Call, profile: Profile, draft: Draft, convert: Conversion | None = None) -> dict[str, Any]:
+    def _write(
+        self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
+    ) -> dict[str, Any]:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
@@ -410,7 +412,7 @@ class Service:
         return tool_result(reply, channels, dialect=speaker, media=draft.media, boxed=profile.is_boxed)
 
     @staticmethod
-    def _report(call: Call, draft: Draft, written: dict[str, Any]) -> dict[str, Any]:
+    def _report(call: Call, draft: ReplyDraft, written: dict[str, Any]) -> dict[str, Any]:
         """What is sent, once it is told to whoever observes."""
         if call.observation is not None:
             call.observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(written))
@@ -443,7 +445,7 @@ class Service:
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
-        done = await finish(call, Draft(Reply(data)))
+        done = await finish(call, ReplyDraft(Reply(data)))
         if done.reply.problem is not None:
             return self._report(call, done, self._write(call, profile, done))
         if call.observation is not None:

@@ -70,7 +70,7 @@ _LONGEST_WORD: Final = 3
 _SHORTEST_NUMBER: Final = 6
 
 
-class Assignment(NamedTuple):
+class AssignedSecret(NamedTuple):
     """Where a text gives a secret to something: the value stands from `start` to `end`."""
 
     start: int
@@ -105,7 +105,7 @@ class AssignmentFinder:
         """What tells whether a value of a doubtful name is a secret; none for any other name."""
         return None if bare_name(name) in self._shown else test_of(name)
 
-    def find(self, text: str) -> Iterator[Assignment]:
+    def find(self, text: str) -> Iterator[AssignedSecret]:
         """Every secret that is assigned, from left to right."""
         lowered = _lower(text)
         patterns = (*self._mentions, self._flag) if "--" in text else self._mentions
@@ -117,7 +117,7 @@ class AssignmentFinder:
                 yield found
                 position = found.end
 
-    def _judge(self, text: str, match: re.Match[str]) -> Assignment | None:
+    def _judge(self, text: str, match: re.Match[str]) -> AssignedSecret | None:
         mention = _read_mention(text, match)
         joint = mention.joint.strip() or " "
         if joint == ">" and text[mention.start - 1 : mention.start] != "<":
@@ -138,7 +138,7 @@ class AssignmentFinder:
         before = _WORD_BEFORE.search(text, max(0, mention.start - 21), mention.start)
         return before is not None and self.is_secret(before[0] + mention.name)
 
-    def _quoted(self, text: str, value: re.Match[str], mention: _Mention, *, is_secret: bool) -> Assignment | None:
+    def _quoted(self, text: str, value: re.Match[str], mention: _Mention, *, is_secret: bool) -> AssignedSecret | None:
         start, mark = value.end(), value["open"]
         end = text.find(mark, start)
         while end > start and mark[0] != "\\" and text[end - 1] == "\\":
@@ -150,18 +150,18 @@ class AssignmentFinder:
         if not said.strip() or _is_reference(said, mention.name):
             return None
         test = self.test_of(mention.name)
-        return Assignment(start, end) if is_secret or (test is not None and test(said)) else None
+        return AssignedSecret(start, end) if is_secret or (test is not None and test(said)) else None
 
     def _bare(
         self, text: str, value: re.Match[str], mention: _Mention, joint: str, *, is_secret: bool
-    ) -> Assignment | None:
+    ) -> AssignedSecret | None:
         start = value.start("bare")
         if (
             joint in (":", "\uff1a")
             and bare_name(mention.name).endswith(("cookie", "cookies"))
             and _PAIR.match(text, start)
         ):
-            return Assignment(start, _TO_LINE_END.match(text, start).end())  # type: ignore[union-attr]  # it always does
+            return AssignedSecret(start, _TO_LINE_END.match(text, start).end())  # type: ignore[union-attr]  # it always does
         said = value["bare"].rstrip(_END_OF_SENTENCE)
         if _is_reference(said, mention.name):
             return None
@@ -173,7 +173,7 @@ class AssignmentFinder:
         if not is_found:
             return None
         end = _REST.match(text, value.end()).end()  # type: ignore[union-attr]  # it always does
-        return Assignment(start, start + len(text[start:end].rstrip(_END_OF_SENTENCE)))
+        return AssignedSecret(start, start + len(text[start:end].rstrip(_END_OF_SENTENCE)))
 
     def _is_value(self, text: str, said: str, value: re.Match[str], mention: _Mention, joint: str) -> bool:
         """Whether what a secret's name is joined to is the secret: in prose it must look like one."""
