@@ -464,7 +464,7 @@ def test_keys_without_an_end_are_no_contents_of_a_resource():
     with pytest.raises(UnreadableValue):
         normalize_resource_payload("x://y", None, EndlessKeys())
     (contents,) = normalize_resource_payload("x://y", None, EndlessView()).contents
-    assert contents["text"] == '{"a":1}'
+    assert contents["text"] == '{"a": 1}'
 
 
 def test_a_device_that_never_ends_is_refused_before_it_fills_the_memory():

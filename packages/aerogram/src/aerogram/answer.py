@@ -234,13 +234,12 @@ async def run(call: Call, handler: Handler, finished: type | tuple[type, ...] = 
         if cache is None or call.operation not in call.contract.cached:
             return await handler()
         return await _run_cached(cache, call, handler, finished)
-    except asyncio.CancelledError:
-        _forgive_soon(call)
-        raise
     except BaseException as error:  # what a handler raises is its outcome, `sys.exit` included
-        if is_signal(error):
-            raise
-        return error
+        if not is_signal(error):
+            return error
+        if isinstance(error, asyncio.CancelledError):
+            _forgive_soon(call)
+        raise
     finally:
         CURRENT.reset(token)
 
