@@ -124,28 +124,32 @@ def test_one_reader_reads_many_documents(print_pdf):
     assert before and {one.pid for one in readers()} == before
 
 
-def kill_readers(times):
+def kill_readers(mark, times):
+    """Kill so many readers, each once it is at work."""
     for _ in range(times):
-        wait_for(readers)
-        time.sleep(0.4)
+        wait_for(mark.exists)
+        mark.unlink()
         (one,) = readers()
         one.kill()
         wait_for(lambda one=one: one.pid not in {other.pid for other in readers()})
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_reader_that_somebody_kills_is_replaced_once(times):
+def test_a_reader_that_somebody_kills_is_replaced_once(times, tmp_path):
     for one in readers():
         one.kill()
     wait_for(lambda: not readers())
-    killing = threading.Thread(target=kill_readers, args=(times,))
+    mark = tmp_path / "begun"
+    killing = threading.Thread(target=kill_readers, args=(mark, times))
     killing.start()
+    work = f"import time, pathlib; pathlib.Path({str(mark)!r}).touch(); time.sleep({2 if times == 1 else 30})"
+    how = {"limits": ReadLimits(), "size": 0, "returns": ()}
     try:
         if times == 1:
-            assert sleep(1.2) is None
+            assert run(exec, work, **how) is None
         else:
             with pytest.raises(UnreadableSource, match="the source ends the process that reads it") as caught:
-                sleep(30)
+                run(exec, work, **how)
             assert caught.value.reason == "broken"
     finally:
         killing.join()
