@@ -226,7 +226,7 @@ class HttpService:
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""
         if exchange.allowance is not None:
-            await forgive(self._call(self._contract, exchange))
+            await forgive(Call(self._contract, allowance=exchange.allowance))
 
     async def answer(self, outcome: Any, exchange: Exchange) -> ReplyDraft:
         """The finished reply to an outcome."""
