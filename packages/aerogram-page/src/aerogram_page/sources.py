@@ -18,7 +18,7 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram._http.routes import CONTENT
-from aerogram.answer import ReplyDraft, admit, annotate, clean, complete, count, fit, normalize, select
+from aerogram.answer import ReplyDraft, admit, annotate, bring_to_size, clean, normalize, select
 from aerogram.archive import Archive
 from aerogram.call import Call
 from aerogram.channels import Policy, Sizer
@@ -81,10 +81,7 @@ class ReplyView:
 
     def fit(self, contract: Contract) -> ReplyDraft:
         """The reply within the budget of a contract, as it would be sent."""
-        call, draft = replace(self.call, contract=contract), ReplyDraft(self.reply)
-        for step in (complete, fit, count):
-            draft = step(call, draft)
-        return draft
+        return bring_to_size(replace(self.call, contract=contract), ReplyDraft(self.reply))
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""

@@ -82,7 +82,9 @@ __all__ = [
     "admit",
     "annotate",
     "answer",
+    "archive_leftovers",
     "bill",
+    "bring_to_size",
     "clean",
     "complete",
     "count",
@@ -529,6 +531,11 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 
+def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """The reply complete, within its budget and counted, for those who see to what falls off it themselves."""
+    return count(call, fit(call, complete(call, draft)))
+
+
 def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
     contract, reply = call.contract, draft.reply
     most, cost = _most_tokens(budget), reply.telemetry
@@ -559,17 +566,14 @@ async def keep(call: Call, draft: ReplyDraft) -> ReplyDraft:
     archive = call.contract.archive
     if not draft.leftovers or archive is None:
         return draft
-    if await _archive(call, archive, draft.leftovers):
+    if await archive_leftovers(call, archive, draft.leftovers):
         return draft
     budget = call.budget
-    measure = None if budget is None else call.sizer(budget)
-    honest = without_archive(
-        draft.reply, lambda told: budget is None or measure is None or measure(told) <= budget.room
-    )
+    honest = without_archive(draft.reply, lambda told: budget is None or call.sizer(budget)(told) <= budget.room)
     return draft._replace(reply=honest, leftovers=())
 
 
-async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]) -> bool:
+async def archive_leftovers(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]) -> bool:
     """Store what fell off a reply; whether that could be done."""
     try:
         await archive.put(*(one.content for one in leftovers), principal=call.principal)
@@ -598,7 +602,7 @@ async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:
         return draft
     room = max(budget.room - call.sizer(budget)(draft.reply), 0)
     shown, leftovers = refer_media(list(draft.media), room)
-    is_kept = await _archive(call, archive, leftovers)
+    is_kept = await archive_leftovers(call, archive, leftovers)
     return draft._replace(media=tuple(one for one in shown if is_kept or one in draft.media))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.answer import ReplyDraft, complete, count, fit
+from aerogram.answer import ReplyDraft, bring_to_size
 from aerogram.call import Call
 from aerogram.contract import Contract
 from aerogram.reply import Reply
@@ -232,8 +232,5 @@ def chunk_record(chunk: StoredChunk) -> dict[str, Any]:
 def finish(paged: ResumablePage, call: Call, dialect: str, budget: int | str | Budget | None = None) -> Reply[Any]:
     """The reply as it is sent, as one JSON body."""
     contract = Contract(dialect=dialect, channels="text", kinds=KINDS, budget=budget)
-    call = replace(call, contract=contract)
     draft = ReplyDraft(paged.reply, resume=paged.resume)
-    for step in (complete, fit, count):
-        draft = step(call, draft)
-    return draft.reply
+    return bring_to_size(replace(call, contract=contract), draft).reply

@@ -48,17 +48,7 @@ from aerogram.codes import TABLE
 from aerogram.errors import ContractError
 from aerogram.reply import Notice, Problem, Reply
 
-__all__ = [
-    "AsyncClient",
-    "Client",
-    "FollowedTooFar",
-    "Reach",
-    "Retries",
-    "advised_wait",
-    "items_of",
-    "raise_for_problem",
-    "read",
-]
+__all__ = ["ARCHIVE", "AsyncClient", "Client", "Retries", "advised_wait"]
 
 log = logging.getLogger("aerogram.client")
 

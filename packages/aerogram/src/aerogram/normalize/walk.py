@@ -315,18 +315,16 @@ class Walk:
         return time.monotonic() > self._ends
 
     def _too_slow(self, value: Any) -> TooLarge:
-        where = _pointer(self._path) or "the top"
-        return TooLarge(
-            f"the result takes longer than {self.policy.max_seconds:g} seconds to read; "
-            f"they were over at {where}, in a value of type {_type_name(value)}",
-            remediation="Ask for less: a page, a filter or fewer fields.",
-        )
+        limit = f"takes longer than {self.policy.max_seconds:g} seconds to read; they were over"
+        return self._refuse(limit, value)
 
     def _too_large(self, value: Any) -> TooLarge:
+        return self._refuse(f"is larger than {self.policy.max_bytes:,} bytes; the limit was passed", value)
+
+    def _refuse(self, limit: str, value: Any) -> TooLarge:
         where = _pointer(self._path) or "the top"
         return TooLarge(
-            f"the result is larger than {self.policy.max_bytes:,} bytes; "
-            f"the limit was passed at {where}, in a value of type {_type_name(value)}",
+            f"the result {limit} at {where}, in a value of type {_type_name(value)}",
             remediation="Ask for less: a page, a filter or fewer fields.",
         )
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final, Literal, get_args
 
-from aerogram.digest import reader
 from aerogram.digest.limits import ReadLimits, UnreadableSource
+from aerogram.digest.reader import run as read_apart
 from aerogram.digest.sources import encoding, html, notebook, packed, pdf
 from aerogram.digest.sources.preamble import split_preamble
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
@@ -103,7 +103,7 @@ def _read_apart(source: str | bytes, kind: Kind | None, name: str, limits: ReadL
     """The same text, made in a process of its own."""
     read_here = _read_text if isinstance(source, str) else _read_bytes
     asked = source, kind, name, limits, preamble
-    found: CanonicalText = reader.run(read_here, *asked, limits=limits, size=len(source), returns=[CanonicalText])
+    found: CanonicalText = read_apart(read_here, *asked, limits=limits, size=len(source), returns=[CanonicalText])
     return found
 
 
