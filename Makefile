@@ -10,7 +10,7 @@ WORKERS ?= auto
 QUICK := tests/core tests/contract tests/cursor tests/tokens tests/flags tests/cache tests/structure/test_ladder.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve check programs quick test search mutants bench docs goldens format clean
+.PHONY: help setup serve check programs quick test search mutants fuzz campaign bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,12 @@ search: $(READY) ## the property tests with examples that nobody has tried yet
 
 mutants: $(READY) ## change each requirement's feature and see its test notice (ARGS="--only STD", "--lot 12", ...)
 	@PYTHONPATH=tools $(BIN)/python -m mutants $(ARGS)
+
+fuzz: $(READY) ## new cases for what reads and answers (FUZZ_SECONDS=60 FUZZ_SEED=1); what they find is kept and replayed
+	@PYTHONPATH=tests $(BIN)/python tools/fuzz.py
+
+campaign: $(READY) ## load, faults and fuzzing with a report, CAMPAIGN_SECONDS=60 for each that can be longer
+	@$(BIN)/python tools/campaign.py
 
 bench: $(READY) ## measure: every figure in the docs comes from here
 	@$(BIN)/python bench

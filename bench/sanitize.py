@@ -14,6 +14,19 @@ HOSTILE = {
     "beginnings of addresses": "://a:",
     "beginnings of headers": "bearer ",
     "beginnings of keys": "sk-",
+    "marks of keys": "-",
+    "names": "password",
+    "assignments of nothing": "password=",
+    "assignments in a row": "token:",
+    "names before quotes": 'password="',
+    "names before spaces": "--password ",
+    "commas in values": "password=a,",
+    "halves of commands": "curl -u a",
+    "beginnings of signatures": "?sig=",
+    "beginnings of JSON": '{"password":',
+    "names in another spelling": "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44\uff1d",
+    "invisible letters": "\u200b",
+    "escaped quotes": 'key=\\"',
 }
 
 

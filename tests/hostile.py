@@ -29,9 +29,9 @@ def html_of_tags(count: int) -> bytes:
     return b"<html>" + "<b>\N{GRINNING FACE}".encode() * count
 
 
-def html_of_hidden_headings(count: int) -> bytes:
-    """Headings that stand in comments, so each is looked for in the whole text, which nearly has it everywhere."""
-    return b"<html><p>" + b"zy" * (5 * count) + b"</p>" + b"<!--<h1>zyzyx</h1>-->" * count
+def markdown_of_signs(count: int) -> bytes:
+    """A heading that nearly ends at each of its signs, so each of them is looked at with all that follow it."""
+    return b"# a" + b"#" * count + b"b\n"
 
 
 def front_matter_of_aliases(levels: int, width: int = 10) -> str:

@@ -54,3 +54,15 @@ def test_json_that_was_cut_off_is_refused_with_what_to_do(serve, library):
     with LIBRARIES[library].Client(base_url=base) as connection, pytest.raises(ContractError, match="/cut") as caught:
         Client(connection).call("/cut")
     assert "not JSON" in str(caught.value) and "ask again" in str(caught.value)
+
+
+@pytest.mark.parametrize("meta", [1, 1.5, True, "x", [1]])
+def test_meta_of_another_type_says_nothing(meta):
+    assert read({"content": [{"type": "text", "text": "x"}], "isError": False, "_meta": meta}).data == "x"
+
+
+@pytest.mark.parametrize("name", ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after"])
+def test_numbers_without_end_in_headers_say_nothing(name):
+    headers = {"content-type": "application/json", name: "9" * 5_000}
+    reply = read(httpx.Response(503, headers=headers, content=b"{}", request=httpx.Request("GET", "http://h/")))
+    assert (reply.rate_limit, reply.problem.retry_after) == (None, None)

@@ -178,7 +178,7 @@ def test_content_is_put_together_from_its_pages(content, pieces):
 def test_the_replys_own_action_says_how_content_is_retrieved():
     content = Content.of_json([1])
     server = Server(Reply.ok("[1]"))
-    client, _ = calling(server)
+    client, _ = calling(server, retrieve="fetch_rest")
     named = Action(tool="fetch_rest", args={"hash": content.hash[:19], "scope": "mine"})
     assert client.recover(fitted(content, actions=(named,))) == {"part-0": [1]}
     for address in ("/rest/{hash}", "/rest"):

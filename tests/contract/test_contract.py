@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from aerogram import Reply, read
-from aerogram.answer import Draft, admit, answer, fail, fit_media, render, run
+from aerogram.answer import ReplyDraft, admit, answer, fail, fit_media, render, run
 from aerogram.archive import Archive
 from aerogram.cache import Cache
 from aerogram.call import Call
@@ -356,9 +356,9 @@ async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_arc
     small = {**picture, "data": base64.b64encode(bytes(30)).decode()}
     contract = Contract(budget="10240 bytes", channels="text", archive=Archive.in_memory())
     reply = await answer(Call(contract), {"caption": "one"})
-    kept, link = (await fit_media(Call(contract), Draft(reply, media=(small, picture)))).media
+    kept, link = (await fit_media(Call(contract), ReplyDraft(reply, media=(small, picture)))).media
     assert kept is small and link["type"] == "resource_link"
     content = await contract.archive.get(link["uri"].rpartition("/")[2])
     assert content.body == bytes(30_000)
-    counting_tokens = await fit_media(Call(Contract(budget=500)), Draft(reply, media=(picture,)))
+    counting_tokens = await fit_media(Call(Contract(budget=500)), ReplyDraft(reply, media=(picture,)))
     assert counting_tokens.media == (picture,)

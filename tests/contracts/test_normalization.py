@@ -49,12 +49,8 @@ def text(*texts: str) -> list[dict[str, str]]:
 
 
 def tool(value: Any) -> dict[str, Any]:
-    """Return the tool result of a value on the wire; JSON inside of texts is read, for its spacing is free."""
-    wire = json.loads(json.dumps(normalize_tool_result(value).to_wire(VERSION)))
-    for block in wire["content"]:
-        if block.get("text", "")[:1] in ("{", "["):
-            block["text"] = json.dumps(json.loads(block["text"]))
-    return dict(wire)
+    """Return the tool result of a value on the wire."""
+    return dict(json.loads(json.dumps(normalize_tool_result(value).to_wire(VERSION))))
 
 
 def record(data: dict[str, Any]) -> dict[str, Any]:
@@ -236,3 +232,18 @@ def test_the_two_functions_take_what_the_document_says() -> None:
     assert normalize_tool_result(object()).to_wire(VERSION)["content"]
     assert list(inspect.signature(normalize_resource_payload).parameters)[:2] == ["uri", "mime_type"]
     assert normalize_resource_payload("x://y", None, object()).to_wire(VERSION)["contents"][0]["uri"] == "x://y"
+
+
+def test_the_text_and_the_members_of_a_result_are_what_its_reader_writes() -> None:
+    """JSON in a text is spelled as the document prints it, and a block is read by its members."""
+    result = normalize_tool_result({"key": "value", "count": 10, "names": ["é"]})
+    assert result.content[0].text == '{"key": "value", "count": 10, "names": ["é"]}'
+    assert (result.content[0].type, result.isError) == ("text", False)
+    embedded = normalize_tool_result(OTHER_BLOCKS)
+    assert (embedded.content[0].mimeType, embedded.content[2].resource.text) == ("audio/wav", "z")
+    with pytest.raises(AttributeError, match="block of type text has no data"):
+        _ = result.content[0].data
+    assert json.loads(json.dumps(result.content)) == result.to_wire(VERSION)["content"]
+    assert normalize_resource_payload("x://y", None, {"key": "value", "n": [1, 2]}).contents[0]["text"] == (
+        '{"key": "value", "n": [1, 2]}'
+    )

@@ -414,8 +414,13 @@ def test_error_codes_are_screaming_snake_case() -> None:
 
 
 def test_an_unknown_error_type_is_refused() -> None:
-    """There are nine categories."""
-    assert pointer_of_refusal(failure_with(error_type="cosmic")) == "/data/error_type"
+    """There are nine categories; one that was added later does not validate, and is read and carried all the same."""
+    later = failure_with(error_code="PAYMENT_REQUIRED", error_type="payment")
+    assert pointer_of_refusal(later) == "/data/error_type"
+    said = aerogram.read(later)
+    assert (said.problem.code, said.problem.message) == ("PAYMENT_REQUIRED", later["error"])
+    assert DIALECT.encode(said) == later
+    assert pointer_of_refusal(failure_with(error_type=7)) == "/data/error_type"
 
 
 def test_details_keep_a_received_null() -> None:

@@ -383,9 +383,13 @@ def test_error_member(row: Requirement) -> None:
 
 
 def test_a_code_outside_the_list_is_refused() -> None:
-    """The list of codes is closed."""
+    """The list of codes is closed: one that was added later does not validate, is read, and is not written."""
     body = DIALECT.encode(failure())
-    assert refusal({**body, "error": {**body["error"], "code": "TEAPOT"}}).pointer == "/error/code"
+    later = {**body, "error": {**body["error"], "code": "PAYMENT_REQUIRED", "retryable": False}}
+    assert refusal(later).pointer == "/error/code"
+    problem = aerogram.read(later).problem
+    assert (problem.code, problem.message, problem.retryable) == ("PAYMENT_REQUIRED", "anonymous quota", False)
+    assert DIALECT.encode(aerogram.read(later))["error"]["code"] == "INTERNAL_ERROR"
     with pytest.raises(ValidationError):
         StandardError(code="TEAPOT", user_message="x", developer_message="x", retryable=False)
 

@@ -82,6 +82,17 @@ def test_standard_response_is_generic() -> None:
         StandardResponse[Program].sparse([{"other": 1}])
 
 
+@pytest.mark.parametrize(("number", "status"), [(0, "empty"), (1, "sparse"), (4, "sparse"), (5, "rich"), (23, "rich")])
+def test_the_number_of_rows_decides_between_rich_sparse_and_empty(number: int, status: str) -> None:
+    """One constructor takes any rows; where warnings say that something is missing, it is partial."""
+    made = StandardResponse.of(some(number), empty_reason="filters_too_narrow")
+    body = made.to_wire()
+    assert (body["status"], body["results"]) == (status, some(number))
+    assert body.get("empty_reason") == ("filters_too_narrow" if number == 0 else None)
+    DIALECT.validate(body)
+    assert StandardResponse.of(some(number), warnings=["one source is down"]).status == "partial"
+
+
 # --- MCP -------------------------------------------------------------------------------------------------------------
 
 
@@ -103,8 +114,10 @@ def test_wrap_for_mcp_marks_a_failure_and_shows_the_user_message() -> None:
     assert result["content"] == [{"type": "text", "text": "Nothing here"}]
     assert result["structuredContent"] == DIALECT.encode(reply)
     assert StandardError.rate_limited(retry_after=30).retry_after == 30
-    made = wrap_for_mcp(StandardResponse.error(StandardError.internal(user_message="Sorry")))
-    assert (made["isError"], made["content"][0]["text"]) == (True, "Sorry")
+    error = StandardError.internal(user_message="Sorry")
+    for made in (wrap_for_mcp(StandardResponse.error(error)), wrap_for_mcp(error)):
+        assert (made["isError"], made["content"][0]["text"]) == (True, "Sorry")
+        DIALECT.validate(made["structuredContent"])
 
 
 def test_a_failure_has_the_members_of_the_document_in_their_order_however_it_is_written() -> None:

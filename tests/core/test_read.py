@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram import Reply, dialect, read, translate, validate
+from aerogram import Reply, Telemetry, dialect, read, translate, validate
 from aerogram.errors import AerogramError, ContractError, InvalidReply, UnknownDialect
 from replies import json_values
 
@@ -95,7 +95,7 @@ STANDARD = {
             {"_metadata": {"status": "error"}, "error": {"code": "X", "message": "m", "retry_after": "soon"}},
             "/error/retry_after",
         ),
-        ({"_metadata": {"status": "error"}, "error": {"code": "X", "message": "m", "kind": "banana"}}, "/error/kind"),
+        ({"_metadata": {"status": "error"}, "error": {"code": "X", "message": "m", "kind": 7}}, "/error/kind"),
         ({**GOOD, "meta": {"version": "response-v2", "pagination": {"page_size": -1}}}, "/meta/pagination/page_size"),
     ],
 )
@@ -127,14 +127,18 @@ def test_a_body_can_be_read_in_a_dialect_that_is_named():
 def test_translating_fills_in_what_the_other_contract_requires():
     body = translate(json.dumps(GOOD), "knowledge-1.0")
     validate(body)
-    assert read(body).replace(request_id=None, operation=None, timestamp=None, telemetry=None) == read(GOOD)
+    assert body["_metadata"]["operation"] == "unknown"
+    assert read(body) == read(GOOD)  # what was filled in for the contract is nothing that was said
 
 
 @pytest.mark.parametrize("name", ["standard-v2", "knowledge-1.0"])
 def test_translating_invents_no_time_that_nobody_measured(name):
     measured = {**GOOD, "meta": {**GOOD["meta"], "telemetry": {"duration_ms": 12.5}}}
-    assert read(translate(GOOD, name)).telemetry.duration_ms == 0.001
-    assert read(translate(measured, name)).telemetry.duration_ms == 12.5
+    took = {"standard-v2": ("meta", "latency_ms"), "knowledge-1.0": ("execution_context", "execution_time_ms")}
+    part, word = took[name]
+    assert translate(GOOD, name)[part][word] == 0.001
+    assert translate(measured, name)[part][word] == 12.5
+    assert read(translate(measured, name)).telemetry == Telemetry(12.5)
 
 
 def test_a_success_has_no_problem_details():
@@ -285,3 +289,10 @@ def test_a_member_beside_the_four_of_an_envelope_is_kept_where_additions_are_all
     assert reply.extra == {"trace": {"id": 7}}
     written = dialect("response-v2").encode(reply)
     assert written["meta"]["trace"] == {"id": 7} and read(written) == reply
+
+
+def test_what_a_refusal_repeats_of_a_body_is_short():
+    with pytest.raises(ContractError) as caught:
+        read({"x" * 100_000: 1, "success": "y" * 100_000, "data": {}, "meta": {"version": "response-v2"}})
+    assert len(str(caught.value)) < 3_000
+    assert len(str(ContractError("z" * 100_000, "/" + "a" * 100_000))) < 3_000

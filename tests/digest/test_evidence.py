@@ -231,3 +231,41 @@ def test_whatever_the_document_a_passage_leaves_no_block_of_code_open(markdown, 
     spans = sorted((place.start, place.end) for place in (Locator.parse(s.locator) for s in payload.evidence_snippets))
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
     assert all(len(one.text) <= limit and not open_at_end(one.text) for one in payload.evidence_snippets)
+
+
+CITIES = {
+    "hi": [
+        "दिल्ली भारत की राजधानी है।",
+        "मुंबई में फिल्में बनती हैं।",
+        "कोलकाता हुगली नदी के किनारे बसा है।",
+        "चेन्नई का समुद्र तट बहुत लंबा है।",
+    ],
+    "ar": [
+        "الرباط عاصمة المغرب.",
+        "تشتهر فاس بمدابغها القديمة.",
+        "تقع طنجة على مضيق جبل طارق.",
+        "يزور السياح مراكش في الشتاء.",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "place"),
+    [
+        ("hi", "हुगली नदी पर कौन सा शहर है?", 2),
+        ("hi", "फिल्म कहाँ बनती है?", 1),
+        ("hi", "समुद्री तटों की लंबाई कितनी है?", 3),
+        ("ar", "أين تقع طنجه؟", 2),
+        ("ar", "ما هي العاصمة المغربية؟", 0),
+        ("ar", "بماذا اشتهرت المدابغ القديمه؟", 1),
+    ],
+)
+def test_signs_on_letters_belong_to_them_and_words_are_found_inside_others(language, question, place):
+    text = "\n\n".join(CITIES[language])
+    best, *_ = snippets(text, question, policy=DigestPolicy(snippet_chars=50))
+    assert CITIES[language][place] in best.text
+
+
+def test_a_word_does_not_end_before_a_sign_that_stands_on_its_last_letter():
+    text = "दिनांक एक लिखा है और दिनांक दो भी लिखा है।\n\nयह दिन अच्छा है।"
+    assert snippets(text, "दिन", policy=DigestPolicy(snippet_chars=50))[0].text.startswith("यह")

@@ -51,6 +51,12 @@ def test_version_and_content_type_have_their_defaults():
     assert validate_payload_dict(short) == validate_payload_dict(GOOD)
 
 
+@pytest.mark.parametrize("data", [None, "a text", b"bytes", 7, [], [("version", "1.0")], object()])
+def test_what_is_no_mapping_is_a_validation_error(data):
+    with pytest.raises(ValidationError, match="DigestPayload"):
+        validate_payload_dict(data)
+
+
 @pytest.mark.parametrize("field", sorted(GOOD.keys() - {"version", "content_type"}))
 def test_every_other_field_is_required(field):
     with pytest.raises(ValidationError, match=f"{field}: Field required"):

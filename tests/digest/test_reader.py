@@ -21,9 +21,10 @@ from aerogram.digest.reader import ReaderFailed, run
 from hostile import html_of_tags, pdf_of_operators
 
 MB = 1024 * 1024
-WAITING = 20.0
+WAITING = 60.0
 SLEEPER = "import time; from aerogram.digest import ReadLimits; from aerogram.digest.reader import run; "
-SLEEP = SLEEPER + "run(time.sleep, 60, limits=ReadLimits(), size=0, returns=())"
+SLEEP = SLEEPER + "run(exec, {work!r}, limits=ReadLimits(), size=0, returns=())"
+WORK = "import time, pathlib; pathlib.Path({mark!r}).touch(); time.sleep(60)"
 
 
 def refusal(source, **limits):
@@ -123,28 +124,33 @@ def test_one_reader_reads_many_documents(print_pdf):
     assert before and {one.pid for one in readers()} == before
 
 
-def kill_readers(times):
+def kill_readers(mark, times):
+    """Kill so many readers, each once it is at work."""
     for _ in range(times):
-        wait_for(readers)
-        time.sleep(0.4)
+        wait_for(mark.exists)
+        mark.unlink()
         (one,) = readers()
         one.kill()
         wait_for(lambda one=one: one.pid not in {other.pid for other in readers()})
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_reader_that_somebody_kills_is_replaced_once(times):
+def test_a_reader_that_somebody_kills_is_replaced_once(times, tmp_path):
     for one in readers():
         one.kill()
     wait_for(lambda: not readers())
-    killing = threading.Thread(target=kill_readers, args=(times,))
+    sleep(0)  # with a reader that lives, so that only those that are killed below are counted
+    mark = tmp_path / "begun"
+    killing = threading.Thread(target=kill_readers, args=(mark, times))
     killing.start()
+    work = f"import time, pathlib; pathlib.Path({str(mark)!r}).touch(); time.sleep({2 if times == 1 else 30})"
+    how = {"limits": ReadLimits(), "size": 0, "returns": ()}
     try:
         if times == 1:
-            assert sleep(1.2) is None
+            assert run(exec, work, **how) is None
         else:
             with pytest.raises(UnreadableSource, match="the source ends the process that reads it") as caught:
-                sleep(30)
+                run(exec, work, **how)
             assert caught.value.reason == "broken"
     finally:
         killing.join()
@@ -170,27 +176,26 @@ def test_what_goes_wrong_in_a_reader_is_told_with_its_place():
 
 
 @pytest.mark.parametrize("with_what", [signal.SIGKILL, signal.SIGTERM])
-def test_a_reader_does_not_outlive_the_one_who_started_it(with_what):
-    """Neither at rest nor in the middle of a document."""
-    with subprocess.Popen([sys.executable, "-c", SLEEP]) as program:
-        one = psutil.Process(program.pid)
-        wait_for(lambda: readers(one))
-        time.sleep(0.5)
-        (reader,) = readers(one)
+def test_a_reader_does_not_outlive_the_one_who_started_it(with_what, tmp_path):
+    """In the middle of a document."""
+    mark = tmp_path / "begun"
+    with subprocess.Popen([sys.executable, "-c", SLEEP.format(work=WORK.format(mark=str(mark)))]) as program:
+        wait_for(mark.exists)
+        (reader,) = readers(psutil.Process(program.pid))
         program.send_signal(with_what)
     wait_for(lambda: not reader.is_running() or reader.status() == psutil.STATUS_ZOMBIE)
 
 
-def test_ctrl_c_ends_readers_without_a_trace():
+def test_ctrl_c_ends_readers_without_a_trace(tmp_path):
+    mark = tmp_path / "begun"
+    lines = SLEEP.replace("; ", "\n    ").format(work=WORK.format(mark=str(mark)))
     with subprocess.Popen(
-        [sys.executable, "-c", f"try:\n    {SLEEP.replace('; ', chr(10) + '    ')}\nexcept KeyboardInterrupt: pass"],
+        [sys.executable, "-c", f"try:\n    {lines}\nexcept KeyboardInterrupt: pass"],
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as program:
-        one = psutil.Process(program.pid)
-        wait_for(lambda: readers(one))
-        time.sleep(0.5)
-        (reader,) = readers(one)
+        wait_for(mark.exists)
+        (reader,) = readers(psutil.Process(program.pid))
         os.killpg(program.pid, signal.SIGINT)
         _, said = program.communicate(timeout=WAITING)
     assert (program.returncode, said) == (0, b"")

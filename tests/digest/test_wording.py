@@ -1,10 +1,12 @@
-"""A summary in the text's own words is told from one that is not; neither makes a digest false."""
+"""A summary in the text's own words is told from one that is not, which only a model may write."""
 
+import asyncio
 import json
 
 import pytest
 
-from aerogram.digest import DigestPolicy, digest_text, read, verify
+from aerogram.dialects import dialect
+from aerogram.digest import Digester, DigestPolicy, digest_many, digest_text, read, reply_of, verify
 from programs import run_program
 
 LIE = "Dogs travel below deck."
@@ -65,11 +67,34 @@ def test_the_program_tells_what_was_checked_and_what_was_not(tmp_path, ferry):
     payload = digest_text(read(ferry), "What does a ticket cost?")
     own = run(tmp_path, payload)
     assert own.stdout.endswith("quotations hold; summary and key points are from the text\n")
-    free = run(tmp_path, said(payload, summary=LIE, key_points=[]))
+    free = run(tmp_path, said(payload, summary=LIE, key_points=[]), "--own-words")
     assert free.returncode == 0
     assert free.stdout.splitlines()[1:] == [f"summary: not from the text (not checked): {LIE}"]
-    told = json.loads(run(tmp_path, said(payload, summary=LIE, key_points=[]), "--json").stdout)
+    told = json.loads(run(tmp_path, said(payload, summary=LIE, key_points=[]), "--json", "--own-words").stdout)
     assert (told["verified"], told["not_from_text"]) == (True, [{"field": "summary", "text": LIE}])
+
+
+def test_a_key_point_that_was_changed_fails_the_check(tmp_path, ferry):
+    (tmp_path / "a.txt").write_text(ferry, encoding="utf-8")
+    payload = digest_text(read(ferry), "What does a ticket cost?")
+    false = said(payload, key_points=[LIE])
+    done = run(tmp_path, false)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"key_points[0]: not from the text: {LIE}" in done.stderr
+    told = run(tmp_path, false, "--json")
+    assert (told.returncode, json.loads(told.stdout)["verified"]) == (1, False)
+
+
+@pytest.mark.parametrize("name", ["knowledge-1.0", "response-v2", "standard-v2"])
+def test_the_reply_of_a_tool_is_checked_in_any_dialect(tmp_path, ferry, name):
+    (tmp_path / "a.txt").write_text(ferry, encoding="utf-8")
+    batch = asyncio.run(digest_many(Digester(DigestPolicy(mode="always")), {"a.txt": ferry}, "What does it cost?"))
+    body = dialect(name).encode(reply_of(batch).complete())
+    for said_as in (body, {"content": [{"type": "text", "text": json.dumps(body)}]}, {"structuredContent": body}):
+        (tmp_path / "reply.json").write_text(json.dumps(said_as))
+        done = run_program(["verify", "reply.json", "--source", "a.txt"], cwd=tmp_path, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("verified: ")
 
 
 def run(where, payload, *options):

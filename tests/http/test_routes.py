@@ -41,6 +41,9 @@ def test_a_reply_says_how_its_request_was_understood(client):
     """Successes and failures name the parameters of path and query, but for those that choose the envelope."""
     found = client.get("/search", params={"q": "IT導入", "limit": 7, "envelope": "v2"}).json()["query_echo"]
     assert (found["normalized_input"], found["applied_filters"]) == ({"q": "IT導入"}, {"limit": 7, "offset": 0})
+    narrowed = client.get("/search?q=IT&tier=S&tier=A&area=east&limit=7&envelope=v2").json()["query_echo"]
+    assert narrowed["normalized_input"] == {"q": "IT"}
+    assert narrowed["applied_filters"] == {"tier": ["S", "A"], "area": "east", "limit": 7, "offset": 0}
     lookup = client.get("/company/123?envelope=v2").json()["query_echo"]
     assert lookup["normalized_input"] == {next(iter(lookup["normalized_input"])): "123"}
     failed = client.get("/search?limit=many&envelope=v2").json()

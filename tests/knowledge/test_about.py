@@ -8,6 +8,7 @@ import pytest
 import time_machine
 
 from aerogram.dialects.knowledge_v1 import ConfidenceScore, DeduplicationInfo, RankingContext
+from aerogram_knowledge import Knowledge
 from knowledge.documents import GUIDE
 
 QUERY = "How long is an access token valid?"
@@ -105,6 +106,44 @@ def test_a_duplicate_knows_the_better_one(index, write):
     index.ingest()
     for row in index.search("ferry pier morning", response_mode="full").data:
         assert row["deduplication"] == {"is_duplicate": False, "similar_chunk_ids": [], "confidence": 0.0}
+
+
+FERRY = "The ferry leaves the northern pier at six in the morning and returns at noon, unless there is fog. " * 2
+
+
+def test_copies_appear_once_and_name_each_other(index, write):
+    folder = write(
+        {
+            "a.md": f"# Ferry\n\n{FERRY}\n",
+            "copy/a.md": f"# Ferry\n\n{FERRY}\n",
+            "twin.html": f"<h1>Ferry</h1><p>{FERRY}</p>",
+            "b.md": f"# Ferry\n\n{FERRY}Dogs ride free.\n",
+        }
+    )
+    (folder / "link.md").symlink_to("a.md")
+    index.ingest(folder)
+    reply = index.search("ferry pier morning", response_mode="metadata")
+    rows = {row["source_file"]: row.get("also_in") for row in reply.data}
+    assert len(rows) == len(reply.data) == reply.page.total == 2
+    assert rows.pop("b.md") is None
+    ((shown, others),) = rows.items()
+    assert sorted([shown, *others]) == ["a.md", "copy/a.md", "link.md", "twin.html"]
+    (narrow,) = index.search("ferry", filters={"path": "copy"}).data
+    assert narrow["source_file"] == "copy/a.md"
+    assert index.search("ferry", fields=["source_file", "also_in"]).data[0].keys() <= {"source_file", "also_in"}
+
+
+def test_a_copy_under_a_withheld_licence_is_not_named(index, write, where):
+    secret = f"---\nlicense: Secret\n---\n# Ferry\n\n{FERRY}\n"
+    index.ingest(write({"a.md": f"# Ferry\n\n{FERRY}\n", "b.md": secret}))
+    with Knowledge(where, withheld_licenses=["Secret"]) as gated:
+        (row,) = gated.search("ferry pier").data
+        assert (row["source_file"], row.get("also_in")) == ("a.md", None)
+
+
+def test_a_few_words_are_no_copy_below_another_heading(index, write):
+    index.ingest(write({"a.md": "# Anchors\n\nThe default is none.\n", "b.md": "# Buoys\n\nThe default is none.\n"}))
+    assert len(index.search("default none").data) == 2
 
 
 def test_citations_name_the_source_and_the_results_it_stands_for(shared_small):

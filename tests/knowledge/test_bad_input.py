@@ -110,7 +110,7 @@ def test_one_bad_file_is_told_and_does_not_stop_the_rest(write, index):
                 "binary.txt": bytes(range(256)) * 40,
                 "broken.jsonl": '{"text": "fine"}\nnot json\n',
                 "textless.jsonl": '{"number": 1}\n',
-                "other.json": '{"hello": "world"}',
+                "other.csv": "hello\nworld\n",
                 "broken.json": "{",
                 "empty.md": "",
                 "blank.txt": " \n\n ",
@@ -118,7 +118,7 @@ def test_one_bad_file_is_told_and_does_not_stop_the_rest(write, index):
         )
     )
     told = set(done.problems)
-    assert told == {"broken.pdf", "binary.txt", "textless.jsonl", "other.json", "broken.json"}
+    assert told == {"broken.pdf", "binary.txt", "textless.jsonl", "other.csv", "broken.json"}
     assert done.notes == {"broken.jsonl": "line 2 is set aside: it is not JSON: Expecting value at column 1"}
     assert index.search("access token").data[0]["source_file"] == "good.md"
     assert set(index.ingest().problems) == told  # still told, though nothing was read again

@@ -41,7 +41,7 @@ def test_many_processes_store_what_one_stores(write, where, tmp_path):
         done = many.ingest(folder, workers=2, progress=lambda *at: seen.append(at))
         alone = one.ingest(folder)
         assert (done.added, done.chunks, done.problems) == (alone.added, alone.chunks, alone.problems)
-        assert seen[-1] == (151, 151)
+        assert seen[-1] == (151, 151, 1.0)
         assert many.check().problems == ()
         for query in ("Marker7", "Marker77 word12", "Note 5"):
             mine, theirs = (
@@ -142,13 +142,13 @@ def test_a_cluster_reads_and_outlives_a_worker(write, where):
     with running_cluster(3) as (address, crew), Knowledge(where) as index:
 
         def progress(*at):
-            if not seen:
+            if at[0] and not seen[-1][0]:
                 crew[0].send_signal(signal.SIGKILL)
             seen.append(at)
 
         done = index.ingest(folder, cluster=address, progress=progress)
         assert (done.added, list(done.problems)) == (150, ["broken.pdf"])
-        assert seen[-1] == (151, 151)
+        assert seen[-1] == (151, 151, 1.0)
         assert index.check().problems == ()
         assert index.check().facts["documents"] == 150
 

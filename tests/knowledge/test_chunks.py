@@ -50,12 +50,12 @@ def test_what_stands_in_a_heading_or_alone_is_found(write, index, name, text, qu
     assert [row["source_file"] for row in index.search(query, method="bm25").data] == [name]
 
 
-def test_a_heading_without_a_body_is_a_chunk_of_its_own_unless_another_one_is_below_it():
-    assert named("# Duty\n\n## Rota\n\n### Nights\n\nWeekly.\n\n## Escalation\n\n## Ends\n") == [
+def test_a_heading_without_a_body_goes_with_the_passage_after_it_or_else_before_it():
+    assert named("# Duty\n\n## Rota\n\n### Nights\n\nWeekly.\n\n## Escalation\n\n## Ends\n\nNever.\n\n## Index\n") == [
         ("Duty > Rota > Nights", "Weekly."),
-        ("Duty > Escalation", "Escalation"),
-        ("Duty > Ends", "Ends"),
+        ("Duty > Ends", "Escalation\n\n## Ends\n\nNever.\n\n## Index"),
     ]
+    assert named("# Duty\n\n## Rota\n") == [("Duty > Rota", "Duty\n\n## Rota")]
 
 
 def test_the_title_of_a_page_is_no_chunk_when_others_have_it_above_them():

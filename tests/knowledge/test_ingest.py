@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import threading
 
 import pytest
 
+from aerogram.digest import ReadLimits
 from aerogram.tokens import best_counter
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.maintenance.watch import watch
@@ -180,7 +183,7 @@ def test_progress_is_told_to_the_end(write, index):
     index.ingest(
         write({f"{n}.md": f"# Note {n}\n\nText {n}.\n" for n in range(5)}), progress=lambda *at: seen.append(at)
     )
-    assert seen[-1] == (5, 5)
+    assert seen[-1] == (5, 5, 1.0)
 
 
 def test_near_duplicates_are_found_by_their_text(write, index):
@@ -221,3 +224,44 @@ def test_watching_follows_changes(write, index):
         thread.join()
     assert told
     assert index.search("apples").data[0]["source_file"] == "b.md"
+
+
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Tides\n", "\n", "High water is at noon.\n"]},
+        {"cell_type": "code", "source": "print(level)", "outputs": [{"text": "noise"}]},
+        {"cell_type": "raw", "source": []},
+    ],
+    "metadata": {"kernelspec": {"language": "python"}},
+}
+
+
+def test_notebooks_and_json_are_documents(write, index):
+    done = index.ingest(write({"a.ipynb": json.dumps(NOTEBOOK), "b.json": '{"berths": {"north": "nine crowns"}}'}))
+    assert (done.added, done.problems) == (2, {})
+    (row,) = index.search("high water", response_mode="full", method="bm25").data
+    assert (row["context_header"], row["chunk_text"]) == (
+        "Tides",
+        "High water is at noon.\n\n```python\nprint(level)\n```",
+    )
+    assert index.search("nine crowns", method="bm25").data[0]["source_file"] == "b.json"
+
+
+def test_what_is_packed_is_read_as_what_it_was(write, index):
+    files = {
+        "a.html.gz": gzip.compress(b"<h1>Ferry</h1><p>It leaves at noon.</p>"),
+        "b.txt.gz": gzip.compress(b"Berths cost ") + gzip.compress(b"nine crowns."),
+        "c.log.gz": gzip.compress(b"of no kind that is read"),
+        "d.md.gz": gzip.compress(b"cut off")[:-9],
+    }
+    done = index.ingest(write(files))
+    assert (done.added, dict(done.passed)) == (2, {".gz": 1})
+    assert done.problems == {"d.md.gz": "it is packed and its end is missing"}
+    assert index.search("ferry", response_mode="preview").data[0]["context_header"] == "Ferry"
+    assert index.text("b.txt.gz") == "Berths cost nine crowns."
+
+
+def test_what_is_packed_may_not_grow_beyond_the_limit(write, tmp_path):
+    with Knowledge(tmp_path / "index", limits=ReadLimits(max_bytes=1024 * 1024)) as index:
+        done = index.ingest(write({"bomb.txt.gz": gzip.compress(b"zy" * 4_000_000)}))
+        assert done.problems == {"bomb.txt.gz": "it has more than 1,048,576 bytes when it is unpacked"}

@@ -77,7 +77,7 @@ def test_a_withheld_document_is_neither_read_nor_digested(gated):
 def test_a_withheld_copy_of_a_document_is_not_told_as_its_likeness(write, index, where):
     text = "# Ferry\n\n" + " ".join(f"The ferry number {n} leaves the pier at noon." for n in range(12))
     index.ingest(write({"open.md": text, "closed.md": f"---\nlicense: Trade-Secret\n---\n{text}"}))
-    (row, _) = index.search("ferry pier noon", response_mode="full").data
+    (row,) = index.search("ferry pier noon", response_mode="full").data
     assert row["deduplication"]["similar_chunk_ids"]
     with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
         (row,) = gated.search("ferry pier noon", response_mode="full").data

@@ -7,12 +7,21 @@ import pytest
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Recall@5 and nDCG@10 by method, on the half that nothing was tuned on."""
+    """Recall@5 and nDCG@10 by method, on the second half of the questions."""
     import knowledge_quality as quality
 
     with quality.open_index(tmp_path_factory.mktemp("judged")) as index:
         _, found = quality.measured(index, "report")
     return {method: tuple(map(quality.mean, both)) for method, both in found.items()}
+
+
+def test_both_stores_rank_alike(tmp_path, database):
+    import knowledge_quality as quality
+
+    with quality.open_index(tmp_path / "index") as here, quality.open_index(database) as there:
+        for one in quality.questions("tune")[::4]:
+            ours, theirs = (index.search(one["question"], page_size=10).data for index in (here, there))
+            assert [row["chunk_id"] for row in ours] == [row["chunk_id"] for row in theirs], one["question"]
 
 
 def test_the_questions_are_too_hard_for_keywords_alone(measured):

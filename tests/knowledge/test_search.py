@@ -41,6 +41,50 @@ def test_words_in_other_forms_are_found(shared_small):
     assert files(shared_small.search("Vertrag", method="bm25"))[0] == "de/vertrag.md"
 
 
+def test_a_word_that_a_question_comes_back_to_counts_each_time(write, index):
+    index.ingest(write({"a.md": "# Pears\n\nGreen pears.\n", "b.md": "# Cellars\n\nCold cellars.\n"}))
+    for wanted, other, path in (("pear", "cellar", "a.md"), ("cellar", "pear", "b.md")):
+        question = f"a {other}, a {wanted}, and that {wanted} again"
+        assert files(index.search(question, method="bm25"))[0] == path
+
+
+def test_a_rare_word_decides_over_what_the_rest_of_the_question_means(write, index):
+    notes = {
+        f"{n}.md": f"# Printing {n}\n\nTo print a number, write it with a format; numbers are printed as text {n}.\n"
+        for n in range(60)
+    }
+    index.ingest(write({**notes, "zod.md": "# Schemas\n\nWith zod a form is checked before it is sent.\n"}))
+    assert files(index.search("zod: how is a number printed?"))[0] == "zod.md"
+
+
+@pytest.mark.parametrize("query", ['"cold cellar" apples', "apples in a «cold  Cellar»"])
+def test_a_phrase_between_quotation_marks_stands_first(write, index, query):
+    scattered = "# Apples\n\nApples: a cellar for apples, apples in the cellar; cold apples, cold cellars.\n"
+    index.ingest(write({"a.md": scattered, "b.md": "# Storage\n\nEverything goes into the cold\ncellar.\n"}))
+    assert files(index.search(query))[0] == "b.md"
+    assert files(index.search(query.translate(str.maketrans("", "", '"«»'))))[0] == "a.md"
+
+
+def test_what_the_best_results_have_in_common_is_looked_for_as_well(write, tmp_path):
+    """Ten notes on a subject say lamp and keeper; of two others with one word of the question, one does too."""
+    subject = {
+        f"{n}.md": f"# Note {n}\n\nThe lighthouse at pier {n} has a lamp and a keeper, and a storm came.\n"
+        for n in range(12)
+    }
+    others = {
+        "x.md": "# X\n\nIn a storm somebody walked the dog early.\n",
+        "y.md": "# Y\n\nIn a storm a keeper lit the lamp.\n",
+    }
+    fillers = {f"f{n}.md": f"# Filler {n}\n\nBread number {n} is baked at dawn with rye.\n" for n in range(40)}
+    with Knowledge(tmp_path / "words", embedder=NoEmbedder()) as index:
+        index.ingest(write({**subject, **others, **fillers}))
+        question = "Which lighthouse stood in a storm on rocks that ships wrecked upon?"
+        by_words = files(index.search(question, method="bm25", page_size=50))
+        both = files(index.search(question, page_size=50))
+        assert by_words.index("x.md") < by_words.index("y.md")
+        assert both.index("y.md") < both.index("x.md")
+
+
 def test_meaning_finds_what_shares_no_word(shared_small):
     reply = shared_small.search("password theft", method="vector")
     assert files(reply)[0] == "guides/token.md"
@@ -220,3 +264,24 @@ async def test_a_document_is_digested_for_a_question(small):
     assert reply.citations[0].title == "Token Guide"
     with pytest.raises(NotFound):
         await small.digest("../secret.md", "anything")
+
+
+HINDI = "# दिल्ली\n\nदिल्ली भारत की राजधानी है। यमुना नदी के किनारे बसे इस शहर में बहुत सी पुरानी इमारतें हैं।\n"
+ARABIC = "# الرباط\n\nالرِّباط عاصمة المغرب، وهي مدينة على ساحل المحيط الأطلسي. تأسست المدينة في القرن الثاني عشر.\n"
+RUSSIAN = "# Нева\n\nНева течёт через Санкт-Петербург. На её берегах стоят дворцы и старые мосты.\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("पुरानी इमारत", "hi.md"),
+        ("राजधानी", "hi.md"),
+        ("عاصمة", "ar.md"),
+        ("المدينة", "ar.md"),
+        ("старый мост", "ru.md"),
+    ],
+)
+def test_words_of_other_scripts_are_found_in_other_forms(write, index, query, path):
+    index.ingest(write({"hi.md": HINDI, "ar.md": ARABIC, "ru.md": RUSSIAN}))
+    assert files(index.search(query, method="bm25"))[0] == path
+    assert index.store.languages() == {"hi", "ar", "ru"}

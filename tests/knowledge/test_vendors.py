@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from aerogram.dialects import dialect
 from aerogram.dialects.knowledge_v1 import VendorInfoFull, VendorInfoIDs, VendorInfoMetadata, VendorInfoPreview
 from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram_knowledge.store import Graph
+from aerogram_knowledge.vendors.directory import VendorDirectory
 from knowledge.documents import GRAPH
 
 
@@ -26,6 +29,19 @@ def test_each_mode_is_a_record_of_the_contract(shared_vendors, mode, model):
     model.model_validate(reply.data, strict=True)
     assert set(reply.data) == set(model.model_fields)
     dialect("knowledge-1.0").validate(dialect("knowledge-1.0").encode(reply.complete()))
+
+
+def test_the_last_update_is_the_latest_moment_in_utc(shared_vendors):
+    assert shared_vendors.vendor("Acme Corporation", response_mode="metadata").data["last_updated"] == (
+        "2026-04-01T00:00:00Z"
+    )
+    dates = ("2026-04-01", "2026-04-02T01:00:00+02:00", dt.date(2026, 3, 1), "last spring", None)
+    entities = [
+        {"id": f"e{number}", "name": f"Part {number}", "type": "PRODUCT", "vendor": "Acme", "updated": date}
+        for number, date in enumerate(dates)
+    ]
+    graph = Graph([{"id": "v", "name": "Acme", "type": "COMPANY"}, *entities], [])
+    assert VendorDirectory(graph).vendor("Acme")["last_updated"] == "2026-04-01T23:00:00Z"
 
 
 def test_the_caps_of_the_contract_hold_and_are_told(shared_vendors):

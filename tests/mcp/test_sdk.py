@@ -104,7 +104,7 @@ async def test_a_resource_may_have_several_contents_each_with_its_own_address(mo
         single = (await client.read_resource("docs://plain")).contents
     assert [str(one.uri) for one in contents] == ["docs://both/text", "docs://both/bytes"]
     assert (contents[0].text, contents[1].blob, contents[1].mime_type) == ("words", "AAE=", "application/octet-stream")
-    assert [one.text for one in single] == ['{"a":[1]}']
+    assert [one.text for one in single] == ['{"a": [1]}']
 
 
 async def test_pictures_are_content():

@@ -67,7 +67,7 @@ RESOURCES: dict[str, tuple[str | None, Callable[[], Any], list[dict[str, Any]]]]
     "dict://more": (
         None,
         lambda: {"text": "hi", "author": "Ann"},
-        [{"uri": "dict://more", "mimeType": "text/plain", "text": '{"text":"hi","author":"Ann"}'}],
+        [{"uri": "dict://more", "mimeType": "text/plain", "text": '{"text": "hi", "author": "Ann"}'}],
     ),
     "result://whole": (
         "image/png",

@@ -6,10 +6,14 @@ import array
 import asyncio
 import collections
 import gc
+import itertools
 import logging
+import threading
+import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +25,8 @@ import pydantic
 import pytest
 
 from aerogram.errors import TokenLimitExceeded
-from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
+from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result, settle
+from aerogram.normalize.walk import UnreadableValue, Walk
 
 SMALL = Policy(max_bytes=100_000)
 
@@ -398,3 +403,148 @@ def test_ten_thousand_bad_places_give_a_hundred_notices():
 def test_policy_without_room_is_refused(settings: dict[str, int]):
     with pytest.raises(ValueError):
         Policy(**settings)
+
+
+class Held(pydantic.BaseModel):
+    held: Any
+
+
+class Streamed(pydantic.BaseModel):
+    held: Iterable[int]
+
+
+@pydantic.dataclasses.dataclass
+class HeldAside:
+    held: Any
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Held(held=itertools.count()),
+        lambda: Held(held={"deep": [map(str, itertools.count())]}),
+        lambda: Held(held=collections.deque([itertools.repeat("x")])),
+        lambda: Streamed(held=itertools.count()),
+        lambda: HeldAside(itertools.count()),
+        lambda: [Held(held=(number for number in itertools.count()))],
+    ],
+)
+def test_an_iterator_in_a_field_is_read_so_far_and_no_further(make):
+    result = normalize_tool_result(make(), policy=Policy(max_items=50))
+    assert not result.isError
+    assert [notice.code for notice in result.notices] == ["PARTIAL_RESULTS"]
+    assert len(result.body) < 5_000
+
+
+def test_an_iterator_in_a_field_that_ends_is_read_to_its_end():
+    assert normalize_tool_result(Streamed(held=[1, 2, 3])).data() == {"held": [1, 2, 3]}
+    assert normalize_tool_result(Held(held=iter([1, 2]))).data() == {"held": [1, 2]}
+
+
+class EndlessKeys(collections.abc.Mapping):
+    def __getitem__(self, key):
+        return 1
+
+    def __iter__(self):
+        return map(str, itertools.count())
+
+    def __len__(self):
+        return 3
+
+
+class EndlessView(EndlessKeys):
+    def __iter__(self):
+        return iter(("a",))
+
+    def keys(self):
+        return map(str, itertools.count())
+
+
+def test_keys_without_an_end_are_no_contents_of_a_resource():
+    with pytest.raises(UnreadableValue):
+        normalize_resource_payload("x://y", None, EndlessKeys())
+    (contents,) = normalize_resource_payload("x://y", None, EndlessView()).contents
+    assert contents["text"] == '{"a": 1}'
+
+
+def test_a_device_that_never_ends_is_refused_before_it_fills_the_memory():
+    tracemalloc.start()
+    try:
+        with Path("/dev/zero").open("rb") as raw, Path("/dev/zero").open(encoding="latin-1") as text:
+            for value in (raw, text, [raw], Held(held=raw)):
+                said = normalize_tool_result(value).to_wire()["content"][0]["text"]
+                assert "INTERNAL_ERROR" in said or "unreadable" in said
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_is_its_lines(tmp_path):
+    path = tmp_path / "lines"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    with path.open(encoding="utf-8") as file:
+        assert normalize_tool_result(file).data() == ["one\n", "two\n"]
+
+
+def tree_of(leaf, levels, join):
+    for _ in range(levels):
+        leaf = join(leaf)
+    return leaf
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tree_of(["x"], 60, lambda one: [one, one]),
+        lambda: tree_of({"x": 1}, 60, lambda one: {"l": one, "r": (one, one)}),
+        lambda: tree_of(Held(held=1), 60, lambda one: Held(held=[one, one])),
+        lambda: [[1] * 10_000] * 10_000,
+        lambda: Held(held=collections.deque([tree_of(["x"], 60, lambda one: [one, one])])),
+    ],
+)
+def test_what_is_shared_too_often_is_refused_at_once(make, monkeypatch):
+    steps = []
+    monkeypatch.setattr(Walk, "_take", lambda *_: steps.append(1))
+    result = normalize_tool_result(make())
+    assert result.isError and "larger than" in result.to_wire()["content"][0]["text"]
+    assert steps == []
+
+
+class Ticks:
+    """A clock that goes on by a second whenever somebody looks at it."""
+
+    now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def test_a_value_that_takes_too_long_is_refused_and_a_stream_is_left(monkeypatch):
+    policy = Policy(max_seconds=20.0)
+    monkeypatch.setattr(time, "monotonic", Ticks())
+    stream = normalize_tool_result((1 for _ in range(5_000)), policy=policy)
+    assert stream.notices[0].code == "PARTIAL_RESULTS" and len(stream.data()) < 25
+    value = normalize_tool_result({"a": [{"b": float("nan")}] * 5_000}, policy=policy)
+    assert value.isError and "longer than 20 seconds" in value.to_wire()["content"][0]["text"]
+
+
+async def test_a_stream_that_says_nothing_is_left_after_a_while():
+    async def silent():
+        yield 1
+        await asyncio.sleep(3_600)
+        yield 2
+
+    read = await settle(silent(), Policy(max_seconds=0.05))
+    assert (list(read), read.notice.code) == ([1], "PARTIAL_RESULTS")
+
+
+class Named:
+    def __repr__(self):
+        return f"<Named at {hex(id(self))}>"
+
+
+def test_a_name_with_an_address_is_no_text_for_a_value():
+    for value in (threading.Lock(), Named()):
+        said = normalize_tool_result({"a": value}).to_wire()["content"][0]["text"]
+        assert "0x" not in said and "object" in said

@@ -187,11 +187,12 @@ def test_broken_values_are_answered_as_resources_and_replies():
     start = """
 import asyncio
 from aerogram import Call, Contract, Reply, ReplyError, normalize_resource_payload
+from aerogram.answer import answer
 class NotFound(ReplyError):
     error_code = 'NOT_FOUND'
 contract = Contract()
 def say(outcome):
-    reply = asyncio.run(contract.answer(outcome, Call(operation='find')))
+    reply = asyncio.run(answer(Call(contract, operation='find'), outcome))
     return contract.speaker.encode(reply)
 """
     assert len(answers(start + tries)) == 3 * len(BROKEN)

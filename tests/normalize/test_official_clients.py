@@ -47,9 +47,9 @@ async def test_mcp_client_reads_every_resource(mode: str):
         contents = [one for uri in RESOURCES for one in (await client.read_resource(uri)).contents]
     assert [(one.uri, one.mime_type, getattr(one, "text", None) or one.blob) for one in contents] == [
         ("text://simple", "text/plain", "Hello, world!"),
-        ("config://app", "application/json", '{"version":"1.0"}'),
+        ("config://app", "application/json", '{"version": "1.0"}'),
         ("binary://image", "image/png", "iVBORw0KGgo="),
-        ("data://frame", "application/json", '[{"a":1}]'),
+        ("data://frame", "application/json", '[{"a": 1}]'),
         ("multi://1", "text/plain", "First"),
         ("multi://2", "application/octet-stream", "eA=="),
         ("odd://text", "text/plain", "a\ufffd\0"),

@@ -39,15 +39,15 @@ class Model(BaseModel):
     ("value", "text"),
     [
         ("Hello", "Hello"),
-        ({"a": 1}, '{"a":1}'),
-        ([1, "b"], '[1,"b"]'),
+        ({"a": 1}, '{"a": 1}'),
+        ([1, "b"], '[1, "b"]'),
         (42, "42"),
         (True, "true"),
         (None, "null"),
-        (Config("1"), '{"version":"1"}'),
-        (Model(a=1), '{"a":1}'),
-        ({"text": 3}, '{"text":3}'),
-        ({"blob": "%"}, '{"blob":"%"}'),
+        (Config("1"), '{"version": "1"}'),
+        (Model(a=1), '{"a": 1}'),
+        ({"text": 3}, '{"text": 3}'),
+        ({"blob": "%"}, '{"blob": "%"}'),
     ],
     ids=str,
 )
@@ -79,7 +79,7 @@ def test_dictionary_that_is_a_content_but_for_its_uri_becomes_it():
         "blob": "eA==",
         "_meta": {"k": 1},
     }
-    assert read({"text": "a", "other": 1})["text"] == '{"text":"a","other":1}'
+    assert read({"text": "a", "other": 1})["text"] == '{"text": "a", "other": 1}'
 
 
 def test_several_contents_keep_their_own_uris_and_meta():

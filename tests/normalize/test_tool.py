@@ -278,7 +278,7 @@ def test_generator_in_data_that_raises_keeps_what_was_read():
     result = normalize_tool_result({"rows": rows(2)})
     assert result.structuredContent == {"rows": [0, 1]}
     assert [(one.code, one.context["pointer"]) for one in result.notices] == [("PARTIAL_FAILURE", "/rows")]
-    assert normalize_tool_result({"rows": rows(0)}).content[0]["text"] == '{"rows":"[unreadable generator]"}'
+    assert normalize_tool_result({"rows": rows(0)}).content[0]["text"] == '{"rows": "[unreadable generator]"}'
 
 
 def test_generator_is_closed_when_it_has_more_than_is_read():

@@ -7,7 +7,9 @@ from urllib.parse import quote
 
 import anyio
 import httpx
+import pytest
 from fastmcp import Client
+from mcp.shared.exceptions import MCPError
 
 from serving import serving
 
@@ -63,3 +65,30 @@ def test_what_is_withheld_or_empty_is_not_listed(tmp_path):
     with serving(tmp_path / "index", *withheld, documents=documents) as server:
         assert listed(server) == ["free.md"]
         assert httpx.get(f"{server.address}/page/api/contents", timeout=30).json()["files"] == ["free.md"]
+
+
+def test_a_long_list_of_documents_comes_in_pages(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    lines = [json.dumps({"id": f"n{number:04}", "text": f"Note {number}."}) for number in range(1_100)]
+    (folder / "notes.jsonl").write_text("\n".join(lines))
+
+    async def walk(server):
+        async with Client(server.mcp) as client:
+            pages, address = [], "aerogram://documents"
+            while address:
+                pages.append(json.loads((await client.read_resource(address))[0].text))
+                address = pages[-1].get("next")
+            with pytest.raises(MCPError):
+                await client.read_resource("aerogram://documents?page=4")
+            return pages, [tool.name for tool in await client.list_tools()], await client.list_prompts()
+
+    with serving(tmp_path / "index", documents=folder) as server:
+        pages, tools, prompts = anyio.run(walk, server)
+    assert [len(page["files"]) for page in pages] == [500, 500, 100]
+    assert {page["total_files"] for page in pages} == {1_100}
+    assert len({name for page in pages for name in page["files"]}) == 1_100
+    assert "categories" in pages[0] and "categories" not in pages[1]
+    # nobody is a vendor here, so nothing speaks of vendors
+    assert "find_vendor_info" not in tools
+    assert [one.name for one in prompts] == ["answer_from_documents"]

@@ -48,3 +48,15 @@ def test_an_index_that_was_moved_leaves_nothing_behind(used, tmp_path):
         assert fetched(served.address, before).status_code == 200
         assert fetched(served.address, left_out(served.address, q="key")).status_code == 200
     assert not index.exists()
+
+
+def test_an_index_that_is_moved_away_while_it_is_served_is_not_made_again_by_half(tmp_path):
+    with serving(tmp_path / "index", documents=SAMPLES / "security") as served:
+        moved = served.index.rename(tmp_path / "elsewhere")
+        asked = httpx.get(f"{served.address}/v1/search", params=TIGHT, timeout=30)
+        assert asked.status_code == 503
+        assert fetched(served.address, f"/v1/content/sha256:{'0' * 64}").status_code in (404, 503)
+        httpx.get(f"{served.address}/v1/health/deep", timeout=30)
+        assert not served.index.exists()
+        moved.rename(served.index)
+        assert fetched(served.address, left_out(served.address)).status_code == 200

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 
+import httpx
 import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StreamableHttpTransport
@@ -20,6 +21,7 @@ from starlette.routing import Mount, Route
 from aerogram.fastmcp import install as install_mcp
 from aerogram.serving.gate import ExposedServer, is_loopback, refuse_exposure
 from aerogram.serving.guard import GuardMiddleware, mcp_principal, principal_of, protect
+from aerogram.serving.listener import listening, make_server
 from aerogram.starlette import install
 from aerogram_knowledge.access.keys import Keys
 from aerogram_knowledge.hosting.settings import Settings
@@ -406,7 +408,7 @@ def test_every_request_is_one_record_with_its_facts(serve, keys, caplog):
     key, secret = keys.create("ada")
     client = serve(guarded(keys, timeout=3))
     with caplog.at_level(logging.INFO, logger="aerogram.access"):
-        first = client.get("/v1/who?q=private", headers={"x-api-key": secret})
+        first = client.get("/v1/who?q=private&envelope=v2", headers={"x-api-key": secret})
         client.get("/v1/who", headers={"host": "evil.example"})
         client.get("/v1/slow")
         client.get("/v1/two%0Alines")
@@ -422,3 +424,31 @@ def test_every_request_is_one_record_with_its_facts(serve, keys, caplog):
     assert records[0].request["principal"] == key.principal
     assert records[0].request_id == first.headers["x-request-id"]
     assert "private" not in json.dumps(records[0].request)
+    assert first.headers["x-envelope-version"] == "v2"
+    assert [one.request["envelope"] for one in records] == ["v2", "v1", "v1", "v1"]
+
+
+@pytest.mark.parametrize("path", ["/v1/slow", "/v1/blocking"])
+@pytest.mark.parametrize("with_contract", [True, False])
+def test_what_is_running_when_the_grace_ends_is_told_to_come_back(keys, path, with_contract):
+    RELEASED.clear()
+    settings = Settings.load({"grace": 1}, environ={})
+    app = guarded(keys, with_contract=with_contract)
+    with listening("127.0.0.1", 0) as listener:
+        server = make_server(app, settings)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        place = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(httpx.get(f"{place}{path}", timeout=30)))
+        asking.start()
+        while asking.is_alive() and not server.server_state.tasks:
+            time.sleep(0.01)
+        server.should_exit = True
+        asking.join(30)
+        RELEASED.set()
+        thread.join(30)
+    (answer,) = answers
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.headers["content-type"].partition(";")[0].endswith("json")
+    assert "about to end" in answer.text

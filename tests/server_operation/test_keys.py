@@ -117,7 +117,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(keys, text):
     keys.path.parent.mkdir()
     keys.path.write_text(text)
     for act in (keys.all, lambda: keys.create("ada"), lambda: keys.check("aero_00000000_" + "A" * 43)):
-        with pytest.raises(BadKeyFile, match=r"keys\.json is not a file of API keys"):
+        with pytest.raises(BadKeyFile, match=r"keys\.json is not a file of API keys: put back a copy.*keys create"):
             act()
     assert keys.path.read_text() == text
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from aerogram import read
+from aerogram.serving.connection import ConnectionSlots
 from balancer import wait_for
 from serving import serving
 
@@ -51,7 +52,7 @@ def full(crowded):
 
 
 @pytest.mark.parametrize("accept", ["*/*", NEWER])
-@pytest.mark.parametrize("path", [SEARCH, "/v1/health", "/v1/nothing", "/v1/content/sha256:0000000000"])
+@pytest.mark.parametrize("path", [SEARCH, "/v1/health/deep", "/v1/nothing", "/v1/content/sha256:0000000000"])
 def test_a_connection_too_many_is_told_to_come_back_in_the_shape_that_it_asked_for(crowded, full, path, accept):
     with connect(crowded) as line:
         answer = ask(line, path, {"Accept": accept})
@@ -63,6 +64,23 @@ def test_a_connection_too_many_is_told_to_come_back_in_the_shape_that_it_asked_f
         told = read(answer.json()).problem
         assert (told.code, told.retryable) == ("UNAVAILABLE", True)
         assert told.retry_after > 0
+
+
+def test_whoever_asks_for_health_learns_it_however_full_it_is(crowded, full):
+    for _ in range(3):
+        with connect(crowded) as line:
+            answer = ask(line, "/v1/health")
+        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+
+
+@pytest.mark.parametrize("path", [SEARCH, f"{SEARCH}&format=csv", "/v1/health", "/nothing", "/", "/docs", "/mcp"])
+def test_no_answer_lets_a_browser_guess_at_its_type(crowded, path):
+    def answer():
+        with connect(crowded) as line:
+            return ask(line, path)
+
+    wait_for(lambda: answer().status_code != 503)
+    assert answer().headers.get_list("x-content-type-options") == ["nosniff"]
 
 
 def test_an_mcp_client_too_many_gets_problem_details(crowded, full):
@@ -112,3 +130,53 @@ def test_what_is_no_http_is_refused_with_problem_details(crowded, said):
     assert head.startswith(b"HTTP/1.1 400 ")
     assert b"application/problem+json" in head
     assert json.loads(body)["code"] == "VALIDATION_ERROR"
+
+
+MANY = 40
+SHARE = 32
+
+
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory):
+    """A server with places for several addresses."""
+    with serving(tmp_path_factory.mktemp("roomy") / "index", "--max-connections", str(MANY)) as server:
+        yield server
+
+
+def from_address(server, source):
+    place = urlsplit(server.address)
+    return contextlib.closing(
+        http.client.HTTPConnection(place.hostname, place.port, timeout=30, source_address=(source, 0))
+    )
+
+
+def test_an_address_that_only_holds_connections_does_not_lock_out_the_others(roomy):
+    """As many as there are places and more, all silent, from one address; another one is answered all the same."""
+    with contextlib.ExitStack() as opened:
+        silent = [opened.enter_context(from_address(roomy, "127.0.0.1")) for _ in range(3 * MANY)]
+        for line in silent:
+            line.connect()
+        with from_address(roomy, "127.0.0.2") as line:
+            assert ask(line, SEARCH).status_code == 200
+        with from_address(roomy, "127.0.0.1") as line:
+            assert ask(line, SEARCH).status_code == 503
+        with from_address(roomy, "127.0.0.1") as line:
+            assert ask(line, "/v1/health").status_code == 200
+
+
+def test_connections_that_have_shown_a_key_are_not_counted_among_strangers():
+    room = ConnectionSlots(MANY)
+    lines = [object() for _ in range(MANY)]
+    for line in lines[:SHARE]:
+        assert room.enter(line, "a")
+    assert not room.enter(lines[SHARE], "a")
+    for line in lines[:SHARE]:
+        room.trust(line)
+        room.trust(line)
+    for line in lines[SHARE:]:
+        assert room.enter(line, "a")
+    assert not room.enter(object(), "b")
+    for line in lines:
+        room.leave(line)
+    assert all(room.enter(object(), "a") for _ in range(SHARE))
+    assert not room.enter(object(), "a")

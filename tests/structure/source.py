@@ -20,7 +20,7 @@ LADDERS = {
         ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
-        ("channels",),
+        ("channels", "documents"),
         ("contract",),
         ("call",),
         ("answer", "retrieval"),

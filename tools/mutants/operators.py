@@ -100,7 +100,7 @@ def mutants_of_data(text: str, path: str) -> list[Mutant]:
     found: list[Mutant] = []
     offset, line = 0, 1
     for block in re.split(r"(?<=\n)(?=\n)", text):
-        name = re.search(r'"([^"]+)"', block)
+        name = re.search(r"export (?:type|interface) (\w+)", block) or re.search(r'"([^"]+)"', block)
         last = line + block.count("\n")
         for one in block.splitlines(keepends=True):
             place = Place(name[1] if name else path, path, line, last, block)

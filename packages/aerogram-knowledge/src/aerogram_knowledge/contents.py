@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from aerogram.digest import reader
-from aerogram.digest.limits import ReadLimits
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.text import CanonicalText
-from aerogram_knowledge.documents.document import Document, File, read_file
+from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
+from aerogram_knowledge.documents.document import Document, File, read_file, suffix_of
 from aerogram_knowledge.documents.sections import Section
 from aerogram_knowledge.store import Graph
 from aerogram_knowledge.vendors.graph import SUFFIXES, graph_of_documents, graph_of_file
@@ -38,7 +39,12 @@ def read_contents(file: File, limits: ReadLimits) -> Contents:
 
 def _contents(file: File, limits: ReadLimits) -> Contents:
     if file.path.lower().endswith(SUFFIXES):
-        return Contents([], graph_of_file(file))
+        try:
+            return Contents([], graph_of_file(file))
+        except UnreadableSource as error:
+            # JSON that is no graph is a document like any other; a table is none
+            if error.reason != "unknown_kind" or suffix_of(file.path) not in DOCUMENT_SUFFIXES:
+                raise
     documents = read_file(file, limits)
     graph = graph_of_documents(documents)
     return Contents(documents, graph if graph.entities or graph.relationships else None)

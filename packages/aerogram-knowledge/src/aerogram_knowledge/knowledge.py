@@ -128,7 +128,7 @@ CHUNKS_TOOL: Final = "get_chunks"
 DIGEST_TOOL: Final = "digest_document"
 MOST_CHUNKS: Final = 50
 WEAK: Final = 0.4
-"""A best result below this score comes with a warning."""
+"""A best result whose scores are all below this comes with a warning."""
 SPARSE: Final = 5
 FOLLOWED: Final = 3
 _CITED: Final = ("preview", "full")
@@ -267,7 +267,7 @@ class Knowledge:
             kind = kind_for(mode, fields, about)
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
             known = statuses or ["verified"] * len(chunks)
-            records = search_records(chunks, ranked, shown, known, similar)
+            records = search_records(chunks, ranked, shown, known, similar, self._search.also_in(chunks))
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
             said = self._reply_members(asked, narrowed, ranked)
             said["notices"] += self.gate.notices(withheld)
@@ -445,7 +445,8 @@ class Knowledge:
 
     def _reply_members(self, query: str, filters: Filters, ranked: RankedResults) -> dict[str, Any]:
         echo = QueryEcho({"query": query}, filters.as_json(), ranked.unknown)
-        weak = len(ranked) and float(ranked.hybrid[0]) < WEAK
+        best = max(float(each[0]) for each in (ranked.hybrid, ranked.words, ranked.meaning)) if len(ranked) else WEAK
+        weak = best < WEAK
         notices = (Notice.of("LOW_QUALITY_RESULTS"),) if weak else ()
         return {
             "operation": SEARCH_TOOL,

@@ -7,22 +7,28 @@ for under the stems of every language that the index holds.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from aerogram.digest.terms import fold, stopwords
+from aerogram.digest.terms import MARKS, fold, stopwords
 from aerogram_knowledge.documents.language import FALLBACK, stem_all
 
-__all__ = ["QueryTerm", "index_terms", "query_terms"]
+__all__ = ["QueryTerm", "index_terms", "is_word", "query_terms", "quoted", "rarity"]
 
 MOST_TERMS: Final = 48
 """A query is a question, not a document: what comes after so many terms is not looked for."""
 
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_WORD: Final = re.compile(f"[^\\W_{_UNSPACED}]{{1,64}}")
+_WORD: Final = re.compile(f"(?:[^\\W_{_UNSPACED}]|[{MARKS}]){{1,64}}")
+_PLAIN_WORD: Final = re.compile(r"[^\W_]{1,64}")
+_POINTS: Final = dict.fromkeys((*range(1425, 1480), 1600, *range(1611, 1632), 1648))
+"""What Hebrew and Arabic are written with or without: points, vowels, and the stroke that makes a word longer."""
 _RUN: Final = re.compile(f"[{_UNSPACED}]+")
+_QUOTED: Final = re.compile('["“”„«»]([^"“”„«»]{2,200})["“”„«»]')
 _KANA: Final = re.compile("[\u3040-\u309f]")
 _IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -50,23 +56,46 @@ def index_terms(text: str, language: str) -> list[str]:
 
 
 def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[QueryTerm]:
-    """What a query asks for; words that say nothing only when there are no others."""
+    """What a query asks for; words that say nothing only when there are no others.
+
+    A word that is said twice is asked for twice: what a long question comes back to is what it is about.
+    """
     words, runs = _tokens(unicodedata.normalize("NFKC", query))
     telling = [word for word in words if word not in stopwords()] or ([] if runs else words)
-    forms = [stem_all(telling, language) for language in sorted(set(languages) or {FALLBACK})]
+    said = Counter(telling)
+    forms = [stem_all(list(said), language) for language in sorted(set(languages) or {FALLBACK})]
     found = {
-        word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD)
-        for place, word in enumerate(telling)
+        word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD * count)
+        for place, (word, count) in enumerate(said.items())
     }
     for run in runs:
         found.update({term.written: term for term in _run_terms(run)})
     return list(found.values())[:MOST_TERMS]
 
 
+def quoted(query: str) -> list[str]:
+    """The phrases between quotation marks in a query, folded; one without any letter is none."""
+    phrases = (" ".join(fold(one).split()) for one in _QUOTED.findall(unicodedata.normalize("NFC", query)))
+    return [one for one in phrases if any(map(str.isalnum, one))]
+
+
+def rarity(total: int, count: int) -> float:
+    """What finding a term that `count` of so many chunks have is worth, once in a chunk of usual length: BM25's idf."""
+    return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
+
+
+def is_word(term: str) -> bool:
+    """Whether a term is of a script with blanks between words."""
+    return _RUN.match(term) is None
+
+
 def _tokens(text: str) -> tuple[list[str], list[str]]:
     """The words and the runs of signs in a text, folded."""
     folded = fold(text)
-    return _WORD.findall(folded), [] if folded.isascii() else _RUN.findall(folded)
+    if folded.isascii():
+        return _PLAIN_WORD.findall(folded), []
+    folded = folded.translate(_POINTS)
+    return _WORD.findall(folded), _RUN.findall(folded)
 
 
 def _pairs(run: str) -> list[str]:

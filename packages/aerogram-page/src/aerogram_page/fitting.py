@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from anyio import to_thread
 
-from aerogram.answer import Draft
+from aerogram.answer import ReplyDraft
 from aerogram.archive import Archive
 from aerogram.channels import Policy, Sizer, channels_of
 from aerogram.client.reading import items_of
@@ -48,7 +48,7 @@ class _FittedReply:
     contract: Contract
     going: Delivery
     budget: Budget | None
-    fitted: Draft
+    fitted: ReplyDraft
     ms: float
 
     @property
@@ -112,7 +112,7 @@ class Shrinker:
         if done.fitted.leftovers and shown.archive is not None:
             kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
             if not kept:
-                done = replace(done, fitted=Draft(without_archive(done.reply, done.fitted.leftovers)))
+                done = replace(done, fitted=ReplyDraft(without_archive(done.reply, done.fitted.leftovers)))
         return done
 
     async def _archive(self, archive: Archive, leftovers: Sequence[Leftover], principal: str | None) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram._http.routes import CONTENT
-from aerogram.answer import Draft, admit, annotate, clean, complete, count, fit, normalize, select
+from aerogram.answer import ReplyDraft, admit, annotate, bring_to_size, clean, normalize, select
 from aerogram.archive import Archive
 from aerogram.call import Call
 from aerogram.channels import Policy, Sizer
@@ -79,12 +79,9 @@ class ReplyView:
         """The call that this reply answers."""
         return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
 
-    def fit(self, contract: Contract) -> Draft:
+    def fit(self, contract: Contract) -> ReplyDraft:
         """The reply within the budget of a contract, as it would be sent."""
-        call, draft = replace(self.call, contract=contract), Draft(self.reply)
-        for step in (complete, fit, count):
-            draft = step(call, draft)
-        return draft
+        return bring_to_size(replace(self.call, contract=contract), ReplyDraft(self.reply))
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""
@@ -204,8 +201,8 @@ class Sources:
         members = reply.data if reply.problem is None and isinstance(reply.data, dict) else {}
         lists = [name for name, value in members.items() if isinstance(value, list)]
         if len(lists) != 1:
-            return select(call, Draft(reply)).reply
-        rows = select(call, Draft(Reply(reply.data[lists[0]]))).reply.data
+            return select(call, ReplyDraft(reply)).reply
+        rows = select(call, ReplyDraft(Reply(reply.data[lists[0]]))).reply.data
         return reply.replace(data={**reply.data, lists[0]: rows})
 
     def _failure(self, code: str) -> ReplyView:

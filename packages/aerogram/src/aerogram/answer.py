@@ -15,17 +15,23 @@ The whole path, from top to bottom:
     keep         what was left over is archived before the reply that names it is sent
     count        the tokens, where the contract wants to know them and nobody has counted them yet
 
-Each is a function over one `Call` and one `Draft`, which is the reply in the making. The first two raise; what a call
-is refused for is its outcome like what a handler raises. `answer` is all the others: whatever goes wrong in one of
-them, the caller is sent a failure that says so, and a failure is charged nothing. Those who send the reply render it
-in its dialect: as two channels over MCP, as status, fields and body over HTTP.
+Each is a function over one `Call` and one `ReplyDraft`, the reply in the making. `find_outcome` is the first two: what
+a call is refused for is its outcome, like what its handler returns or raises. `answer` is all the others. A step that
+fails is answered by `fail`, which takes only those steps that have nothing to refuse. A failure costs nothing.
+There are two exceptions to the list. Where a contract has nothing to do but to complete its replies, nothing else is
+done. And a call that has changed something succeeds although its controls have failed (`finish` says how).
+
+Whoever sends the reply renders it in its dialect: as two channels over MCP, after the pictures and sounds beside it
+(`fit_media`), and as status, fields and body over HTTP.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -70,15 +76,19 @@ from aerogram.telemetry import Observation, tell_size_before
 from aerogram.tokens import Budget
 
 __all__ = [
-    "Draft",
+    "CURRENT",
+    "ReplyDraft",
     "admit",
     "annotate",
     "answer",
+    "archive_leftovers",
     "bill",
+    "bring_to_size",
     "clean",
     "complete",
     "count",
     "fail",
+    "find_outcome",
     "finish",
     "fit",
     "fit_media",
@@ -98,17 +108,19 @@ log = logging.getLogger("aerogram")
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
 
 
-class Draft(NamedTuple):
+class ReplyDraft(NamedTuple):
     """A reply in the making, and what belongs to it until it is sent.
 
-    `json` is that of the data, where it came to be known. `media` are pictures and sounds that stood in the outcome;
-    `is_content`: it is content blocks and nothing else, and the data says what they are. `resume` gives the cursor
-    that goes on after so many items, `ahead` every row of a walk that begins here; `rows` are all rows, where this
-    path pages them. `whole_rows`: they stay whole and in their order. `leftovers` are to be archived.
+    `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
+    and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
+    they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
+    `rows` are all rows, where this path pages them. `whole_rows`: they stay whole and in their order. `leftovers` are
+    to be archived.
     """
 
     reply: Reply[Any]
     json: bytes | None = None
+    value: Any = None
     media: tuple[dict[str, Any], ...] = ()
     is_content: bool = False
     resume: Resume | None = None
@@ -126,8 +138,13 @@ async def answer(call: Call, outcome: Any) -> Reply[Any]:
     return (await finish(call, await normalize(call, outcome))).reply
 
 
-async def finish(call: Call, draft: Draft) -> Draft:
-    """The finished reply of a draft over JSON, whatever happens on the way."""
+async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """The finished reply of a draft over JSON, whatever happens on the way.
+
+    A handler that has changed something is not asked to do it again because of a wrong field or a small budget: its
+    reply then goes through the steps once more, without the controls and with word of that. What it costs is noted
+    with each pass, and the last one counts.
+    """
     done = await _take_steps(call, draft)
     problem = done.reply.problem
     if problem is not None and call.succeeds_despite(draft.reply, problem):
@@ -139,7 +156,7 @@ async def finish(call: Call, draft: Draft) -> Draft:
     return done._replace(json=draft.json if done.reply.data is draft.reply.data else None)
 
 
-async def _take_steps(call: Call, draft: Draft) -> Draft:
+async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
     try:
         if draft.reply.citations:
             draft = draft._replace(reply=located(draft.reply))
@@ -158,9 +175,9 @@ async def _take_steps(call: Call, draft: Draft) -> Draft:
         return fail(call, error)
 
 
-def fail(call: Call, error: BaseException) -> Draft:
+def fail(call: Call, error: BaseException) -> ReplyDraft:
     """The finished reply to a call whose answer cannot be sent: it is not paged, and not fitted."""
-    draft = Draft(_failure(call, error))
+    draft = ReplyDraft(_failure(call, error))
     for step in (annotate, clean, complete, count):
         draft = step(call, draft)
     return draft
@@ -174,6 +191,8 @@ def _failure(call: Call, error: BaseException) -> Reply[Any]:
 # Before the handler, and around it
 
 _UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
+"""The call that a handler is answering."""
 
 
 def observe(call: Call, carrier: Mapping[str, Any] | None = None) -> AbstractContextManager[Observation | None]:
@@ -190,6 +209,15 @@ async def admit(call: Call) -> Call:
     return call if limits is None else replace(call, allowance=await limits.take(call.principal, call.operation))
 
 
+async def find_outcome(call: Call, handler: Handler, finished: type | tuple[type, ...] = ()) -> tuple[Call, Any]:
+    """The call as it was admitted, and what came of it: a value, or the exception that is to be answered."""
+    try:
+        call = await admit(call)
+        return call, await run(call, handler, finished)
+    except Exception as error:  # noqa: BLE001 - a limit that is reached is an outcome
+        return call, error
+
+
 async def forgive(call: Call) -> None:
     """Charge nothing for a call that failed."""
     limits = call.contract.limits
@@ -202,15 +230,30 @@ async def run(call: Call, handler: Handler, finished: type | tuple[type, ...] = 
 
     An outcome of a `finished` type is given on, and not kept.
     """
-    cache = call.contract.cache
+    cache, token = call.contract.cache, CURRENT.set(call)
     try:
         if cache is None or call.operation not in call.contract.cached:
             return await handler()
         return await _run_cached(cache, call, handler, finished)
     except BaseException as error:  # what a handler raises is its outcome, `sys.exit` included
-        if is_signal(error):
-            raise
-        return error
+        if not is_signal(error):
+            return error
+        if isinstance(error, asyncio.CancelledError):
+            _forgive_soon(call)
+        raise
+    finally:
+        CURRENT.reset(token)
+
+
+_forgiving: Final[set[asyncio.Task[None]]] = set()
+
+
+def _forgive_soon(call: Call) -> None:
+    """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
+    if call.allowance is not None:
+        task = asyncio.get_running_loop().create_task(forgive(call))
+        _forgiving.add(task)
+        task.add_done_callback(_forgiving.discard)
 
 
 async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type | tuple[type, ...]) -> Any:
@@ -237,7 +280,7 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
 # Any value as a reply over JSON
 
 
-async def normalize(call: Call, outcome: Any) -> Draft:
+async def normalize(call: Call, outcome: Any) -> ReplyDraft:
     """The outcome as a reply whose data is JSON."""
     contract = call.contract
     try:
@@ -247,26 +290,26 @@ async def normalize(call: Call, outcome: Any) -> Draft:
             draft = _normalize_reply(call, outcome.reply)
             return draft._replace(resume=outcome.resume, ahead=outcome.ahead, whole_rows=outcome.whole_rows)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome)
-        if said is None:
-            said = Reply(outcome if is_here(outcome) else await settle(outcome, contract.forms))
-        return _normalize_reply(call, said)
+        if said is not None or is_here(outcome):
+            return _normalize_reply(call, Reply(outcome) if said is None else said)
+        return _normalize_reply(call, Reply(await settle(outcome, contract.forms)))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
-        return Draft(_failure(call, error))
+        return ReplyDraft(_failure(call, error))
 
 
-def _normalize_reply(call: Call, said: Reply[Any]) -> Draft:
+def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
     """A reply over any value that need not be awaited, as one over JSON."""
     forms = call.contract.forms
     if len(said.__dict__) > 1:
         said = _encode_parts(said, forms, call.contract.speaker.name)
     json = plain_json(said.data, forms.max_bytes)
     if json is not None:
-        return Draft(said, json)
+        return ReplyDraft(said, json, said.data)
     encoded = encode(said.data, forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
     if encoded.notices:
         changes["notices"] = (*said.notices, *encoded.notices)
-    return Draft(said.replace(**changes), encoded.body, encoded.media, encoded.is_content)
+    return ReplyDraft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
 
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
@@ -285,14 +328,14 @@ def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
 # What is said, and what is not
 
 
-async def bill(call: Call, draft: Draft) -> None:
+async def bill(call: Call, draft: ReplyDraft) -> None:
     """Take what the answer costs from the limits of its caller."""
     limits = call.contract.limits
     if limits is not None and call.allowance is not None:
         await limits.bill(call.allowance, draft.reply)
 
 
-def annotate(call: Call, draft: Draft) -> Draft:
+def annotate(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with what limits, deprecations and the protocol have to say."""
     reply = draft.reply
     changes: dict[str, Any] = {}
@@ -309,7 +352,7 @@ def annotate(call: Call, draft: Draft) -> Draft:
     return draft._replace(reply=reply.replace(**changes)) if changes else draft
 
 
-def clean(call: Call, draft: Draft) -> Draft:
+def clean(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply without what may not be said."""
     steps = call.contract.sanitizers
     return draft._replace(reply=sanitize(draft.reply, *steps)) if steps else draft
@@ -325,7 +368,7 @@ _NO_ROWS: Final = Notice(
 )
 
 
-async def page(call: Call, draft: Draft) -> Draft:
+async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
     if draft.reply.problem is not None:
         return draft
@@ -350,7 +393,7 @@ def _rows_to_page(call: Call, reply: Reply[Any]) -> Rows | None:
     return None if is_shown_less and not call.is_paged else rows
 
 
-def _everything(call: Call, draft: Draft, rows: Rows) -> Draft:
+def _everything(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     """All rows as a page that nobody asked for, which goes on in pages if it does not fit."""
     total = len(rows.items)
     whole = draft.reply.replace(page=Page(has_more=False, total=total))
@@ -358,7 +401,7 @@ def _everything(call: Call, draft: Draft, rows: Rows) -> Draft:
     return draft._replace(reply=whole, resume=resume, ahead=lambda: rows.items, rows=rows)
 
 
-def _window(call: Call, draft: Draft, rows: Rows) -> Draft:
+def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     """The page that was asked for."""
     pager, reply = _pager(call), draft.reply
     window = pager.window(call.cursor, call.page_size)
@@ -401,7 +444,7 @@ def refuse_cursor(why: str) -> InvalidCursor:
     )
 
 
-def select(call: Call, draft: Draft) -> Draft:
+def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The mode and the fields that the caller asked for."""
     reply, ahead, rows, kind = draft.reply, draft.ahead, draft.rows, call.kind
     if reply.problem is not None or (call.response_mode is None and call.fields is None):
@@ -424,9 +467,11 @@ def select(call: Call, draft: Draft) -> Draft:
 
 LONGEST_ECHO: Final = 500
 """How many bytes of arguments are worth repeating to those who sent them."""
+_QUESTIONS: Final = frozenset({"q", "query", "question", "search", "term", "terms", "text", "keywords", "prompt"})
+"""What the argument is called that is searched for; whatever stands beside one of these narrows the search."""
 
 
-def complete(call: Call, draft: Draft) -> Draft:
+def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with the request id of its call, and what its dialect requires."""
     contract, reply = call.contract, draft.reply
     elapsed = round((contract.clock() - call.started) * 1000, 3)
@@ -464,15 +509,17 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
     if not is_plain(said, LONGEST_ECHO):
         return reply
-    return reply.replace(query_echo=replace(echo, normalized_input=said))
+    question = {name: value for name, value in said.items() if name in _QUESTIONS} or said
+    narrowing = {name: value for name, value in said.items() if name not in question}
+    return reply.replace(query_echo=replace(echo, normalized_input=question, applied_filters={**narrowing, **filters}))
 
 
 # The size
 
 
-def fit(call: Call, draft: Draft) -> Draft:
+def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply within its budget, and what fell off it."""
-    budget = call.limit
+    budget = call.budget
     if budget is None:
         return draft
     found = _fit_into(budget, call, draft)
@@ -485,7 +532,12 @@ def fit(call: Call, draft: Draft) -> Draft:
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 
-def _fit_into(budget: Budget, call: Call, draft: Draft) -> Fitted:
+def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """The reply complete, within its budget and counted, for those who see to what falls off it themselves."""
+    return count(call, fit(call, complete(call, draft)))
+
+
+def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
     contract, reply = call.contract, draft.reply
     most, cost = _most_tokens(budget), reply.telemetry
     if most is not None and cost is not None and cost.tokens_estimated == 0:
@@ -513,17 +565,17 @@ def _most_tokens(budget: Budget | None) -> int | None:
     return None if budget is None or budget.counter.unit == "tokens" else budget.room
 
 
-async def keep(call: Call, draft: Draft) -> Draft:
+async def keep(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply, once everything that it names is archived; honestly marked when it could not be."""
     archive = call.contract.archive
     if not draft.leftovers or archive is None:
         return draft
-    if await _archive(call, archive, draft.leftovers):
+    if await archive_leftovers(call, archive, draft.leftovers):
         return draft
     return draft._replace(reply=without_archive(draft.reply, draft.leftovers), leftovers=())
 
 
-async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]) -> bool:
+async def archive_leftovers(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]) -> bool:
     """Store what fell off a reply; whether that could be done."""
     try:
         await archive.put(*(one.content for one in leftovers), principal=call.principal)
@@ -533,10 +585,10 @@ async def _archive(call: Call, archive: Archive, leftovers: tuple[Leftover, ...]
     return True
 
 
-def count(call: Call, draft: Draft) -> Draft:
+def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
     reply = draft.reply
-    cost, budget = reply.telemetry, None if reply.problem else call.limit  # a failure may be about that limit
+    cost, budget = reply.telemetry, None if reply.problem else call.budget  # a failure may be about that limit
     if "tokens_estimated" not in call.contract.speaker.needs or cost is None:
         return draft
     if cost.tokens_estimated not in (0, _most_tokens(budget)):
@@ -545,14 +597,14 @@ def count(call: Call, draft: Draft) -> Draft:
     return draft._replace(reply=counted(unsaid, call.sizer())[0])
 
 
-async def fit_media(call: Call, draft: Draft) -> Draft:
+async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """A finished reply with its pictures and sounds; where bytes count, what does not fit is a link instead."""
-    budget, archive = call.limit, call.contract.archive
+    budget, archive = call.budget, call.contract.archive
     if not draft.media or archive is None or budget is None or budget.counter.unit != "bytes":
         return draft
     room = max(budget.room - call.sizer(budget)(draft.reply), 0)
     shown, leftovers = refer_media(list(draft.media), room)
-    is_kept = await _archive(call, archive, leftovers)
+    is_kept = await archive_leftovers(call, archive, leftovers)
     return draft._replace(media=tuple(one for one in shown if is_kept or one in draft.media))
 
 

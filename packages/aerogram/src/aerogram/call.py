@@ -86,7 +86,7 @@ class Call:
         return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
 
     @property
-    def limit(self) -> Budget | None:
+    def budget(self) -> Budget | None:
         """Its budget: the operation's or the server's, and the caller's if that is smaller."""
         held = self.contract.own_limit(self.operation)
         asked = None if self.max_tokens is None else Budget.of(self.max_tokens)

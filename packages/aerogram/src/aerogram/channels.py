@@ -33,7 +33,18 @@ from aerogram.normalize.plain import json_around
 from aerogram.reply import Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
-__all__ = ["COUNTS", "POLICIES", "Channels", "Count", "Payload", "Policy", "Sizer", "Writer", "channels_of", "summary_of"]
+__all__ = [
+    "COUNTS",
+    "POLICIES",
+    "Channels",
+    "Count",
+    "Payload",
+    "Policy",
+    "Sizer",
+    "Writer",
+    "channels_of",
+    "summary_of",
+]
 
 Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
 POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)

@@ -42,6 +42,12 @@ def is_code(text: str) -> bool:
     return _CODE.fullmatch(text) is not None
 
 
+def respell(text: str) -> str:
+    """A text as a code: `notFound` and `not-found` as NOT_FOUND; nothing when no letter is in it."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", text)
+    return "_".join(words).upper().lstrip("0123456789_") if not is_code(text) else text
+
+
 @dataclass(frozen=True, slots=True)
 class KindRule:
     """What holds for every error of one kind unless its code says otherwise."""

@@ -22,6 +22,7 @@ from aerogram.limits import Limits
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.sanitize import Step
 from aerogram.shape.modes import RecordType
+from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.telemetry import Observer
 from aerogram.tokens import Budget
 
@@ -29,6 +30,7 @@ __all__ = ["Contract", "Framework", "check_settings", "framework_of", "insist_on
 
 log = logging.getLogger("aerogram")
 
+_BY_OPERATION: Final = ("budgets", "kinds", "ranked", "facts", "page_sizes", "cached", "deprecations")
 _UNUSUAL = '"zzqxv"'
 """No word of any vocabulary, so that a tokenizer has to put it together."""
 
@@ -42,6 +44,7 @@ class Contract:
     both do. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
     declares the record types of operations; `ranked` names those whose rows come best first, `facts` the columns by
     which rows are shown where not all of them fit. `retrieve` names the tool that gives archived content back.
+    `page_sizes` are the items of a page of operations whose callers may ask for pages and do not say how large.
     `limits` are taken before a handler runs; answers of the operations in `cached` are kept in the `cache`;
     `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
     """
@@ -56,7 +59,8 @@ class Contract:
     kinds: Mapping[str, RecordType] = field(default_factory=dict)
     ranked: Collection[str] = ()
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    forms: Forms = field(default_factory=lambda: Forms(blocks="one"))
+    page_sizes: Mapping[str, int] = field(default_factory=dict)
+    forms: Forms = field(default_factory=lambda: Forms(blocks="one", spelling="compact"))
     retrieve: str | None = "retrieve"
     limits: Limits | None = None
     cache: Cache | None = None
@@ -74,7 +78,7 @@ class Contract:
     @property
     def names_by_setting(self) -> dict[str, Collection[str]]:
         """The operations that its settings name."""
-        return {name: tuple(getattr(self, name)) for name in ("budgets", "kinds", "ranked", "facts", "cached", "deprecations")}
+        return {name: tuple(getattr(self, name)) for name in _BY_OPERATION}
 
     @cached_property
     def speaker(self) -> Dialect:
@@ -146,6 +150,12 @@ def _check_budgets(name: str, value: Any) -> None:
         _check_budget(name, one)
 
 
+def _check_page_sizes(name: str, value: Any) -> None:
+    for operation, size in _check_mapping(name, value).items():
+        if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
+            raise InvalidReply(f"{name}[{operation!r}] is from 1 to {LARGEST_SIZE}, not {size!r}")
+
+
 def _check_by_operation(name: str, value: Any) -> None:
     kind = _VALUES[name]
     for operation, one in _check_mapping(name, value).items():
@@ -181,6 +191,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], None]]] = {
     "budget": _check_budget,
     "budgets": _check_budgets,
     "kinds": _check_by_operation,
+    "page_sizes": _check_page_sizes,
     "deprecations": _check_by_operation,
     "cached": _check_cached,
     "sanitizers": _check_sanitizers,

@@ -322,7 +322,9 @@ class Cursors:
         if response_mode is not None and body.mode != response_mode:
             remedy = f"Repeat the request with response_mode {body.mode!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        return Position(query_hash, body.offset, body.mode, _unpack_key(body.key), float(body.ends), body.seen, body.size)
+        return Position(
+            query_hash, body.offset, body.mode, _unpack_key(body.key), float(body.ends), body.seen, body.size
+        )
 
 
 _TAG: Final = "$"

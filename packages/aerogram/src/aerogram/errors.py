@@ -81,12 +81,20 @@ class ContractError(AerogramError, ValueError):
     """A body breaks its contract: `rule` says which promise, `pointer` where (RFC 6901)."""
 
     def __init__(self, rule: str, pointer: str = "", dialect: str | None = None) -> None:
-        self.rule = rule
-        self.pointer = pointer
+        self.rule = _shorten(rule)
+        self.pointer = _shorten(pointer)
         self.dialect = dialect
-        where = pointer or "the whole body"
+        where = self.pointer or "the whole body"
         prefix = f"{dialect}: " if dialect else ""
-        super().__init__(f"{prefix}{rule} (at {where})")
+        super().__init__(f"{prefix}{self.rule} (at {where})")
+
+
+_LONGEST: Final = 1_000
+
+
+def _shorten(text: str) -> str:
+    """A text that may repeat what a stranger wrote, without its middle when it is long."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 class ReplyError(AerogramError):

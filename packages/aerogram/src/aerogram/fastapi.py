@@ -19,6 +19,7 @@ from aerogram._http.negotiation import JSON, Versions
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of
 from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
+from aerogram.dialects import try_read
 from aerogram.errors import MissingExtra
 from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage
@@ -364,7 +365,7 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
             return value
         is_reply = isinstance(value, (Reply, ResumablePage))
         exchange.insist_on_json(None if is_reply else own)
-        if exchange.is_left_alone and not is_reply:
+        if exchange.is_left_alone and not is_reply and try_read(value) is None:
             return value
         return _Answer(exchange, value, status=status, given=list(response.headers.raw))
 

@@ -2,7 +2,7 @@
 
 The server's tool manager is replaced by one that hands out the same tools as ones that answer: with the output
 schema of the dialect, with the reply controls among their inputs, and with the handler's own value in hand, because
-the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are registered.
+the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
-from aerogram._mcp.service import ARCHIVE_TEMPLATE, CURRENT, Caller, Profile, Service
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
+from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError
@@ -202,17 +203,18 @@ class _Tools(ToolManager):
             try:
                 value = await tool.run(given, context)
             except Exception as error:  # noqa: BLE001 - told apart below
-                meant = _fault(error)
-                # exceptions that cause each other send whoever prints their trace in circles
-                raise meant from (None if meant in (error, error.__cause__) else error)
-            if type(value) is tuple and parting is not None:
-                return parting(value)
-            return value
+                raised, meant = error, _fault(error)
+            else:
+                return parting(value) if type(value) is tuple and parting is not None else value
+            if meant in (raised, raised.__cause__):
+                raise meant  # out here, so that it is not caused by what it has caused itself
+            raise meant from raised
 
+        caller = self._caller(context, None)
         try:
-            caller = self._caller(context, self._principal())
+            caller = caller._replace(principal=self._principal())
         except Exception as error:  # noqa: BLE001 - every call gets an answer
-            return to_sdk(await self._service.answer_besides(profile, self._caller(context, None), error))
+            return to_sdk(await self._service.answer_besides(profile, caller, error))
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         return to_sdk(sent) if isinstance(sent, dict) else sent
 

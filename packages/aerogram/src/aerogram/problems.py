@@ -69,7 +69,10 @@ def _declared_problem(error: ReplyError) -> Problem:
     said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
     if error.error_code in TABLE:
         return Problem.of(error.error_code, error.message, **said)
-    return Problem(error.error_code, error.message, **said)
+    # a code of the handler's own takes after the code of the class that was raised
+    codes = (getattr(cls, "code", "") for cls in type(error).__mro__)
+    row = next(TABLE[code] for code in codes if code in TABLE)
+    return Problem(error.error_code, error.message, row.kind, row.retry, **{"remediation": row.remediation, **said})
 
 
 def _log(exception: BaseException, request_id: str) -> None:

@@ -49,7 +49,9 @@ class Retrieval:
     def __post_init__(self) -> None:
         allowed_mode(self.response_mode)
         if isinstance(self.offset, bool) or not isinstance(self.offset, int) or self.offset < 0:
-            raise ValidationFailed("offset is a whole number from 0 on", remediation="Use the offset that a reply names")
+            raise ValidationFailed(
+                "offset is a whole number from 0 on", remediation="Use the offset that a reply names"
+            )
         if self.hash is None and not self.ids:
             raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
         if len(self.ids) > MOST_IDS:

@@ -118,6 +118,7 @@ def surround(
     for name in (versions.legacy, versions.current, versions.problem):
         dialect_named(name)
     control_names(versions.controls)
+    versions = versions.spoken_as(contract.speaker)
     if content is not None and contract.archive is not None:
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
     installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))

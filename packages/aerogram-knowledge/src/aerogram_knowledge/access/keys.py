@@ -198,7 +198,10 @@ class Keys:
         try:
             return {} if text is None else {row["id"]: _key(row) for row in loads(text)["keys"]}
         except (ContractError, KeyError, TypeError, ValueError, AttributeError):
-            raise BadKeyFile(f"{self.document.place} is not a file of API keys") from None
+            raise BadKeyFile(
+                f"{self.document.place} is not a file of API keys: put back a copy of it, or move it away and make the "
+                "keys anew with 'aerogram keys create NAME'"
+            ) from None
 
     def _change(self, change: Callable[[dict[str, Key]], None]) -> None:
         """Change the document, one process after the other."""

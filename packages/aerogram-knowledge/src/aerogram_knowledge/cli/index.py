@@ -29,6 +29,8 @@ __all__ = ["Pace"]
 
 LOOK_BACK: Final = 30.0
 """Seconds of the past that the pace is taken from, so that it follows when the files become larger."""
+ENOUGH: Final = 0.01
+"""The share of all bytes that a pace can be told from."""
 
 
 class Pace:
@@ -36,17 +38,25 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._seen: deque[tuple[float, int]] = deque([(clock(), 0)])
+        self._seen: deque[tuple[float, int, float]] = deque()
 
-    def at(self, finished: int, total: int) -> str:
-        """Where the run is now: how many of how many, the rate, and the time left."""
+    def at(self, finished: int, total: int, share: float) -> str:
+        """Where the run is now: how many of how many, the rate, and the time left, by the share of bytes that is done.
+
+        A large file takes longer than a small one, so their number alone would say little about the rest. The clock
+        starts with the last report that nothing is done yet, because until then readers were getting ready.
+        """
         now = self._clock()
-        self._seen.append((now, finished))
-        while now - self._seen[1][0] > LOOK_BACK:  # the newest is of now
+        if not finished:
+            self._seen.clear()
+        self._seen.append((now, finished, share))
+        while len(self._seen) > 2 and now - self._seen[1][0] > LOOK_BACK:  # noqa: PLR2004
             self._seen.popleft()
-        begun, before = self._seen[0]
-        rate = (finished - before) / (now - begun) if now > begun else 0.0
-        left = f", {_span((total - finished) / rate)} left" if rate and finished < total else ""
+        begun, before, part = self._seen[0]
+        if share - part < ENOUGH or now <= begun:
+            return f"{finished:,} of {total:,} files"
+        rate = (finished - before) / (now - begun)
+        left = f", {_span((1 - share) * (now - begun) / (share - part))} left" if finished < total else ""
         return f"{finished:,} of {total:,} files, {rate:,.1f} a second{left}"
 
 
@@ -428,7 +438,7 @@ def _summary(done: IngestResult) -> str:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def _progress() -> Iterator[Callable[[int, int, float], None]]:
     """A bar for people, and a line now and then for a log; both say the rate and the time left."""
     pace = Pace()
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
@@ -439,16 +449,18 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
     with Progress(BarColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total, description=pace.at(done, total))
+        yield lambda done, total, share: bar.update(
+            task, completed=share, total=1.0, description=pace.at(done, total, share)
+        )
 
 
-def _log_progress(pace: Pace) -> Callable[[int, int], None]:
+def _log_progress(pace: Pace) -> Callable[[int, int, float], None]:
     """A line every few seconds, so that a short run says nothing."""
     told = time.monotonic()
 
-    def progress(finished: int, total: int) -> None:
+    def progress(finished: int, total: int, share: float) -> None:
         nonlocal told
-        said = pace.at(finished, total)
+        said = pace.at(finished, total, share)
         if time.monotonic() - told >= _PAUSE:
             told = time.monotonic()
             note(said)

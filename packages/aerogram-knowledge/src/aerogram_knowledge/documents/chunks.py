@@ -1,12 +1,14 @@
 """Chunks: pieces of a document that are found, shown and cited on their own.
 
-A chunk is a run of whole sentences of one section, at most so many tokens long. A block of code stays in one piece if
-it can, with the fences around it. Every word of the document is in a chunk, or in the header of one.
+A chunk is a run of whole sentences of one section, at most so many tokens long. Code, with the fences around it, a
+table, and a definition with its term stay in one piece if they can. Every word of the document is in a chunk, or in the
+header of one.
 """
 
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +17,7 @@ from typing import Final
 from aerogram.digest.sentences import split
 from aerogram.tokens import Counter
 from aerogram_knowledge.documents.document import Document
-from aerogram_knowledge.documents.sections import TRAIL, code_spans
+from aerogram_knowledge.documents.sections import TRAIL, Span
 
 __all__ = ["Chunk", "chunks_of"]
 
@@ -23,7 +25,6 @@ MOST_TOKENS: Final = 256
 LONGEST_SENTENCE: Final = 800
 """Characters; a longer one is cut, so that a sentence never exceeds a chunk by itself."""
 CHARACTERS_PER_TOKEN: Final = 2.5
-Span = tuple[int, int]
 SHORT: Final = 0.25
 """A last chunk below this share of the limit is evened out with the one before it."""
 
@@ -50,10 +51,15 @@ def chunks_of(document: Document, counter: Counter, most_tokens: int = MOST_TOKE
     text = document.source.text
     longest = min(LONGEST_SENTENCE, int(most_tokens * CHARACTERS_PER_TOKEN))
     found: list[Chunk] = []
+    starts, passed = [start for start, _ in document.blocks], 0
     for section in document.sections:
         header = section.header(document.title)
         words = text[section.start : section.end]
-        spans, sizes = _pieces(words, longest, most_tokens, counter)
+        while passed < len(starts) and document.blocks[passed][1] <= section.start:
+            passed += 1
+        near = document.blocks[passed : bisect_left(starts, section.end)]
+        inside = [(max(a, section.start) - section.start, min(b, section.end) - section.start) for a, b in near]
+        spans, sizes = _pieces(words, [one for one in inside if one[0] < one[1]], longest, most_tokens, counter)
         for first, last in _runs(sizes, most_tokens):
             start, end = spans[first][0], spans[last - 1][1]
             place = section.start + start, section.start + end
@@ -73,36 +79,51 @@ def _without_titles(chunks: list[Chunk]) -> list[Chunk]:
     return kept
 
 
-def _pieces(text: str, longest: int, most: int, counter: Counter) -> tuple[list[Span], list[int]]:
-    """Where the sentences and the blocks of code of a section stand, and the tokens of each.
+def _pieces(text: str, blocks: list[Span], longest: int, most: int, counter: Counter) -> tuple[list[Span], list[int]]:
+    """Where the sentences and the blocks of a section stand, and the tokens of each.
 
     A section is split by itself, so that no sentence begins in its heading.
     """
     sentences = deque((one.start, one.end) for one in split(text, longest))
     spans: list[Span] = []
-    for start, end in code_spans(text):
-        spans += _take_before(start, sentences)
-        lines = list(_take_before(end, sentences))
+    done = 0
+    for place, (start, end) in enumerate(blocks):
         is_small = counter.count(text[start:end]) <= most
+        is_outer = place + 1 < len(blocks) and blocks[place + 1][0] < end
+        if start < done or (is_outer and not is_small):
+            continue
+        done = end
+        spans += _take_before(start, sentences, text)
+        lines = list(_take_before(end, sentences, text))
         spans += [(start, end)] if is_small else _with_fences(text, (start, end), lines, longest)
     spans += sentences
     return spans, [counter.count(text[start:end]) for start, end in spans]
 
 
-def _take_before(place: int, spans: deque[Span]) -> Iterator[Span]:
-    """Take the spans that begin before a place."""
+def _take_before(place: int, spans: deque[Span], text: str) -> Iterator[Span]:
+    """Take the spans that begin before a place; one that goes on behind it is parted there."""
     while spans and spans[0][0] < place:
-        yield spans.popleft()
+        start, end = spans.popleft()
+        if end > place:
+            rest = end - len(text[place:end].lstrip())
+            spans.extendleft([(rest, end)] if rest < end else ())
+            end = start + len(text[start:place].rstrip())
+        yield start, end
 
 
 def _with_fences(text: str, block: Span, lines: list[Span], longest: int) -> list[Span]:
-    """The lines of a block of code, the first with the fence above it, and the last with the one below."""
+    """The lines of a large block, the first with the fence above it, and the last with the one below.
+
+    The first two stay together if they can: a term is nothing without the beginning of its definition.
+    """
     start, end = block
     above, below = lines[0][1] if lines else end, lines[-1][0] if lines else end
     if not lines or above - start > longest or end - below > longest:
         return [*_cut(text, block, longest)]
     if len(lines) == 1:
         return [block]
+    if len(lines) > 2 and lines[1][1] - start <= longest:  # noqa: PLR2004
+        above, lines = lines[1][1], lines[1:]
     return [(start, above), *lines[1:-1], (below, end)]
 
 

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from aerogram.digest.limits import ReadLimits, UnreadableSource
-from aerogram.digest.sources import encoding, read
+from aerogram.digest.sources import encoding, packed, read
 from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
@@ -29,13 +29,15 @@ from aerogram_knowledge.documents.front import (
     text_of,
 )
 from aerogram_knowledge.documents.language import language_of
-from aerogram_knowledge.documents.sections import Section, sections_of
+from aerogram_knowledge.documents.sections import Layout, Section, Span, layout_of
 
-__all__ = ["SUFFIXES", "Document", "File", "read_file"]
+__all__ = ["SUFFIXES", "Document", "File", "read_file", "suffix_of"]
 
 SUFFIXES: Final = {
     ".htm": "html",
     ".html": "html",
+    ".ipynb": "markdown",
+    ".json": "plain",
     ".jsonl": "jsonl",
     ".markdown": "markdown",
     ".md": "markdown",
@@ -50,6 +52,8 @@ _TEXTS: Final = ("text", "content", "body", "chunk_text", "markdown")
 _NAMES: Final = ("id", "slug", "key", "name")
 MOST_LINES: Final = 5
 """So many lines that cannot be read are told one by one."""
+_SITE: Final = re.compile("\\s[\u2014\u2013|·»:-]+\\s*$|::\\s*$")
+"""Where the name of a site ends before a title; read backwards, where it begins after one."""
 _TITLE_LINE: Final = re.compile(r"\S[^\n]{0,119}")
 
 
@@ -86,13 +90,21 @@ class Document:
     url: str | None = None
     said: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    blocks: tuple[Span, ...] = ()
+
+
+def suffix_of(name: str) -> str:
+    """The ending that says of which kind a file is; of a packed one, that of what was packed."""
+    return PurePosixPath(packed.unpacked_name(name)).suffix.lower()
 
 
 def read_file(file: File, limits: ReadLimits | None = None) -> list[Document]:
     """The documents of a file; `UnreadableSource` says why there are none."""
     limits = limits or ReadLimits()
     limits.check_bytes(file.size, file.path)
-    kind = SUFFIXES.get(PurePosixPath(file.path).suffix.lower(), "plain")
+    kind = SUFFIXES.get(suffix_of(file.path), "plain")
+    if packed.is_packed(file.content):
+        file = replace(file, content=packed.unpack(file.content, limits))
     if is_pdf(file.content):
         kind = "pdf"
     if kind == "jsonl":
@@ -115,8 +127,8 @@ def _read_text(file: File, kind: str, decoded: str, limits: ReadLimits) -> Docum
 
 
 def _document(file: File, kind: str, front: FrontMatter, text: CanonicalText, markup: str = "") -> Document:
-    sections = tuple(sections_of(text.text, kind, markup))
-    return _build_document(file.path, file.path, kind, front.said, text, sections, front.notes)
+    layout = layout_of(text.text, kind, markup)
+    return _build_document(file.path, file.path, kind, front.said, text, layout, front.notes)
 
 
 def _build_document(
@@ -125,16 +137,18 @@ def _build_document(
     kind: str,
     said: Mapping[str, Any],
     text: CanonicalText,
-    sections: tuple[Section, ...],
+    layout: Layout,
     notes: tuple[str, ...] = (),
 ) -> Document:
+    stated = text_of(said, "title", "name", "subject")
     return Document(
         path,
         file,
         kind,
-        title=text_of(said, "title", "name", "subject") or _title(file, text.text, sections),
+        title=_without_site(stated, layout) if stated else _title(file, text.text, layout.sections),
         source=text,
-        sections=sections,
+        sections=layout.sections,
+        blocks=layout.blocks,
         language=text_of(said, "language", "lang") or language_of(text.text),
         category=text_of(said, "category", "section", "topic") or _category(file),
         publisher=text_of(said, "publisher", "organization", "author"),
@@ -150,6 +164,16 @@ def _odd_license(said: Mapping[str, Any]) -> tuple[str, ...]:
     """What is to be told of a licence that is stated and is no text."""
     odd = license_of(said) is not None and text_of(said, *LICENSES) is None
     return ("the licence that it states is no text, so its licence is unknown",) if odd else ()
+
+
+def _without_site(title: str, layout: Layout) -> str:
+    """A title without the name of the site before or after it, if what remains is a heading of the document."""
+    headings = {step for one in layout.sections for step in one.trail if step in title}
+    for heading in sorted(headings, key=len, reverse=True):
+        before, _, after = title.partition(heading)
+        if all(not one or _SITE.search(one) for one in (before, after[::-1])):
+            return heading
+    return title
 
 
 def _title(path: str, text: str, sections: tuple[Section, ...]) -> str:
@@ -198,10 +222,10 @@ def _record(file: File, number: int, line: bytes, seen: set[str], limits: ReadLi
     if words is None:
         raise UnreadableSource("broken", f"it has no text: one of {', '.join(_TEXTS)}")
     text = read(words, kind="markdown", limits=limits)
-    sections = tuple(sections_of(text.text, "markdown"))
+    layout = layout_of(text.text, "markdown")
     said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
     name = _name(record, number, seen)
-    document = _build_document(f"{file.path}#{name}", file.path, "jsonl", said, text, sections)
+    document = _build_document(f"{file.path}#{name}", file.path, "jsonl", said, text, layout)
     return replace(document, notes=tuple(f"line {number}: {note}" for note in document.notes))
 
 

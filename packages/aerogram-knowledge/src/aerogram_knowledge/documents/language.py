@@ -20,15 +20,18 @@ SAMPLE: Final = 4_000
 FEW: Final = 3
 
 _SNOWBALL: Final = {
+    "ar": "arabic",
     "da": "danish",
     "de": "german",
     "en": "english",
     "es": "spanish",
     "fi": "finnish",
     "fr": "french",
+    "hi": "hindi",
     "it": "italian",
     "nl": "dutch",
     "pt": "portuguese",
+    "ru": "russian",
     "sv": "swedish",
 }
 _SMALL_WORDS: Final = {
@@ -76,6 +79,8 @@ _SCRIPTS: Final = (
     ("zh", re.compile("[\u3400-\u9fff]")),
     ("th", re.compile("[\u0e00-\u0e7f]")),
     ("ru", re.compile("[\u0400-\u04ff]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("hi", re.compile("[\u0900-\u097f]")),
 )
 _SHARE_OF_SCRIPT: Final = 0.15
 

@@ -1,20 +1,24 @@
 """Sections: where the headings of a document stand, so that a chunk knows what it belongs to.
 
 Each kind of document marks headings in its own way; the result is the same: spans of the canonical text, each with
-the trail of headings above it. A heading whose words no trail has is in a section too: one with nothing below it is a
-section of its own, one that is too long for a trail begins the section below it.
+the trail of headings above it. A heading whose words no trail has is in a section too: one with nothing below it is the
+beginning of the next section, or the end of the last one; one that is too long for a trail begins the section below it.
+
+Blocks are spans that lose their sense when they are cut: code, tables, definitions with their terms.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from aerogram.digest.sources import html
 from aerogram.digest.text import normalise, page_spans
 
-__all__ = ["Section", "code_spans", "sections_of"]
+__all__ = ["Layout", "Section", "Span", "layout_of"]
 
 LONGEST_HEADING: Final = 160
 TRAIL: Final = " > "
@@ -23,19 +27,29 @@ _ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 _SETEXT: Final = re.compile(r"^([^\n#>|`\s-][^\n]{0,159})\n(=+|-{3,})$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*(?:```[^`\n]*|~~~[^\n]*)$", re.MULTILINE)
 _RST: Final = re.compile(r"^(\S[^\n]{0,159})\n([=\-`:'\"~^_*+#<>.])\2{2,}$", re.MULTILINE)
-_HTML: Final = re.compile(r"<h([1-6])\b[^>]{0,500}>(.{0,2000}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_TABLE: Final = re.compile(r"(?:^[ \t]*\|[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
+_LINE: Final = re.compile(r"[^\n\f]+")
+_RAW_LINE: Final = re.compile("[^\n\r\v\f\x85\u2028\u2029]+")
+_ANCHOR: Final = re.compile(r"\s*[¶§🔗\uf0c1]+$|\s+#$|^-\s+")
 _MARKS: Final = re.compile(r"(?<!\w)[*_`]+|[*_`]+(?!\w)|!?\[([^\]]*)\]\([^)]*\)")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
+Span = tuple[int, int]
+
+
 class Heading(NamedTuple):
-    """A heading: where its lines start and end in the text, its level, its words, and where these stand."""
+    """A heading: where its lines start and end in the text, its level, its words, and where these stand.
+
+    `reach` is where the element ends that it is the heading of, if it is only of that.
+    """
 
     start: int
     end: int
     level: int
     words: str
-    place: tuple[int, int]
+    place: Span
+    reach: int = sys.maxsize
 
     def is_whole_in(self, text: str) -> bool:
         """Whether its words are all that stands in the text."""
@@ -55,32 +69,91 @@ class Section(NamedTuple):
         return TRAIL.join(steps)
 
 
-def sections_of(text: str, kind: str, markup: str = "") -> list[Section]:
-    """The sections of a canonical text; `markup` is what an HTML page was made of."""
+class Layout(NamedTuple):
+    """The sections of a text in order, and its blocks, an outer one before those that are in it."""
+
+    sections: tuple[Section, ...]
+    blocks: tuple[Span, ...]
+
+
+def layout_of(text: str, kind: str, markup: str = "") -> Layout:
+    """The sections and blocks of a canonical text; `markup` is what an HTML page was made of."""
     if kind == "pdf":
-        return [Section(a, b, (f"page {n}",)) for n, (a, b) in enumerate(page_spans(text), 1) if text[a:b].strip()]
+        pages = enumerate(page_spans(text), 1)
+        return Layout(tuple(Section(a, b, (f"page {n}",)) for n, (a, b) in pages if text[a:b].strip()), ())
     if kind == "html":
-        return list(_spans(text, _html(text, markup)))
-    finders = {"markdown": _markdown, "rst": _rst}  # plain text has no headings that can be told for sure
-    return list(_spans(text, finders[kind](text) if kind in finders else ()))
+        headings, blocks = _html(text, markup)
+    else:
+        finders = {"markdown": _markdown, "rst": _rst}  # plain text has no headings that can be told for sure
+        headings, blocks = finders[kind](text) if kind in finders else [], _marked_blocks(text)
+    return Layout(
+        tuple(_join_stubs(text, _spans(text, headings))), tuple(sorted(blocks, key=lambda one: (one[0], -one[1])))
+    )
 
 
-def _spans(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
-    start, trail = 0, []  # type: tuple[int, list[Heading]]
+def _spans(text: str, headings: Iterable[Heading]) -> Iterator[tuple[Section, bool]]:
+    """The sections, and of each whether it is only a heading."""
+    start, trail, told = 0, [], set()  # type: tuple[int, list[Heading], set[Heading]]
     for heading in (*headings, None):
         stop = len(text) if heading is None else heading.start
-        steps = tuple(one.words for one in trail)
-        is_empty = not text[start:stop].strip()
-        last = trail[-1] if trail else None
-        if last is not None and not last.is_whole_in(text):
-            yield Section(last.place[0], last.place[1] if is_empty else stop, steps)
-        elif not is_empty:
-            yield Section(start, stop, steps)
-        elif last is not None and (heading is None or heading.level <= last.level):
-            yield Section(*last.place, steps)
+        ends = sorted({one.reach for one in trail if one.reach < stop})
+        for end in (*ends, stop):
+            is_done = end < stop or heading is None or not trail or heading.level <= trail[-1].level
+            for section, is_stub in _section(text, start, end, trail, is_done=is_done):
+                # the headings above one without a body that nothing else is below are without a body too
+                first = next((one.place[0] for one in trail if one not in told), section.start)
+                yield section._replace(start=first) if is_stub else section, is_stub
+                told.update(trail)
+            start, trail = end, [one for one in trail if one.reach > end]
         if heading is not None:
             trail = [*(one for one in trail if one.level < heading.level), heading]
             start = heading.end
+
+
+def _section(
+    text: str, start: int, stop: int, trail: list[Heading], *, is_done: bool
+) -> Iterator[tuple[Section, bool]]:
+    """What stands between two headings, below a trail; nothing more comes below the last of them when it is done."""
+    steps = tuple(one.words for one in trail)
+    is_empty = not text[start:stop].strip()
+    last = trail[-1] if trail and trail[-1].end == start else None
+    if last is not None and not last.is_whole_in(text):
+        yield Section(last.place[0], last.place[1] if is_empty else stop, steps), is_empty
+    elif not is_empty:
+        yield Section(start, stop, steps), False
+    elif last is not None and is_done:
+        yield Section(*last.place, steps), True
+
+
+def _join_stubs(text: str, found: Iterable[tuple[Section, bool]]) -> list[Section]:
+    """The sections; a heading without anything below it is no passage, so it goes with a neighbour."""
+    sections: list[Section] = []
+    waiting: Section | None = None
+    for section, is_stub in found:
+        if is_stub:
+            waiting = waiting or section
+            last = section
+        else:
+            sections.append(section if waiting is None else section._replace(start=waiting.start))
+            waiting = None
+    if waiting is None:
+        return sections
+    rest = waiting._replace(end=last.end)
+    if not sections:
+        return [rest]
+    *others, before = sections
+    is_repeated = text[rest.start : rest.end].strip() == text[before.start : before.end].strip()
+    return sections if is_repeated else [*others, before._replace(end=rest.end)]
+
+
+def _marked_blocks(text: str) -> list[Span]:
+    code = code_spans(text)
+    starts = [start for start, _ in code]
+    tables = [(one.start(), one.start() + len(one[0].rstrip())) for one in _TABLE.finditer(text)]
+    return [
+        *code,
+        *(one for one in tables if (last := bisect_right(starts, one[0])) == 0 or code[last - 1][1] <= one[0]),
+    ]
 
 
 def _markdown(text: str) -> list[Heading]:
@@ -92,7 +165,7 @@ def _markdown(text: str) -> list[Heading]:
     return list(_outside(code_spans(text), sorted(one for one in found if one.words)))
 
 
-def _outside(blocks: Iterable[tuple[int, int]], headings: Iterable[Heading]) -> Iterator[Heading]:
+def _outside(blocks: Iterable[Span], headings: Iterable[Heading]) -> Iterator[Heading]:
     """The headings that do not stand in a block of code; both are in order, so each is looked at once."""
     remaining = iter(blocks)
     block = next(remaining, None)
@@ -103,7 +176,7 @@ def _outside(blocks: Iterable[tuple[int, int]], headings: Iterable[Heading]) -> 
             yield heading
 
 
-def code_spans(text: str) -> list[tuple[int, int]]:
+def code_spans(text: str) -> list[Span]:
     """Where blocks of code stand, with their first and last lines, the fences."""
     marks = [one.span() for one in _FENCE.finditer(text)]
     ends = [*(end for _, end in marks[1::2]), len(text.rstrip())]
@@ -119,27 +192,29 @@ def _rst(text: str) -> list[Heading]:
     ]
 
 
-def _html(text: str, markup: str) -> list[Heading]:
-    """Each heading element, found again as a line of the text."""
-    found, position = [], 0
-    for element in _HTML.finditer(markup):
-        words = " ".join(normalise(html.extract(element[2])).split())
-        place = _line(text, words, position) if words else -1
-        if place >= 0:
-            position = place + len(words)
-            found.append(Heading(place, position, int(element[1]), words[:LONGEST_HEADING], (place, position)))
-    return found
-
-
-def _line(text: str, words: str, start: int) -> int:
-    """Where a whole line with these words starts, from `start` on."""
-    place = text.find(words, start)
-    while place >= 0:
-        end = place + len(words)
-        if (place == 0 or text[place - 1] == "\n") and (end == len(text) or text[end] == "\n"):
-            return place
-        place = text.find(words, place + 1)
-    return -1
+def _html(text: str, markup: str) -> tuple[list[Heading], list[Span]]:
+    """The headings and blocks of a page, at their places in its canonical text."""
+    found = html.outline(markup)
+    raw = [one.span() for one in _RAW_LINE.finditer(found.text) if normalise(one[0]).strip()]
+    lines = [one.span() for one in _LINE.finditer(text)]
+    if len(raw) != len(lines):
+        return [], []  # another text than that of the page
+    starts, ends = [start for start, _ in raw], [end for _, end in raw]
+    headings, blocks = [], []
+    for element in found.elements:
+        first, last = bisect_right(ends, element.start), bisect_left(starts, element.end) - 1
+        if first > last:
+            continue
+        place = lines[first][0], lines[last][1]
+        if element.name[0] == "h":
+            words = _ANCHOR.sub("", " ".join(text[slice(*place)].split()))[:LONGEST_HEADING]
+            reach = bisect_left(starts, element.reach)
+            end = lines[reach][0] if reach < len(lines) else sys.maxsize
+            if words:
+                headings.append(Heading(*place, int(element.name[1]), words, place, end))
+        else:
+            blocks.append(place)
+    return headings, blocks
 
 
 def _plain(words: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 from aerogram.digest.limits import UnreadableSource
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
-from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.documents.document import File, suffix_of
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["ChangingFile", "Listing", "list_files", "read_bytes", "resolve"]
@@ -95,12 +95,8 @@ def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Ite
     for folder, folders, names in os.walk(root, onerror=note_unread):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)
         shown = sorted(name for name in names if not name.startswith("."))
-        yield from (Path(folder, name) for name in shown if _kind(name) in SUFFIXES)
-        listing.passed.update(kind for kind in map(_kind, shown) if kind not in SUFFIXES)
-
-
-def _kind(name: str) -> str:
-    return PurePath(name).suffix.lower()
+        yield from (Path(folder, name) for name in shown if suffix_of(name) in SUFFIXES)
+        listing.passed.update(PurePath(name).suffix.lower() for name in shown if suffix_of(name) not in SUFFIXES)
 
 
 def _list(path: Path, name: str, root: Path, listing: Listing) -> None:

@@ -29,8 +29,8 @@ __all__ = ["PATIENCE", "Hands", "IngestResult", "Ingester", "Progress", "store_b
 PATIENCE: Final = 60.0
 """Seconds for which a store behind a network that says when to come back is asked again."""
 
-Progress = Callable[[int, int], None]
-"""Called with how many files are done, and how many there are."""
+Progress = Callable[[int, int, float], None]
+"""Called with how many files are done, how many there are, and the share of their bytes that is done."""
 
 Hands = Callable[[Sequence[Job]], Iterator[FileBatch]]
 """Whoever reads files: `Preparer.batches` does it here, a `ReaderProcesses` and a `Cluster` elsewhere."""
@@ -92,13 +92,16 @@ class Ingester:
         same = _unchanged_files(listing, known, pending)
         done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
         done.notes = {one.path: one.note for one in same if one.note}
-        finished = 0
+        finished, done_bytes, bytes_ = 0, 0, sum(file.size for file in pending) or 1
+        if progress is not None and pending:
+            progress(0, len(pending), 0.0)
         for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
             store_batch(self.store, batch, self.patience)
             done.count(batch)
             finished += batch.files
+            done_bytes += batch.bytes
             if progress is not None:
-                progress(finished, len(pending))
+                progress(finished, len(pending), done_bytes / bytes_)
         if root.is_dir():
             self._forget(listing, [path for path in known if _is_below(path, label, others)], done)
         done.seconds = time.perf_counter() - started

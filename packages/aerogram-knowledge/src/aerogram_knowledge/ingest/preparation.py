@@ -28,7 +28,7 @@ __all__ = ["FileBatch", "Job", "Preparer"]
 
 log = logging.getLogger("aerogram")
 
-READER: Final = "4"
+READER: Final = "5"
 """How files are read and cut. When that changes, so does this, and an index reads its files again, once."""
 BATCH_CHUNKS: Final = 2_000
 BATCH_BYTES: Final = 32 * 1024 * 1024
@@ -106,6 +106,7 @@ class Preparer:
     def _read(self, job: Job, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
         """Put a file into the batch; its documents and their chunks."""
         batch.files += 1
+        batch.bytes += job.file.size
         try:
             file = read_bytes(job.path, job.file, self.limits.max_bytes)
             before = job.before
@@ -140,7 +141,6 @@ class Preparer:
             batch.notes[file.path] = note
         batch.states.append(FileState(file.path, file.size, file.changed_ns, file.checksum, None, note, READER))
         batch.chunks += sum(len(chunks) for _, chunks in parts)
-        batch.bytes += file.size
         return parts
 
     def _finish(self, batch: FileBatch, parts: Sequence[tuple[Document, list[Chunk]]]) -> FileBatch:

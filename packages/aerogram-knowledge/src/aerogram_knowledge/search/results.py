@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.answer import Draft, complete, count, fit
+from aerogram.answer import ReplyDraft, bring_to_size
 from aerogram.call import Call
 from aerogram.contract import Contract
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode, RecordType
 from aerogram.shape.pages import ResumablePage
-from aerogram.shape.records import SEARCH_RESULT as SEARCH
+from aerogram.shape.records import SEARCH_RESULT
 from aerogram.shape.records import VENDOR_INFO as VENDOR
 from aerogram.tokens import Budget
 from aerogram_knowledge.documents.front import UNKNOWN_LICENSE
@@ -39,6 +39,14 @@ __all__ = [
     "search_records",
 ]
 
+ALSO_IN: Final = "also_in"
+"""The other documents that have a result word by word; a result without any does not have the member."""
+SEARCH: Final = replace(
+    SEARCH_RESULT,
+    metadata=(*SEARCH_RESULT.metadata, ALSO_IN),
+    preview=(*SEARCH_RESULT.preview, ALSO_IN),
+    full=(*(SEARCH_RESULT.full or ()), ALSO_IN),
+)
 NAMES: Final = ("confidence", "ranking", "deduplication")
 HALF_LIFE_DAYS: Final = 730
 UNDATED: Final = 0.3
@@ -135,7 +143,7 @@ def _strength(score: float) -> str:
     return "Strong" if score >= STRONG else "Fair" if score >= FAIR else "Weak"
 
 
-_OF_A_QUERY: Final = frozenset({"similarity_score", "bm25_score", "hybrid_score", "rank", "score_type"})
+_OF_A_QUERY: Final = frozenset({ALSO_IN, "similarity_score", "bm25_score", "hybrid_score", "rank", "score_type"})
 
 
 def _besides_query(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -177,6 +185,7 @@ def search_records(
     shown: range,
     statuses: Sequence[Status],
     similar: Mapping[int, Sequence[tuple[int, float]]] | None,
+    also_in: Mapping[int, Sequence[str]],
 ) -> list[dict[str, Any]]:
     """The records of the results that stand at the places `shown`; with `similar`, what they say about themselves."""
     today = dt.datetime.now(dt.UTC).date()
@@ -185,6 +194,8 @@ def search_records(
     for chunk, status in zip(chunks, statuses, strict=True):
         place = places[chunk.id]
         record = _search_record(chunk, ranked, place)
+        if chunk.id in also_in:
+            record[ALSO_IN] = list(also_in[chunk.id])
         if similar is not None:
             record["confidence"] = confidence(chunk, ranked, place, status == "verified", today)
             record["ranking"] = ranking(ranked, place)
@@ -221,8 +232,5 @@ def chunk_record(chunk: StoredChunk) -> dict[str, Any]:
 def finish(paged: ResumablePage, call: Call, dialect: str, budget: int | str | Budget | None = None) -> Reply[Any]:
     """The reply as it is sent, as one JSON body."""
     contract = Contract(dialect=dialect, channels="text", kinds=KINDS, budget=budget)
-    call = replace(call, contract=contract)
-    draft = Draft(paged.reply, resume=paged.resume)
-    for step in (complete, fit, count):
-        draft = step(call, draft)
-    return draft.reply
+    draft = ReplyDraft(paged.reply, resume=paged.resume)
+    return bring_to_size(replace(call, contract=contract), draft).reply

@@ -1,26 +1,33 @@
 """Search: from a query to its ranked results, and to the reason when there are none.
 
-The retriever is whatever gives candidates for terms and a vector (a store is one), the embedder whatever gives
-vectors. A ranking depends on the query, the filters and the generation of the index, never on the page; it is kept
-for a while, so that walking on is cheap.
+Candidates come from the store, by words and by meaning; what the best of them have in common is asked for once more
+where that helps, and both are weighed against each other. A ranking depends on the query, the filters and the
+generation of the index, never on the page; it is kept for a while, so that walking on is cheap.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import unicodedata
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
+from aerogram.digest.terms import fold
 from aerogram.errors import ValidationFailed
 from aerogram.reply import EmptyReason
 from aerogram_knowledge.embedders import Embedder, quantise
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import query_terms
+from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
 from aerogram_knowledge.licences import LicenseFilter
-from aerogram_knowledge.search.fusion import Method, RankedResults, fuse
-from aerogram_knowledge.store import Store
+from aerogram_knowledge.search import feedback
+from aerogram_knowledge.search.copies import Copies
+from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fuse, trust_in_meaning
+from aerogram_knowledge.store import Candidates, Store, StoredChunk
+
+if TYPE_CHECKING:
+    from aerogram_knowledge.store import Numbers
 
 __all__ = ["FairSemaphore", "IndexSearch", "check_query"]
 
@@ -52,6 +59,8 @@ class FairSemaphore:
 
 
 LONGEST_QUERY: Final = 500
+LOOKED_THROUGH: Final = 200
+"""So many of the best results are read for a phrase between quotation marks."""
 SMALL_INDEX: Final = 20_000
 LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
@@ -79,7 +88,7 @@ class IndexSearch:
         self.embedder = embedder
         self.gate = gate or LicenseFilter()
         self._remembered: OrderedDict[Any, RankedResults] = OrderedDict()
-        self._counted = (-1, 0)
+        self._counted = (-1, 0, Copies(()))
         self._guard = threading.Lock()
         self.turn = FairSemaphore(CALLERS)
 
@@ -105,6 +114,20 @@ class IndexSearch:
         shown = {one.id for one in others if not self.gate.holds_back(one)}
         return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
 
+    def also_in(self, chunks: Sequence[StoredChunk]) -> dict[int, list[str]]:
+        """The other documents that have the same words as some chunks, those that may be shown."""
+        copies = {chunk.id: same for chunk in chunks if (same := self._counted[2].of(chunk.id))}
+        if not copies:
+            return {}
+        found = {one.id: one for one in self.store.chunks({one for several in copies.values() for one in several})}
+        shown = {one: chunk.path for one, chunk in found.items() if not self.gate.holds_back(chunk)}
+        named = {
+            chunk.id: {shown[one] for one in copies[chunk.id] if one in shown} - {chunk.path}
+            for chunk in chunks
+            if chunk.id in copies
+        }
+        return {one: sorted(paths) for one, paths in named.items() if paths}
+
     def _recall_or_rank(self, query: str, filters: Filters, method: Method) -> RankedResults:
         """A ranking, remembered if it can be."""
         generation = self.store.generation
@@ -114,25 +137,76 @@ class IndexSearch:
             if known is not None:
                 self._remembered.move_to_end(key)
                 return known
-        ranked = self._rank(query, filters, method, self._chunks(generation))
+        ranked = self._rank(query, filters, method, generation)
         with self._guard:
             self._remembered[key] = ranked
             while len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
         return ranked
 
-    def _rank(self, query: str, filters: Filters, method: Method, chunks: int) -> RankedResults:
+    def _rank(self, query: str, filters: Filters, method: Method, generation: int) -> RankedResults:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.coverage(query) if vector is not None else 0.0
-        found = self.store.candidates(terms, vector, filters, *_depth(len(terms), chunks))
-        return fuse(found, known, method)
+        chunks, copies = self._known_of(generation)
+        depth = _depth(len(terms), chunks)
+        found = self.store.candidates(terms, vector, filters, *depth)
+        said: dict[str, Any] = {}
+        if method == "hybrid":
+            said["words"] = self._listen(terms, found, copies, filters, depth)
+            said["trust"] = trust_in_meaning(found, self._known(terms, found) if known < 1 else 1.0) if known else 0.0
+        ranked = fuse(found, known, method, **said)
+        held = self._holders(quoted(query), ranked)
+        ranked = fuse(found, known, method, **said, held=held) if held else ranked
+        return ranked.at(copies.first_places(ranked.ids))
 
-    def _chunks(self, generation: int) -> int:
-        """How many chunks there are, counted once for every generation."""
+    def _listen(
+        self, terms: Sequence[QueryTerm], found: Candidates, copies: Copies, filters: Filters, depth: Depth
+    ) -> Numbers | None:
+        """The word scores of the candidates for what the best of them have in common as well; None without that."""
+        import numpy as np
+
+        best = np.lexsort((found.ids, -found.words))
+        best = best[copies.first_places(found.ids[best])][: feedback.CHUNKS]
+        best = best[found.words[best] > 0]
+        earned = earnings(found.words[best])
+        share = feedback.share_of_feedback(terms, earned)
+        if not share:
+            return None
+        chunks = self.store.chunks(found.ids[best].tolist())
+        if len(chunks) < len(best):
+            return None  # somebody has just taken one out
+        more = feedback.expand(terms, chunks, earned, share, self.store.rarities)
+        again = self.store.candidates(more, None, filters, depth.words, 0)
+        # the candidates of both are in the order of their ids
+        places = np.minimum(np.searchsorted(again.ids, found.ids), max(0, len(again.ids) - 1))
+        return np.where(again.ids[places] == found.ids, again.words[places], np.float32(0)) if len(again.ids) else None
+
+    def _known(self, terms: Sequence[QueryTerm], found: Candidates) -> float:
+        """The share of a query, by what its words are worth, besides what the index knows and the embedder does not."""
+        unknown = frozenset(found.unknown)
+        strange = sum(
+            worth * (1 - self.embedder.coverage(term.written))
+            for term, worth in zip(terms, found.worth, strict=True)
+            if term.written not in unknown
+        )
+        whole = sum(found.worth)
+        return 1 - strange / whole if whole else 1.0
+
+    def _holders(self, phrases: Sequence[str], ranked: RankedResults) -> list[int]:
+        """Those of the best results that have some phrases as they stand."""
+        if not phrases:
+            return []
+        chunks = self.store.chunks(ranked.ids[:LOOKED_THROUGH].tolist())
+        texts = {one.id: " ".join(fold(f"{one.header}\n{one.text}").split()) for one in chunks}
+        patterns = [re.compile(_whole(phrase)) for phrase in phrases]
+        return [one for one, text in texts.items() if all(pattern.search(text) for pattern in patterns)]
+
+    def _known_of(self, generation: int) -> tuple[int, Copies]:
+        """How many chunks there are, and which are copies of each other; looked up once for every generation."""
         if self._counted[0] != generation:
-            self._counted = (generation, self.store.count(Filters()))
-        return self._counted[1]
+            self._counted = (generation, self.store.count(Filters()), Copies(self.store.copies()))
+        return self._counted[1:]
 
     def _vector(self, query: str) -> bytes | None:
         row = quantise(self.embedder.embed([query]))[0]
@@ -158,6 +232,12 @@ def _depth(terms: int, chunks: int) -> Depth:
     if chunks <= SMALL_INDEX:
         return WHOLE
     return LISTING if terms <= LISTING_TERMS else QUESTION
+
+
+def _whole(phrase: str) -> str:
+    """The pattern of a phrase that begins and ends where words do, in a script that has such places."""
+    before = r"(?<!\w)" if is_word(phrase[0]) else ""
+    return before + re.escape(phrase) + (r"(?!\w)" if is_word(phrase[-1]) else "")
 
 
 def check_query(query: object) -> str:

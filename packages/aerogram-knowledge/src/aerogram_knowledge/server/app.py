@@ -9,11 +9,15 @@ the contract, the archive and the limits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._http.exchange import App, Receive, Scope, Send
+from aerogram._http.exchange import BODY, START, App, Message, Receive, Scope, Send
+from aerogram._http.responses import read_problem, render
 from aerogram.contract import Contract
+from aerogram.dialects import dialect
+from aerogram.reply import Reply, accept_request_id, new_request_id
 from aerogram.serving.gate import needs_keys
 from aerogram.serving.guard import mcp_principal, principal_of, protect
 from aerogram.telemetry import Observer
@@ -27,11 +31,16 @@ from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.message import MessageFilter
 from aerogram_knowledge.server.page import server_host
 from aerogram_page.host import Host
+from aerogram_page.paths import API
 from aerogram_page.routes import EXEMPTIONS
 
 __all__ = ["MCP_PATH", "build_app", "build_contract"]
 
 MCP_PATH: Final = "/mcp"
+_FAILURES: Final = 400
+_JSON: Final = b"application/json"
+_OF_BODY: Final = frozenset({b"content-type", b"content-length"})
+_NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
 
 def build_contract(library: Library, settings: Settings, keys: Keys, fleet: SharedParts | None = None) -> Contract:
@@ -93,4 +102,65 @@ class _PathDispatcher:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
+        send = _without_guessing(send)
+        if scope["type"] == "http" and scope["method"] != "HEAD" and (is_mcp or scope["path"].startswith(API)):
+            send = _ProblemForm(send, scope["path"], is_mcp=is_mcp)
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
+
+
+class _ProblemForm:
+    """Says a refusal of somebody else's in problem details.
+
+    The page knows no other form. MCP clients get JSON-RPC, unless their request never came so far.
+    """
+
+    def __init__(self, send: Send, path: str, *, is_mcp: bool) -> None:
+        self._send = send
+        self._is_mcp = is_mcp
+        self._path = path
+        self._start: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == START and message["status"] >= _FAILURES and self._is_foreign(_content_type(message)):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._say(self._start)
+
+    def _is_foreign(self, kind: bytes) -> bool:
+        return not kind.endswith(b"json") if self._is_mcp else kind == _JSON
+
+    async def _say(self, start: Message) -> None:
+        spoken, given = dialect("problem"), dict(start["headers"])
+        failed = Reply.failed(read_problem(start["status"], given, self._body), request_id=_request_id(given))
+        body = render(spoken.complete(failed, operation=self._path), spoken, spoken.media_type, start["status"])
+        kept = [(name, value) for name, value in start["headers"] if name.lower() not in _OF_BODY]
+        kept += [(b"content-type", body.media_type.encode()), (b"content-length", b"%d" % len(body.content))]
+        await self._send({**start, "headers": kept})
+        await self._send({"type": BODY, "body": body.content})
+
+
+def _content_type(message: Message) -> bytes:
+    found = next((value for name, value in message.get("headers", ()) if name.lower() == b"content-type"), b"")
+    return found.partition(b";")[0].strip().lower()
+
+
+def _request_id(headers: Mapping[bytes, bytes]) -> str:
+    return accept_request_id(headers.get(b"x-request-id", b"").decode("latin-1")) or new_request_id()
+
+
+def _without_guessing(send: Send) -> Send:
+    """Let no browser guess at the type of an answer."""
+
+    async def say(message: Message) -> None:
+        if message["type"] == START:
+            headers = message.get("headers", ())
+            if all(name.lower() != _NOSNIFF[0] for name, _ in headers):
+                message = {**message, "headers": [*headers, _NOSNIFF]}
+        await send(message)
+
+    return say

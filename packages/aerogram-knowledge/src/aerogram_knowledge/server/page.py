@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,11 @@ OWNER_HEADER: Final = b"x-owner-token"
 WITHOUT_MODES: Final = frozenset({"digest_document"})
 OPERATIONS: Final = ("semantic_search", "find_vendor_info", "get_chunks", "digest_document")
 MOST_FILES: Final = 1_000
-_FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
+_FORWARDED: Final = re.compile(
+    rb"forwarded|x-(original-)?forwarded\b.*|x-real-ip|via|(cf-connecting|true-client|fastly-client|fly-client|client)-ip"
+    rb"|x-((cluster-)?client|proxyuser|azure-(client|socket)|appengine-user)-ip|x-(envoy|arr|amzn|cloud-trace)-.*|cf-ray|cdn-loop"
+)
+"""What proxies add to a request. One that adds nothing cannot be told from a caller on this machine."""
 
 
 @dataclass
@@ -58,9 +63,7 @@ class ServerHost(Host):
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if hmac.compare_digest(headers.get(OWNER_HEADER, b""), self.owner_token.encode()):
             return True
-        client = scope.get("client")
-        is_here = client is not None and is_loopback(client[0]) and _FORWARDED.isdisjoint(headers)
-        return is_here and not self.needs_key
+        return not self.needs_key and _is_here(scope.get("client"), headers)
 
     def modes(self, operation: str) -> tuple[Mode, ...]:
         """The modes of an operation; a digest has none."""
@@ -108,6 +111,14 @@ class ServerHost(Host):
             for client in CLIENTS.values()
             if client.takes_url
         ]
+
+
+def _is_here(client: tuple[str, int] | None, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a caller sits at this machine, and called it by a name that nobody else can."""
+    host = headers.get(b"host", b"").decode("latin-1").rpartition(":")
+    name = host[0] if host[2].isdigit() else "".join(host)
+    is_forwarded = any(map(_FORWARDED.fullmatch, headers))
+    return client is not None and is_loopback(client[0]) and is_loopback(name) and not is_forwarded
 
 
 @cache

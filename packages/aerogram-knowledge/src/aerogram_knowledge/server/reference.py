@@ -47,7 +47,7 @@ _HEALTH: Final = {
 _VENDOR: Final = {
     "vendor_name": "Kestrelgate Inc.",
     "statistics": {"entity_count": 12, "relationship_count": 14},
-    "last_updated": "2026-06-08",
+    "last_updated": "2026-06-08T00:00:00Z",
 }
 _DIGEST: Final = {
     "sources": [{"id": "security/jwt-guide.md", "content_type": "digest/v1", "content": "{…}", "fidelity": "summary"}]

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
-from aerogram.answer import Draft
+from aerogram.answer import ReplyDraft
 from aerogram.contract import Contract
 from aerogram.cursor import _decode
 from aerogram.fastapi import Versions, from_health, install, shapes
@@ -368,7 +368,7 @@ def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
     return {"total": page.total, "limit": page.page_size, "offset": offset, "results": reply.data}
 
 
-def _loss_headers(found: Any, done: Draft, scope: Scope) -> dict[str, str]:
+def _loss_headers(found: Any, done: ReplyDraft, scope: Scope) -> dict[str, str]:
     """What an answer lacks within the size that its caller asked for, and where the whole is.
 
     Its legacy shape has no place for it.

@@ -7,14 +7,20 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final
 
 from fastmcp import FastMCP
+from fastmcp.prompts.base import Prompt
+from fastmcp.server.middleware import Middleware
 from fastmcp.server.transforms import Transform
 from fastmcp.tools.base import Tool
-from mcp_types import ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ToolAnnotations
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from aerogram._mcp.results import protocol_error
 from aerogram.contract import Contract
+from aerogram.errors import NotFound, ReplyError, Unavailable
 from aerogram.fastmcp import install
+from aerogram.problems import problem_of
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
@@ -23,10 +29,15 @@ from aerogram_knowledge.server.library import Library
 __all__ = ["LibraryTools", "build_tools"]
 
 INSTRUCTIONS: Final = (
-    "Search first, in metadata or preview mode. Read the passages you need with get_chunks, follow the cursor for "
-    "more. digest_document condenses a whole document, with quotations. Cite source_file."
+    "Search first: in full mode with fields source_file and chunk_text to read at once, in preview mode to choose. "
+    "Read more with get_chunks, follow the cursor. digest_document condenses a whole document, with quotations. Cite "
+    "source_file."
 )
 OFFERS: Final = ("knowledge-1.0", "response-v2", "standard-v2")
+VENDOR_TOOL: Final = "find_vendor_info"
+VENDOR_PROMPT: Final = "brief_on_vendor"
+PAGE: Final = 500
+"""So many names of files are one page of the list of documents."""
 CONTROLLED: Final = ("semantic_search", "find_vendor_info", "get_chunks", "digest_document")
 _IDLE: Final = (("default", None), ("default", ""), ("default", False), ("additionalProperties", True))
 """Members of a schema that say nothing."""
@@ -63,10 +74,46 @@ def build_tools(
         server.add_tool(Tool.from_function(handler, output_schema=None, annotations=hints))
     controls = dict.fromkeys(CONTROLLED, ("max_tokens",))
     install(server, contract=contract, controls=controls, offers=offers, principal=principal)
-    server.add_transform(_ShortToolList())
+    server.add_transform(_ShortToolList(library))
     _add_resources(server, library)
     _add_prompts(server)
+    server.add_middleware(_Readings(contract, principal))
     return server
+
+
+class _Readings(Middleware):
+    """Resources and prompts take from the limits of their caller as tools do."""
+
+    def __init__(self, contract: Contract, principal: Callable[[], str | None]) -> None:
+        self._limits = contract.limits
+        self._principal = principal
+
+    async def on_read_resource(self, context: Any, call_next: Any) -> Any:
+        """Read a resource, if the caller may."""
+        await self._take("resources/read")
+        return await call_next(context)
+
+    async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
+        """Get a prompt, if the caller may and says what it needs."""
+        await self._take("prompts/get")
+        asked = context.message
+        server = context.fastmcp_context.fastmcp if context.fastmcp_context is not None else None
+        prompt = await server.get_prompt(asked.name) if server is not None else None
+        given = asked.arguments or {}
+        wanted = (prompt.arguments if prompt is not None else None) or ()
+        missing = [one.name for one in wanted if one.required and one.name not in given]
+        if missing:
+            raise MCPError(INVALID_PARAMS, f"{asked.name} needs {', '.join(missing)}")
+        return await call_next(context)
+
+    async def _take(self, operation: str) -> None:
+        if self._limits is None:
+            return
+        try:
+            await self._limits.take(self._principal(), operation)
+        except ReplyError as error:
+            told = protocol_error(problem_of(error))
+            raise MCPError(told["code"], told["message"], told["data"]) from None
 
 
 class LibraryTools:
@@ -86,7 +133,7 @@ class LibraryTools:
         fields: Fields = None,
         filters: Where | None = None,
     ) -> Any:
-        """Find passages that answer a question."""
+        """Find passages. To read, full with fields ["source_file", "chunk_text"] is leanest; to choose, preview."""
         return await self._library.search(
             query,
             response_mode=response_mode,
@@ -125,10 +172,27 @@ class LibraryTools:
 
 
 class _ShortToolList(Transform):
-    """Lists the inputs of all tools in few words, because every conversation pays for the list."""
+    """Lists the inputs of all tools in few words, because every conversation pays for the list.
+
+    What tells of vendors is left out as long as there are none; it can still be called.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        return [_shorten_tool(tool) for tool in tools]
+        has_vendors = await self._has_vendors()
+        return [_shorten_tool(tool) for tool in tools if has_vendors or tool.name != VENDOR_TOOL]
+
+    async def list_prompts(self, prompts: Sequence[Prompt]) -> Sequence[Prompt]:
+        has_vendors = await self._has_vendors()
+        return [one for one in prompts if has_vendors or one.name != VENDOR_PROMPT]
+
+    async def _has_vendors(self) -> bool:
+        try:
+            return bool(await self._library.ask(lambda known: known.directory().vendors()))
+        except Unavailable:
+            return True
 
 
 def _shorten_tool(tool: Tool) -> Tool:
@@ -165,8 +229,13 @@ def _shorten_schema(schema: Any) -> Any:
 def _add_resources(server: FastMCP[Any], library: Library) -> None:
     @server.resource("aerogram://documents", mime_type="application/json")
     async def documents() -> dict[str, Any]:
-        """The files, categories, languages, licences and vendors that there are."""
-        return await library.contents()
+        """The first files, and the categories, languages, licences and vendors that there are."""
+        return _page_of(await library.contents(), 1)
+
+    @server.resource("aerogram://documents{?page}", mime_type="application/json")
+    async def documents_page(page: int = 1) -> dict[str, Any]:
+        """Further files, a page at a time, from 1."""
+        return _page_of(await library.contents(), page)
 
     @server.resource("aerogram://documents/{path*}#{record*}", mime_type="text/plain")
     async def record(path: str, record: str) -> str:
@@ -177,6 +246,17 @@ def _add_resources(server: FastMCP[Any], library: Library) -> None:
     async def document(path: str) -> str:
         """The text of one document, by its source_file."""
         return await library.text(path)
+
+
+def _page_of(contents: dict[str, Any], page: int) -> dict[str, Any]:
+    """A page of the files; the first one has everything else too."""
+    files = contents["files"]
+    last = max(1, -(-len(files) // PAGE))
+    if not 1 <= page <= last:
+        raise NotFound(f"There is no page {page} of the documents", remediation=f"Ask for a page from 1 to {last}")
+    shown = {"files": files[(page - 1) * PAGE : page * PAGE], "total_files": len(files)}
+    onward = {"next": f"aerogram://documents?page={page + 1}"} if page < last else {}
+    return {**(contents if page == 1 else {}), **shown, **onward}
 
 
 def _add_prompts(server: FastMCP[Any]) -> None:

@@ -95,7 +95,7 @@ class Candidates:
 
     Both are numbers from 0 to 1 that depend on the query and the chunk alone: `words` is 1 - exp(-x) for a BM25 that is
     x times what finding every term once would earn, `meaning` is the cosine. `unknown` are the terms that no chunk has,
-    `coverage` is the share of the query that the others make up.
+    `worth` is what finding each term once would earn, and `coverage` the share of it that the known ones make up.
     """
 
     ids: Ids
@@ -103,6 +103,7 @@ class Candidates:
     meaning: Numbers
     unknown: tuple[str, ...] = ()
     coverage: float = 0.0
+    worth: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,10 @@ class Store(Protocol):
     def candidates(
         self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
     ) -> Candidates: ...
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms, as texts have them, is worth."""
+        ...
+
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist, in the order of the ids."""
         ...
@@ -213,6 +218,10 @@ class Store(Protocol):
 
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
         """Near-duplicates of each of these chunks, with how alike they are."""
+        ...
+
+    def copies(self) -> Sequence[tuple[int, int]]:
+        """All pairs of chunks that have the same words, each in both directions."""
         ...
 
     def paths(self, filters: Filters) -> list[str]:

@@ -145,16 +145,21 @@ class EmbeddedStore:
         scores = self._keywords.search(now.searcher, terms, filters, by_words)
         matrix = now.matrix
         places, there = matrix.places(scores.ids)
-        close = matrix.closeness(vector) if vector else np.zeros(len(matrix.ids), np.float32)
+        if not vector:
+            ids, order = np.unique(scores.ids[there], return_index=True)
+            return Candidates(ids, scores.words[there][order], np.zeros(len(ids), np.float32), *scores[2:])
+        close = matrix.closeness(vector)
         wanted = close if filters.is_open else np.where(self._filter_mask(matrix, filters), close, 0)
         words = np.zeros(len(matrix.ids), np.float32)
         words[places[there]] = scores.words[there]
         found = words > 0
         found[_largest(wanted, by_meaning)] = True
         chosen = np.flatnonzero(found)
-        return Candidates(
-            matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), scores.unknown, scores.coverage
-        )
+        return Candidates(matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), *scores[2:])
+
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms is worth."""
+        return self._keywords.rarities(self._current().searcher, forms)
 
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
@@ -171,6 +176,10 @@ class EmbeddedStore:
     def similar(self, ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float]]]:
         """Near-duplicates of each of these chunks."""
         return self._rows.similar(ids)
+
+    def copies(self) -> Sequence[tuple[int, int]]:
+        """All pairs of chunks that have the same words."""
+        return self._rows.copies()
 
     def paths(self, filters: Filters) -> list[str]:
         """The documents that pass these filters and can be read."""

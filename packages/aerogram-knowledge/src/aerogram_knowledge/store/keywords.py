@@ -8,7 +8,6 @@ as once.
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -17,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aerogram.errors import IntegrityError, MissingExtra, Unavailable
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.lexicon import QueryTerm
+from aerogram_knowledge.lexicon import QueryTerm, rarity
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
 
 __all__ = ["Keywords", "Posting", "Scores"]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Changes whenever the fields, or the terms that the lexicon makes, do."""
 HEAP: Final = 64_000_000
 REBUILD: Final = "Run `aerogram index rebuild`"
@@ -42,12 +41,13 @@ class Posting(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The best chunks by words, the terms nobody has, and the share of the query that somebody has."""
+    """The best chunks by words, the terms nobody has, the share of the query that somebody has, and what terms earn."""
 
     ids: Ids
     words: Numbers
     unknown: tuple[str, ...]
     coverage: float
+    worth: tuple[float, ...]
 
 
 class Keywords:
@@ -127,16 +127,22 @@ class Keywords:
         import numpy as np
 
         total = searcher.num_docs
-        rarity = [_rarity(total, sum(searcher.doc_freq("body", form) for form in term.forms)) for term in terms]
-        unknown = tuple(term.written for term, (_, count) in zip(terms, rarity, strict=True) if not count)
-        earned = sum(term.weight * rare for term, (rare, _) in zip(terms, rarity, strict=True))
-        known = sum(term.weight * rare for term, (rare, count) in zip(terms, rarity, strict=True) if count)
+        counts = [sum(searcher.doc_freq("body", form) for form in term.forms) for term in terms]
+        worth = tuple(term.weight * rarity(total, count) for term, count in zip(terms, counts, strict=True))
+        unknown = tuple(term.written for term, count in zip(terms, counts, strict=True) if not count)
+        earned = sum(worth)
+        known = sum(one for one, count in zip(worth, counts, strict=True) if count)
         if not known:
-            return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
+            return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
         hits = searcher.search(self._query(terms, filters), limit, count=False).hits
         ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
         earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
-        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned)
+        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned, worth)
+
+    def rarities(self, searcher: Any, forms: Sequence[str]) -> list[float]:
+        """What finding each of some terms is worth."""
+        total = searcher.num_docs
+        return [rarity(total, searcher.doc_freq("body", form)) for form in forms]
 
     def _query(self, terms: Sequence[QueryTerm], filters: Filters) -> Any:
         query, occur = self._tantivy.Query, self._tantivy.Occur
@@ -190,11 +196,6 @@ class Keywords:
         draft = self.folder / f"stamp.{os.getpid()}.tmp"
         draft.write_text(json.dumps({"generation": generation, "format": FORMAT}))
         draft.replace(self.folder / "stamp.json")
-
-
-def _rarity(total: int, count: int) -> tuple[float, int]:
-    """What finding a term once in a chunk of usual length is worth, as BM25 has it."""
-    return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5)), count
 
 
 def _day(text: str | None) -> int:

@@ -19,7 +19,7 @@ from aerogram.jsontext import dumps, loads
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import Filters, key_of
 from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity, StoredChunk, with_source
-from aerogram_knowledge.store.similarity import compare
+from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING, compare
 from aerogram_knowledge.store.sqlite import Connections
 
 __all__ = ["Changes", "PutResult", "SqliteRows"]
@@ -267,6 +267,16 @@ class SqliteRows:
             for one, other, alike in rows:
                 found[one].append((other, alike))
         return found
+
+    def copies(self) -> list[tuple[int, int]]:
+        """All pairs of chunks that have the same words."""
+        with self.connection() as connection:
+            return connection.execute(
+                "SELECT l.id, l.other FROM likenesses l JOIN chunks c ON c.id = l.id JOIN chunks o ON o.id = l.other "
+                "WHERE l.likeness >= ? AND min(c.tokens, o.tokens) >= ? * max(c.tokens, o.tokens) "
+                "AND (c.header = o.header OR min(c.tokens, o.tokens) >= ?)",
+                (SAME, AS_LONG, TELLING),
+            ).fetchall()
 
     def documents(self, filters: Filters) -> list[int]:
         """The documents that pass some filters."""

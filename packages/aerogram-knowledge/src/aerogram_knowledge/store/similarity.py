@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 
     Shingles: TypeAlias = NDArray[np.uint64]
 
-__all__ = ["THRESHOLD", "buckets_of", "compare", "likeness", "shingles_of"]
+__all__ = ["AS_LONG", "SAME", "TELLING", "THRESHOLD", "buckets_of", "compare", "likeness", "shingles_of"]
 
 THRESHOLD: Final = 0.8
+SAME: Final = 0.9999
+"""From this likeness on two texts have the same words; one number that differs makes them unlike already."""
+AS_LONG: Final = 0.9
+"""And the shorter one has at least this share of the other's tokens: one may say the same again and again."""
+TELLING: Final = 24
+"""Tokens of a text that says by itself what it is about; a shorter one is another one below another heading."""
 BANDS: Final = 8
 ROWS: Final = 4
 RUN: Final = 3

@@ -7,6 +7,7 @@ them, and one that means none comes with the nearest names.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -77,13 +78,14 @@ class VendorDirectory:
         entities = self._related_entities(identity)
         members = {str(one["id"]) for one in entities}
         ties = [one for one in self._relationships if one["source"] in members and one["target"] in members]
-        dates = [str(one[key]) for one in (*entities, *ties) for key in ("last_updated", "updated") if one.get(key)]
+        said = (one.get(name) for one in (*entities, *ties) for name in ("last_updated", "updated"))
+        moments = [moment for one in said if (moment := _moment(one)) is not None]
         return {
             "vendor_name": self._entities[identity]["name"],
             "entities": [self._with_mentions(one) for one in entities],
             "relationships": [dict(one) for one in ties],
             "statistics": _statistics(entities, ties),
-            "last_updated": max(dates, default=None),
+            "last_updated": max(moments).isoformat().replace("+00:00", "Z") if moments else None,
         }
 
     def resolve(self, name: str) -> str:
@@ -253,6 +255,15 @@ def _name_hint(names: Sequence[str]) -> str:
 
 def _key(name: str) -> str:
     return " ".join(_WORD.findall(fold(name)))
+
+
+def _moment(said: object) -> dt.datetime | None:
+    """The moment that a graph means by a date or a time; those without a zone are in UTC."""
+    try:
+        found = dt.datetime.fromisoformat(str(said))
+    except ValueError:
+        return None
+    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
 
 
 def _is_vendor(entity: Record) -> bool:

@@ -38,7 +38,7 @@ from aerogram._http.negotiation import (
 )
 from aerogram._http.responses import LONGEST_ERROR, Body, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
-from aerogram.answer import Draft
+from aerogram.answer import ReplyDraft
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
@@ -78,7 +78,7 @@ class ReplyMaker(Protocol):
     async def run(self, exchange: Any, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what is known already."""
 
-    async def answer(self, outcome: Any, exchange: Any) -> Draft:
+    async def answer(self, outcome: Any, exchange: Any) -> ReplyDraft:
         """The finished reply to what a handler returned or raised."""
 
     async def retrieve(
@@ -421,6 +421,8 @@ class Exchange(HttpRequest):
     observation: Observation | None = None
     ours: Body | None = None
     """What Aerogram itself answers, if it does."""
+    envelope: str | None = None
+    """The envelope of what is sent: v1, v2 or problem; None where there is no choice of them."""
     other_format: Fields | None = None
     """The fields of a response that are known to announce something other than JSON."""
     outer: Exchange | None = None
@@ -493,6 +495,7 @@ class Exchange(HttpRequest):
             given = list(given or ())
             start = _with_headers(start, given)
         if terms is not None and not terms.migrated:
+            self.envelope = LEGACY
             self.layer.served[terms.path][LEGACY] += 1
             given = [*given, _LEGACY_MARK]
         elif self.ours is not None and self.ours.status == status:
@@ -657,7 +660,8 @@ class Exchange(HttpRequest):
     def _open(self, start: Message, version: Version | None) -> Awaitable[None]:
         """Send the head of an answer with what every answer on a migrated route says."""
         self._is_open = True
-        self.layer.served[self.terms.path if self.terms else ""][version or "problem"] += 1
+        self.envelope = version or "problem"
+        self.layer.served[self.terms.path if self.terms else ""][self.envelope] += 1
         return self._send(_with_headers(start, self.with_standard_fields(start["headers"], version)))
 
     # what a handler answers

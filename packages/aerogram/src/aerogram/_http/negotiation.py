@@ -243,6 +243,12 @@ class Versions:
         """The same with one more route that has both envelopes."""
         return self if self.migrated == "all" else replace(self, migrated=frozenset({*self.migrated, path}))
 
+    def spoken_as(self, own: Dialect) -> Versions:
+        """The same in the very dialect of a contract, which may have settings, where it is one of these."""
+        names = ("legacy", "current", "problem")
+        same = {name: own for name in names if getattr(self, name) == own.name}
+        return replace(self, **same) if same else self  # type: ignore[arg-type]  # names of fields that hold dialects
+
     def media_types(self) -> list[str]:
         """Everything a migrated route can answer in today."""
         newer = [] if self.stage == "before" else [self.media_type(CURRENT)]

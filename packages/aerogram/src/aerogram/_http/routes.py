@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
-from aerogram.answer import Draft
+from aerogram.answer import ReplyDraft
 from aerogram.errors import InvalidReply
 from aerogram.reply import Reply
 
@@ -48,7 +48,7 @@ class Shapes:
     formats: tuple[str, ...] = ()
     controls: bool | Collection[str] | None = None
     reads: tuple[str, ...] = ()
-    headers: Callable[[Any, Draft, Any], Mapping[str, str]] | None = None
+    headers: Callable[[Any, ReplyDraft, Any], Mapping[str, str]] | None = None
 
 
 def shapes(
@@ -58,7 +58,7 @@ def shapes(
     formats: tuple[str, ...] = (),
     controls: bool | Collection[str] | None = None,
     reads: tuple[str, ...] = (),
-    headers: Callable[[Any, Draft, Any], Mapping[str, str]] | None = None,
+    headers: Callable[[Any, ReplyDraft, Any], Mapping[str, str]] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Mark a handler with its `Shapes`; it stays the function that it is."""
     if isinstance(reads, str):

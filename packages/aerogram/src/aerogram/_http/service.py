@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
-from aerogram.answer import Draft, admit, finish, forgive, normalize, observe, run
+from aerogram.answer import ReplyDraft, admit, finish, forgive, normalize, observe, run
 from aerogram.call import Call
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
@@ -226,9 +226,9 @@ class HttpService:
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""
         if exchange.allowance is not None:
-            await forgive(self._call(self._contract, exchange))
+            await forgive(Call(self._contract, allowance=exchange.allowance))
 
-    async def answer(self, outcome: Any, exchange: Exchange) -> Draft:
+    async def answer(self, outcome: Any, exchange: Exchange) -> ReplyDraft:
         """The finished reply to an outcome."""
         has_failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         try:
@@ -276,6 +276,10 @@ class HttpService:
         asked = exchange.controls(terms.controls)
         if exchange.version == LEGACY and not self._legacy_has_size:
             asked.pop("max_tokens", None)
+            return asked
+        size = self._contract.page_sizes.get(terms.operation)
+        if size is not None and "page_size" in terms.controls and "cursor" not in asked:
+            asked.setdefault("page_size", size)
         return asked
 
     def _with_levers(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,16 +10,15 @@ from content is archived before it is sent, and named beside it; content says so
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
+from aerogram.answer import archive_leftovers
 from aerogram.call import Call
 from aerogram.contract import Contract
 from aerogram.dialects import try_read
-from aerogram.errors import ReplyError
 from aerogram.jsontext import dumps
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_pair, normalize_tool_result
@@ -30,7 +29,6 @@ from aerogram.shape.fit import Leftover
 
 __all__ = ["fit_content", "join_content", "split_pair", "take_content"]
 
-log = logging.getLogger("aerogram")
 
 Blocks = list[dict[str, Any]]
 BESIDES: Final = "dev.aerogram/content"
@@ -43,7 +41,7 @@ def split_pair(value: Any, contract: Contract) -> Any:
         return value
     content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
     data = try_read(value[1]) or Reply(value[1])
-    extra = {**(data.extra or {}), BESIDES: content.content}
+    extra = {**(data.extra or {}), BESIDES: content.to_wire()["content"]}
     return data.replace(notices=(*data.notices, *content.notices), extra=extra)
 
 
@@ -88,7 +86,7 @@ async def fit_content(
     content: Blocks, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
 ) -> FittedContent:
     """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
-    budget, archive = call.limit, call.contract.archive
+    budget, archive = call.budget, call.contract.archive
     if budget is None:
         return FittedContent(content)
     scale = Scale(budget.counter)
@@ -97,10 +95,7 @@ async def fit_content(
     shown, leftovers = fit_blocks(content, room, scale, keeping)
     if not leftovers or archive is None:
         return FittedContent(shown)
-    try:
-        await archive.put(*(one.content for one in leftovers), principal=call.principal)
-    except (ReplyError, OSError) as error:
-        log.warning("request %s: what was left out could not be archived: %s", call.request_id, error)
+    if not await archive_leftovers(call, archive, leftovers):
         return FittedContent(fit_blocks(content, room, scale, Keeping(is_kept=False))[0])
     return FittedContent(shown, _names(content, leftovers, is_data=structured is None and not rest))
 

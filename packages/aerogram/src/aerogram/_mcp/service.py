@@ -12,12 +12,10 @@ request as a `Caller`. It sends what `serve`, which is all of the above, gives b
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
@@ -28,9 +26,10 @@ from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
 from aerogram.answer import (
-    Draft,
-    admit,
+    CURRENT,
+    ReplyDraft,
     fail,
+    find_outcome,
     finish,
     fit_media,
     forgive,
@@ -38,7 +37,6 @@ from aerogram.answer import (
     observe,
     refuse_cursor,
     render,
-    run,
 )
 from aerogram.archive import Archive
 from aerogram.call import Call
@@ -80,6 +78,8 @@ class Profile:
     is_content: bool = False
     is_reply: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    page_size: int | None = None
+    """The items of a page, unless its caller says how many."""
 
     @property
     def payload(self) -> Payload:
@@ -154,10 +154,6 @@ Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "i
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
-CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
-"""The call that a handler of this service is answering."""
-
-
 class Service:
     """A contract, and what an MCP server makes of it: schemas, controls, negotiation, retrieval."""
 
@@ -190,7 +186,6 @@ class Service:
         spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
         self._listed = output_schema(spoken, schema) if schema and contract.channels != "text" else None
         self._contracts: dict[Any, Contract] = {}
-        self._forgiving: set[asyncio.Task[None]] = set()
         self.has_checked_names = False
 
     @property
@@ -236,7 +231,8 @@ class Service:
             outputs, is_boxed = None, False
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters)
+        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
@@ -250,7 +246,10 @@ class Service:
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
         controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
-        return controls.extend(inputs)
+        listed = controls.extend(inputs)
+        if profile.page_size is not None:
+            listed["properties"]["page_size"]["default"] = profile.page_size
+        return listed
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""
@@ -272,6 +271,9 @@ class Service:
             agreed = replace(agreed, dialect="bare")
         contract = self._contract_for(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
+        # a walk goes on with the size that it began with, and a payload alone cannot say that more follows
+        if profile.page_size is not None and "cursor" not in asked and contract.speaker.name != "bare":
+            asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
             notices = (
                 *notices,
@@ -309,6 +311,8 @@ class Service:
     def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
+        if agreed.dialect == self.contract.speaker.name:  # which may have settings of its own
+            agreed = replace(agreed, dialect=None)
         if agreed.dialect is None and agreed.channels is None and caller.retrieve is None and not any(caller.around):
             return self.contract
         asked = (caller.around.dialect or agreed.dialect, agreed.channels, caller.retrieve, caller.archive)
@@ -345,11 +349,8 @@ class Service:
             return await self.answer_besides(profile, caller, error)
         with observe(call, caller.meta) as observation:
             call = call if observation is None else replace(call, observation=observation)
-            try:
-                call = await admit(call)
-                outcome = await self._run(call, handler)
-            except Exception as error:  # noqa: BLE001 - a limit that is reached is an outcome
-                outcome = error
+            own = dict(call.arguments)
+            call, outcome = await find_outcome(call, lambda: handler(own))
             if not isinstance(outcome, untouched):
                 return await self.answer(call, profile, outcome, convert)
             await forgive(call)  # it failed, or will be charged when it has its answers
@@ -365,48 +366,31 @@ class Service:
         with observe(call, caller.meta) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
-    async def _run(self, call: Call, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
-        token = CURRENT.set(call)
-        try:
-            return await run(call, lambda: handler(dict(call.arguments)))
-        except asyncio.CancelledError:
-            if call.allowance is not None:
-                self._forgive_soon(call)
-            raise
-        finally:
-            CURRENT.reset(token)
-
-    def _forgive_soon(self, call: Call) -> None:
-        """Charge nothing for a call that was given up, whose own task may wait for nothing any more."""
-        task = asyncio.get_running_loop().create_task(forgive(call))
-        self._forgiving.add(task)
-        task.add_done_callback(self._forgiving.discard)
-
     async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
         """What is sent for an outcome: a plain result, or the handler's own when that is to be left alone.
 
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        own, result = _finished_result(outcome, call.contract)
-        draft = await normalize(call, outcome) if result is None else Draft(Reply())
+        own, result = _finished_result(outcome, call.contract, profile)
+        draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if result is None:
-            return await self._send(call, profile, draft, outcome, convert)
+            return await self._send(call, profile, draft, convert)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
 
     async def _send(
-        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
+        self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
     ) -> dict[str, Any]:
-        """The result of a reply in the making; `value` is what the handler returned."""
+        """The result of a reply in the making."""
         try:
             blocks, said = take_content(draft.reply, call.contract)
             done = await fit_media(call, await finish(call, draft._replace(reply=said)))
             is_whole = done.reply.problem is None and done.reply.data is said.data
-            sent = self._report(call, done, self._write(call, profile, done, value, convert if is_whole else None))
+            sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
             return sent if blocks is None else await join_content(blocks, sent, call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             await forgive(call)
@@ -414,22 +398,21 @@ class Service:
             return self._report(call, failed, self._write(call, profile, failed))
 
     def _write(
-        self, call: Call, profile: Profile, draft: Draft, value: Any = None, convert: Conversion | None = None
+        self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
     ) -> dict[str, Any]:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
-            said = value.reply if isinstance(value, ResumablePage) else value
-            own = convert(said.data if isinstance(said, Reply) else said, reply.data)
+            own = convert(draft.value, reply.data)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = profile.payload.channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, boxed=profile.is_boxed)
 
     @staticmethod
-    def _report(call: Call, draft: Draft, written: dict[str, Any]) -> dict[str, Any]:
+    def _report(call: Call, draft: ReplyDraft, written: dict[str, Any]) -> dict[str, Any]:
         """What is sent, once it is told to whoever observes."""
         if call.observation is not None:
             call.observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(written))
@@ -462,7 +445,7 @@ class Service:
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
-        done = await finish(call, Draft(Reply(data)))
+        done = await finish(call, ReplyDraft(Reply(data)))
         if done.reply.problem is not None:
             return self._report(call, done, self._write(call, profile, done))
         if call.observation is not None:
@@ -529,13 +512,20 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     )
 
 
-def _finished_result(outcome: Any, contract: Contract) -> tuple[Any, ToolResult | None]:
-    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not."""
+def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:
+    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not.
+
+    A dictionary without the structured content that the tool's own schema promises is the object that it promises.
+    """
     if is_finished(outcome):
         return outcome, ToolResult.of(outcome)
-    if is_written_result(outcome, contract.forms):
-        return None, ToolResult.of_wire(outcome, contract.forms)
-    return None, None
+    if not is_written_result(outcome, contract.forms):
+        return None, None
+    result = ToolResult.of_wire(outcome, contract.forms)
+    promises_data = contract.speaker.name == "bare" and profile.own_schema is not None and not profile.is_content
+    if promises_data and not result.has_structured_content and not result.isError:
+        return None, None
+    return None, result
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:

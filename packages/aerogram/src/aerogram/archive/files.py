@@ -15,6 +15,8 @@ class FileStore(FileTreeStore):
     """A file tree that may be copied and moved."""
 
     async def _setup_collection(self, *, collection: str) -> None:
+        if not await self._data_directory.is_dir():  # it was moved away, and must not be made again by half
+            raise FileNotFoundError(f"there is no {self._data_directory} any more")
         await super()._setup_collection(collection=collection)
         here = self._data_directory / self._sanitize_collection(collection=collection)
         self._collection_infos[collection].directory = here

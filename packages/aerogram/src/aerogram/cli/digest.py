@@ -31,8 +31,10 @@ Examples:
 _VERIFY_EXAMPLES = """\b
 Examples:
   aerogram verify digests.json --source report.pdf
+  aerogram verify reply.json --source docs/guide.md
 """
 _PIPE_WIDTH = 160
+_MOST_VALUES = 10_000
 
 
 def register(app: typer.Typer) -> None:
@@ -66,22 +68,27 @@ def digest(
 
 
 def verify(
-    file: Annotated[str, typer.Argument(metavar="DIGEST", help="A digest as JSON; '-': standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="DIGEST", help="A digest, or a reply that has one, as JSON; '-': standard input.")
+    ],
     source: Annotated[
         Path | None, typer.Option("--source", "-s", help="The file it was made of; without it, the archive is asked.")
     ] = None,
+    own_words: Annotated[
+        bool, typer.Option("--own-words", help="It was summed up by a model, in words that cannot be checked.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
-    """Check a digest's hash and quotations against its source; tell what of its summary is not from it."""
+    """Check a digest against its source: its hash, its quotations, and each sentence of its summary and key points."""
     entry = _entry(jsontext.loads(read_input(file)), source)
     outcome, hint = _verify(entry, source)
-    first = outcome.mismatch
+    wrong = outcome.mismatch.message + hint if outcome.mismatch else "" if own_words else _first_unfound(outcome)
     if as_json:
-        write_json(_report(outcome, hint))
-    elif first is None:
+        write_json({**_report(outcome, hint), "verified": not wrong})
+    elif not wrong:
         write_text("\n".join(_verdict(outcome, hint)))
-    if first is not None:
-        note(first.message + hint)
+    if wrong:
+        note(wrong)
         raise typer.Exit(1)
 
 
@@ -104,10 +111,19 @@ def _sources(batch: Batch) -> Any:
     return {"sources": []} if reply.problem else reply.data
 
 
+def _first_unfound(outcome: Verification) -> str:
+    """The first sentence that is not from the text, and what to do if it need not be."""
+    if not outcome.unfound:
+        return ""
+    one = outcome.unfound[0]
+    more = f" and {len(outcome.unfound) - 1} more" if outcome.unfound[1:] else ""
+    return f"{one.field}: not from the text: {one_line(one.text)}{more}; --own-words if a model has summed it up"
+
+
 def _entry(said: Any, source: Path | None) -> Any:
     """The digest that is meant: the body itself, or the one among several sources that has the file's name."""
-    listed = said.get("sources") if isinstance(said, dict) else None
-    if not isinstance(listed, list):
+    listed = _listed(said)
+    if listed is None:
         return said
     digests = [entry for entry in listed if isinstance(entry, dict)]
     named = [entry for entry in digests if source is not None and entry.get("id") in (str(source), source.name)]
@@ -115,6 +131,28 @@ def _entry(said: Any, source: Path | None) -> Any:
     if len(found) != 1:
         raise ContractError(f"the file has {len(digests)} digests and none is named after the source", "/sources")
     return found[0]
+
+
+def _listed(said: Any) -> list[Any] | None:
+    """The sources that a body lists, wherever its envelope has them: in any dialect, or in the result of a tool."""
+    if isinstance(said, dict) and "evidence_snippets" in said:
+        return None
+    waiting = [said]
+    for place in range(_MOST_VALUES):
+        if place == len(waiting):
+            return None
+        one = waiting[place]
+        if isinstance(one, str) and one.startswith("{"):
+            with contextlib.suppress(ContractError):
+                waiting.append(jsontext.loads(one))
+        elif isinstance(one, dict):
+            listed = one.get("sources")
+            if isinstance(listed, list):
+                return listed
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return None
 
 
 def _verify(entry: Any, source: Path | None) -> tuple[Verification, str]:

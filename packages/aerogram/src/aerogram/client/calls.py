@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
@@ -18,12 +19,25 @@ from aerogram._http.headers import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.content import Content, canonical_json
 from aerogram.dialects.extension import restore
-from aerogram.errors import ContractError, IntegrityError, NotFound
+from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound
+from aerogram.normalize.plain import extent
 from aerogram.reply import Fidelity, Reply
 
-__all__ = ["Calls", "ClientCall", "build_retrieval", "make_whole", "next_page", "recovery"]
+__all__ = [
+    "Calls",
+    "ClientCall",
+    "FollowedTooFar",
+    "Reach",
+    "Trail",
+    "build_retrieval",
+    "make_whole",
+    "next_page",
+    "recovery",
+]
 
 HASH: Final = "{hash}"
+RETRIEVE: Final = "retrieve"
+"""What servers call the tool that gives back what was left out, if nobody says otherwise."""
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
@@ -33,6 +47,63 @@ class ClientCall:
 
     target: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    is_led: bool = False
+    """Whether the target is an address that a reply named; no method stands before it, because it is only read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a client follows where replies lead: to their pages, and to what they left out."""
+
+    calls: int = 1_000
+    bytes: int = 2**28
+    seconds: float = 600.0
+
+
+class FollowedTooFar(AerogramError):
+    """Replies led on and on. `limit` is what they went beyond, and `found` what had been recovered by then."""
+
+    def __init__(self, limit: str, most: float, found: Mapping[str, Any] | None = None) -> None:
+        self.limit = limit
+        self.found = dict(found or {})
+        super().__init__(f"this leads further than {most:,g} {limit}; give the client another Reach if that is meant")
+
+
+class Trail:
+    """How far replies have led from one call."""
+
+    def __init__(self, reach: Reach, clock: Callable[[], float] = time.monotonic) -> None:
+        self.found: dict[str, Any] = {}
+        self._reach = reach
+        self._clock = clock
+        self._calls = 0
+        self._bytes = 0
+        self._seconds = 0.0
+        self._since = 0.0
+
+    def begin(self) -> float:
+        """A call is made; the seconds that it may take. Those between calls are the caller's own."""
+        if self._calls >= self._reach.calls:
+            raise FollowedTooFar("calls", self._reach.calls, self.found)
+        self._calls += 1
+        self._since = self._clock()
+        return self._reach.seconds - self._seconds
+
+    def end(self, reply: Reply[Any]) -> Reply[Any]:
+        """A call has been answered."""
+        self._seconds += self._clock() - self._since
+        self._bytes += (
+            len(reply.data) if isinstance(reply.data, (bytes, str)) else extent(reply.data, self._reach.bytes)
+        )
+        if self._bytes > self._reach.bytes:
+            raise FollowedTooFar("bytes", self._reach.bytes, self.found)
+        if self._seconds > self._reach.seconds:
+            raise self.time_is_over()
+        return reply
+
+    def time_is_over(self) -> FollowedTooFar:
+        """What is raised when it took too long."""
+        return FollowedTooFar("seconds", self._reach.seconds, self.found)
 
 
 def next_page(call: ClientCall, reply: Reply[Any], seen: set[str]) -> ClientCall | None:
@@ -52,16 +123,19 @@ def next_page(call: ClientCall, reply: Reply[Any], seen: set[str]) -> ClientCall
     if mark in seen:
         raise ContractError("the server gives the same cursor again, so its pages have no end")
     seen.add(mark)
-    return replace(call, arguments={**call.arguments, "cursor": mark}) if page.cursor else ClientCall(mark)
+    return replace(call, arguments={**call.arguments, "cursor": mark}) if page.cursor else _led(mark, {})
+
+
+def _led(address: str, arguments: Mapping[str, Any]) -> ClientCall:
+    return ClientCall(address.replace(" ", "%20"), arguments, is_led=True)
 
 
 Calls: TypeAlias = Generator[ClientCall, Reply[Any], Any]
 
 
-def recovery(reply: Reply[Any], way: Callable[[str], ClientCall]) -> Calls:
-    """Everything the reply's archive hashes name."""
+def recovery(reply: Reply[Any], way: Callable[[str], ClientCall], found: dict[str, Any]) -> Calls:
+    """Everything the reply's archive hashes name, as it is found."""
     hashes = (reply.fidelity.archive_hashes if reply.fidelity else None) or {}
-    found = {}
     for name, digest in hashes.items():
         found[name] = _verify(digest, (yield from _pieces(way(digest))))
     return found
@@ -152,19 +226,24 @@ def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
 def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], ClientCall]:
     """How a reply's archived content is asked for: as its actions say, or as the protocol has it.
 
-    The endpoints of actions are relative to the `address` at which the reply was given.
+    The endpoints of actions are relative to the `address` at which the reply was given. A reply may hold what strangers
+    wrote, so it leads to the tool that is known for this and to addresses that are read, and to nothing else.
     """
     for action in reply.actions:
-        if "hash" in (action.args or {}):
-            args, endpoint = action.args or {}, action.endpoint or ""
-            return (
-                _tool_retrieval(action.tool, args)
-                if action.tool
-                else _address_retrieval(resolve_address(address, endpoint), args)
-            )
+        args = action.args or {}
+        if "hash" in args and action.endpoint:
+            return _address_retrieval(resolve_address(address, action.endpoint.rpartition(" ")[2]), args)
+        if "hash" in args and action.tool and _is_retrieval(action.tool, default):
+            return _tool_retrieval(action.tool, args)
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
     return _address_retrieval(default, {}) if HASH in default else _tool_retrieval(default, {})
+
+
+def _is_retrieval(tool: str, default: str | None) -> bool:
+    """Whether a tool is the known one; that of a server inside of another has the name of that server before it."""
+    known = default if default and HASH not in default else RETRIEVE
+    return tool == known or tool.endswith(f"_{known}")
 
 
 def _tool_retrieval(tool: str, args: Mapping[str, Any]) -> Callable[[str], ClientCall]:
@@ -174,5 +253,5 @@ def _tool_retrieval(tool: str, args: Mapping[str, Any]) -> Callable[[str], Clien
 def _address_retrieval(template: str, args: Mapping[str, Any]) -> Callable[[str], ClientCall]:
     asked = {name: value for name, value in args.items() if name != "hash"} | {"as_text": "true"}
     if HASH not in template:
-        return lambda digest: ClientCall(template, {**asked, "hash": digest})
-    return lambda digest: ClientCall(template.replace(HASH, quote(digest, safe=":")), asked)
+        return lambda digest: _led(template, {**asked, "hash": digest})
+    return lambda digest: _led(template.replace(HASH, quote(digest, safe=":")), asked)

@@ -11,7 +11,7 @@
 A target is a tool, or an HTTP path with its method: `search`, `/v1/programs`, `POST /v1/programs`. What a reply warns
 of is told to `on_notice`, which logs it unless you say otherwise. `call` returns failures as replies; the others
 raise them, as `raise_for_problem` does. A reply leads only to hosts that you have named yourself, because the caller's
-credentials go with every request.
+credentials go with every request, only by GET or to the tool for it, and only as far as your `Reach`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,23 @@ from urllib.parse import parse_qsl, urlsplit
 
 from aerogram._http.headers import address_of, resolve_address
 from aerogram._http.routes import CONTENT
-from aerogram.client.calls import Calls, ClientCall, build_retrieval, make_whole, next_page, recovery
+from aerogram.client.calls import (
+    Calls,
+    ClientCall,
+    FollowedTooFar,
+    Reach,
+    Trail,
+    build_retrieval,
+    make_whole,
+    next_page,
+    recovery,
+)
 from aerogram.client.reading import items_of, raise_for_problem, read
 from aerogram.codes import TABLE
 from aerogram.errors import ContractError
 from aerogram.reply import Notice, Problem, Reply
 
-__all__ = ["AsyncClient", "Client", "Retries", "advised_wait", "items_of", "raise_for_problem", "read"]
+__all__ = ["ARCHIVE", "AsyncClient", "Client", "Retries", "advised_wait"]
 
 log = logging.getLogger("aerogram.client")
 
@@ -51,6 +61,7 @@ ARCHIVE: Final = "aerogram://archive/{hash}"
 _ARCHIVES: Final = ARCHIVE.removesuffix("{hash}")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
+_OF_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _PORTS: Final = {"http": 80, "https": 443}
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -106,12 +117,12 @@ def log_notice(notice: Notice, reply: Reply[Any]) -> None:
 # Carriers
 
 
-def _sender_for(server: Any) -> tuple[Send, str | None]:
+def _sender_for(server: Any, reach: Reach) -> tuple[Send, str | None]:
     """What carries calls to a server, and how its archive is reached when a reply does not say."""
     if hasattr(server, "call_tool"):
         return _mcp_sender(server), ARCHIVE
     if hasattr(server, "request") and hasattr(server, "build_request"):
-        return _http_sender(server), CONTENT
+        return _http_sender(server, reach), CONTENT
     if callable(server):
         return server, None
     raise TypeError(f"a {type(server).__name__} is no MCP client, no HTTP client and no function")
@@ -169,7 +180,7 @@ def _protocol_error(error: Exception) -> Reply[Any] | None:
     return Reply.failed(Problem(data["code"], str(data.get("message") or error), **known))
 
 
-def _http_sender(client: Any) -> Send:
+def _http_sender(client: Any, reach: Reach) -> Send:
     def send(target: str, arguments: Mapping[str, Any]) -> Any:
         path = _address(target)
         method = target.partition(" ")[0] if path != target else "GET"
@@ -177,9 +188,53 @@ def _http_sender(client: Any) -> Send:
         given: dict[str, Any] = {"json": dict(arguments)} if arguments and not asked else {}
         if asked or getattr(client, "params", None):
             given["params"] = _join_query(path, asked)
-        return client.request(method, path, **given)
+        answer = client.stream(method, path, **given)
+        return _read_async(answer, reach) if hasattr(answer, "__aenter__") else _read_answer(answer, reach)
 
     return send
+
+
+def _read_answer(answer: Any, reach: Reach) -> Any:
+    """A response with its body, if that has an end within reach."""
+    body = _Body(reach)
+    with answer as response:
+        for piece in response.iter_bytes():
+            body.add(piece)
+    return body.in_response(response)
+
+
+async def _read_async(answer: Any, reach: Reach) -> Any:
+    body = _Body(reach)
+    async with answer as response:
+        async for piece in response.aiter_bytes():
+            body.add(piece)
+    return body.in_response(response)
+
+
+class _Body:
+    """What has arrived of the body of a response."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._ends = time.monotonic() + reach.seconds
+
+    def add(self, piece: bytes) -> None:
+        """Keep a piece; a body that goes on and on is refused."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > self._reach.bytes:
+            raise FollowedTooFar("bytes", self._reach.bytes)
+        if time.monotonic() > self._ends:
+            raise FollowedTooFar("seconds", self._reach.seconds)
+
+    def in_response(self, response: Any) -> Any:
+        """A response as if it had been read at once."""
+        kept = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_TRANSFER]
+        return type(response)(
+            response.status_code, headers=kept, content=b"".join(self._pieces), request=response.request
+        )
 
 
 def _join_query(address: str, arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -240,8 +295,10 @@ class _BaseClient:
         on_notice: OnNotice = log_notice,
         retrieve: str | None = None,
         dialect: str | None = None,
+        reach: Reach | None = None,
     ) -> None:
-        self._send, default = _sender_for(server)
+        self._reach = reach or Reach()
+        self._send, default = _sender_for(server, self._reach)
         self._retrieve = retrieve or default
         self._stays = default == ARCHIVE  # over MCP all goes to the one server, whatever its addresses are
         self._base = str(getattr(server, "base_url", ""))
@@ -259,12 +316,12 @@ class _BaseClient:
             self._on_notice(notice, reply)
         return reply
 
-    def _steps(self, reply: Reply[Any]) -> Calls:
+    def _steps(self, reply: Reply[Any], trail: Trail) -> Calls:
         hashes = reply.fidelity.archive_hashes if reply.fidelity else None
         address = self._origins.of(reply) or self._base
         is_elsewhere = self._retrieve == CONTENT and not address.startswith(self._base)
         default = resolve_address(address, CONTENT) if is_elsewhere else self._retrieve
-        return recovery(reply, build_retrieval(reply, default, address) if hashes else ClientCall)
+        return recovery(reply, build_retrieval(reply, default, address) if hashes else ClientCall, trail.found)
 
     def _user_call(self, target: str, arguments: Mapping[str, Any] | None) -> ClientCall:
         """A call that the user makes; the host of its target is one that replies may lead to."""
@@ -272,7 +329,9 @@ class _BaseClient:
         return ClientCall(target, arguments or {})
 
     def _check_host(self, call: ClientCall) -> ClientCall:
-        """A call that a reply leads to."""
+        """A call that a reply leads to: to an address, where it names one, and to no other host."""
+        if call.is_led and ("://" if self._stays else "/") not in call.target:
+            raise ContractError(f"the reply leads to {call.target[:100]!r}, which is no address that could be read")
         host = _origin(_address(call.target))
         if host is not None and not self._hosts & {host, _http_host(host)} and not self._stays:
             raise ContractError(
@@ -312,11 +371,16 @@ class Client(_BaseClient):
     ) -> Iterator[Reply[Any]]:
         """Each page of an answer, as it was sent or made whole; a failed one is raised."""
         call: ClientCall | None = self._user_call(target, arguments)
-        seen: set[str] = set()
+        seen, trail = set[str](), Trail(self._reach)
         while call is not None:
-            reply = raise_for_problem(self._call(self._check_host(call)))
-            yield self.whole(reply) if whole else reply
+            reply = raise_for_problem(self._follow(call, trail))
+            yield make_whole(reply, self._recover(reply, trail)) if whole else reply
             call = next_page(call, reply, seen)
+
+    def _follow(self, call: ClientCall, trail: Trail) -> Reply[Any]:
+        self._check_host(call)
+        trail.begin()
+        return trail.end(self._call(call))
 
     def items(self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False) -> Iterator[Any]:
         """Each item of each page."""
@@ -325,11 +389,15 @@ class Client(_BaseClient):
 
     def recover(self, reply: Reply[Any]) -> dict[str, Any]:
         """What the reply left out, under the names of its archive hashes; each part is checked against its hash."""
-        steps = self._steps(reply)
+        return self._recover(reply, Trail(self._reach))
+
+    def _recover(self, reply: Reply[Any], trail: Trail) -> dict[str, Any]:
+        trail.found = {}
+        steps = self._steps(reply, trail)
         try:
             call = next(steps)
             while True:
-                call = steps.send(self._call(self._check_host(call)))
+                call = steps.send(self._follow(call, trail))
         except StopIteration as done:
             return dict(done.value)
 
@@ -367,11 +435,22 @@ class AsyncClient(_BaseClient):
     ) -> AsyncIterator[Reply[Any]]:
         """Each page of an answer, as it was sent or made whole; a failed one is raised."""
         call: ClientCall | None = self._user_call(target, arguments)
-        seen: set[str] = set()
+        seen, trail = set[str](), Trail(self._reach)
         while call is not None:
-            reply = raise_for_problem(await self._call(self._check_host(call)))
-            yield await self.whole(reply) if whole else reply
+            reply = raise_for_problem(await self._follow(call, trail))
+            yield make_whole(reply, await self._recover(reply, trail)) if whole else reply
             call = next_page(call, reply, seen)
+
+    async def _follow(self, call: ClientCall, trail: Trail) -> Reply[Any]:
+        self._check_host(call)
+        try:
+            async with asyncio.timeout(trail.begin()) as limit:
+                reply = await self._call(call)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise trail.time_is_over() from None
+        return trail.end(reply)
 
     async def items(
         self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
@@ -383,11 +462,15 @@ class AsyncClient(_BaseClient):
 
     async def recover(self, reply: Reply[Any]) -> dict[str, Any]:
         """What the reply left out, under the names of its archive hashes; each part is checked against its hash."""
-        steps = self._steps(reply)
+        return await self._recover(reply, Trail(self._reach))
+
+    async def _recover(self, reply: Reply[Any], trail: Trail) -> dict[str, Any]:
+        trail.found = {}
+        steps = self._steps(reply, trail)
         try:
             call = next(steps)
             while True:
-                call = steps.send(await self._call(self._check_host(call)))
+                call = steps.send(await self._follow(call, trail))
         except StopIteration as done:
             return dict(done.value)
 

@@ -45,7 +45,8 @@ _EXCEPTIONS: Final[Mapping[str, type[ReplyError]]] = {
 _REPLY_FIELDS: Final = frozenset(one.name for one in fields(Reply)) - {"data"}
 _PROBLEM_FIELDS: Final = frozenset(one.name for one in fields(Problem))
 _EPOCH: Final = 1_000_000_000
-_NUMBER: Final = re.compile(r";\s*([qrtw])=(\d{1,15})")
+_LONGEST_NUMBER: Final = 15
+_NUMBER: Final = re.compile(rf";\s*([qrtw])=(\d{{1,{_LONGEST_NUMBER}}})")
 
 
 def read(result: Any, *, dialect: str | Dialect | None = None) -> Reply[Any]:
@@ -151,11 +152,15 @@ def _tool_result(result: Any) -> _PlainToolResult | None:
         if not is_marked and not (blocks and are_blocks):
             return None
         structured, failed, meta = result.get("structuredContent"), result.get("isError"), result.get("_meta")
-        return _PlainToolResult(_texts(blocks), structured, bool(failed), meta or {})
+        return _PlainToolResult(_texts(blocks), structured, bool(failed), _mapping(meta))
     if not (hasattr(result, "content") and hasattr(result, "structured_content")):
         return None
     failed, meta = getattr(result, "is_error", False), getattr(result, "meta", None)
-    return _PlainToolResult(_texts(result.content), result.structured_content, bool(failed), meta or {})
+    return _PlainToolResult(_texts(result.content), result.structured_content, bool(failed), _mapping(meta))
+
+
+def _mapping(meta: Any) -> Mapping[str, Any]:
+    return meta if isinstance(meta, Mapping) else {}
 
 
 def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
@@ -299,7 +304,7 @@ def add_next_link(reply: Reply[Any], field: str, address: str) -> Reply[Any]:
 def _seconds(text: str) -> float | None:
     """A Retry-After field: seconds, or a date."""
     if text.strip().isdecimal():
-        return float(text)
+        return float(text) if len(text) <= _LONGEST_NUMBER else None
     try:
         moment = parsedate_to_datetime(text)
     except ValueError:
@@ -314,7 +319,7 @@ def _rate_limit(headers: Mapping[str, str]) -> RateLimit | None:
     found |= {name: int(number) for name, number in _NUMBER.findall(headers.get("ratelimit-policy", "").split(",")[0])}
     for letter, name in (("q", "limit"), ("r", "remaining"), ("t", "reset")):
         older = headers.get(f"x-ratelimit-{name}", "")
-        if letter not in found and older.isdecimal():
+        if letter not in found and older.isdecimal() and len(older) <= _LONGEST_NUMBER:
             found[letter] = int(older)
     if "q" not in found and "r" not in found:
         return None

@@ -56,16 +56,16 @@ def recognise(body: Any) -> Dialect:
 def read(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | None = None) -> Reply[Any]:
     """The reply in a body, given as JSON text or as parsed JSON.
 
-    A body that is in no dialect, or that breaks its contract, is a `ContractError`
-    that names the rule and the JSON Pointer.
+    In `bare`, a `str` is the payload itself, which may be a text; its JSON is given as bytes. A body that is in no
+    dialect, or that breaks its contract, is a `ContractError` that names the rule and the JSON Pointer.
     """
-    parsed = parse(body)
+    parsed = _parse_as(body, dialect)
     return _choose(parsed, dialect).decode(parsed)
 
 
 def validate(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | None = None) -> Dialect:
     """Raise `ContractError` unless a body keeps every rule of its contract; says which dialect it is in."""
-    parsed = parse(body)
+    parsed = _parse_as(body, dialect)
     found = _choose(parsed, dialect)
     found.validate(parsed)
     return found
@@ -74,13 +74,24 @@ def validate(body: str | bytes | Mapping[str, Any], *, dialect: str | Dialect | 
 def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, dialect: str | Dialect | None = None) -> Any:
     """The same reply in another dialect; what that contract requires and the body lacks is filled in.
 
-    A duration that nobody measured is the least that a contract takes, and not the time that translating took.
+    A duration that nobody measured is the least that a contract takes, and not the time that translating took. What
+    was filled in is known: the result reads as the body does, and translated back it is the same body.
     """
-    parsed = parse(body)
-    reply = _choose(parsed, dialect).decode(parsed)
-    target = _named(to)
-    tokens = Estimate().count(dumps(parsed).decode())
-    return target.encode(target.complete(reply, tokens_estimated=tokens))
+    from aerogram.dialects.origin import origin_of, put_back, remember
+
+    parsed = _parse_as(body, dialect)
+    source, target = _choose(parsed, dialect), _named(to)
+    reply, tokens = source.decode(parsed), Estimate().count(dumps(parsed).decode())
+    whole = target.complete(reply, tokens_estimated=tokens)
+    made = target.encode(whole, said=reply)
+    origin = origin_of(parsed, source)
+    if origin is not None and origin.get("dialect") == target.name:
+        return put_back(made, origin)
+    if target.name not in ("bare", source.name):
+        back = source.encode(source.complete(reply), said=reply)
+        if whole is not reply or back != parsed:
+            remember(made, target, source, parsed, back)
+    return made
 
 
 def try_read(value: Any) -> Reply[Any] | None:
@@ -114,6 +125,12 @@ def parse(body: Any) -> Any:
     if b"null" in dumps_unproven(body):  # where a number that JSON has no word for may hide
         _prove_finite(body)
     return body
+
+
+def _parse_as(body: Any, wanted: str | Dialect | None) -> Any:
+    """A body in the dialect that it is said to be in: a text may be a payload, and is JSON everywhere else."""
+    is_payload = isinstance(body, str) and wanted is not None and _named(wanted).name == "bare"
+    return body if is_payload else parse(body)
 
 
 def _prove_finite(body: Any) -> None:

@@ -34,16 +34,16 @@ class BareDialect(Dialect):
         """Any value is a payload, so no body is known by its looks."""
         return False
 
-    def encode(self, reply: Reply[Any]) -> Any:
+    def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> Any:
         if reply.problem is not None:
             return {"detail": reply.problem.message, "error": reply.problem.code}
         return reply.data
 
-    def decode(self, body: Any, *, lenient: bool = True) -> Reply[Any]:
-        self.check(body, lenient=lenient)
+    def _restore(self, body: Any) -> Reply[Any]:
+        """Nothing of a payload is an extension."""
         return Reply(body)
 
-    def check(self, body: Any, *, lenient: bool) -> None:
+    def check(self, body: Any, *, lenient: bool, later: bool = True) -> None:
         try:
             dumps_unproven(body)
         except ContractError as error:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType
-from typing import Any, Optional, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Optional, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from aerogram.errors import ContractError, InvalidReply
 from aerogram.reply import (
@@ -37,6 +37,9 @@ from aerogram.reply import (
 
 KEY = "aerogram"
 BOX = "box"
+ORIGIN = "origin"
+_BESIDES = (BOX, ORIGIN)
+"""Members that are no part of a reply."""
 
 PARTS: Mapping[str, type[Any]] = {
     "problem": Problem,
@@ -69,7 +72,7 @@ def restore(heard: dict[str, Any], left: Mapping[str, Any], dialect: str, pointe
         heard["data"] = _unbox(heard.get("data"), left[BOX], dialect, pointer)
     try:
         for name, value in left.items():
-            if name != BOX:
+            if name not in _BESIDES:
                 heard[name] = _restore_part(name, value, heard.get(name))
         # a null in the extension takes back what a contract had to say by default
         return Reply(**{name: value for name, value in heard.items() if value is not None})
@@ -140,6 +143,9 @@ def _json_type(hint: Any) -> Any:
     return hint if NoneType in get_args(hint) else Optional[hint]
 
 
+_Pointer = Annotated[str, Field(pattern="^(/|$)")]
+
+
 class _Part(BaseModel):
     """A null here means something, so only what was set is written."""
 
@@ -156,11 +162,20 @@ def _partial_model(part: type[Any]) -> type[BaseModel]:
     return model
 
 
+class _Origin(BaseModel):
+    """Where a body was translated from, and what the way back would not say again (see `aerogram.dialects.origin`)."""
+
+    model_config = ConfigDict(extra="forbid", title="AerogramOrigin")
+    dialect: str
+    set: dict[_Pointer, Any] = Field(default_factory=dict)
+    drop: list[_Pointer] = Field(default_factory=list)
+
+
 def _extension_model() -> type[BaseModel]:
     hints = get_type_hints(Reply) | {name: _partial_model(part) for name, part in PARTS.items()}
     hints |= {name: list[_partial_model(part)] for name, part in LISTS.items()}  # type: ignore[misc]
     members = {name: (_json_type(hint), None) for name, hint in hints.items()}
-    members |= {"data": (Any, None), BOX: (Optional[str], None)}
+    members |= {"data": (Any, None), BOX: (Optional[str], None), ORIGIN: (Optional[_Origin], None)}
     doc = "What the reply says and the contract has no word for."
     model: type[BaseModel] = create_model("AerogramExtension", __base__=_Part, __doc__=doc, **members)  # type: ignore[call-overload]
     return model

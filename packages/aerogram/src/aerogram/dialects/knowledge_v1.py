@@ -293,6 +293,7 @@ class KnowledgeV1Dialect(Dialect):
     body = MCPResponseEnvelope[Any]
     members = _TOP
     needs = frozenset({"request_id", "operation", "timestamp", "duration_ms", "cache_hit", "tokens_estimated"})
+    vocabularies = frozenset({"/error/kind"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -426,13 +427,14 @@ def _read_problem(
     told = next((one for one in warnings if _is_about_failure(one, error)), {})
     error = error or without_nothing(code=told.get("code"), message=told.get("message"))
     message = metadata.get("message")
+    is_later = error.get("kind") is not None and error["kind"] not in KIND_RULES
     problem = Problem(
         error.get("code") or "INTERNAL_ERROR",
         error.get("message", message or ""),
-        kind=error.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
+        kind=None if is_later else error.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
         retry=read_retry(error),
         remediation=told.get("suggestion"),
-        details=unnamed_members(error, _ERROR_WORDS),
+        details=unnamed_members(error, _ERROR_WORDS - {"kind"} if is_later else _ERROR_WORDS),
         retry_after=error.get("retry_after"),
     )
     if "message" in error and message not in (None, problem.heading):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from aerogram.codes import TABLE, Kind
+from aerogram.codes import KIND_RULES, TABLE, Kind
 from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import Dialect, read_retry, unnamed_members, without_nothing
 from aerogram.errors import InvalidReply
@@ -69,6 +69,7 @@ class ProblemDialect(Dialect):
     media_type: ClassVar[str] = "application/problem+json"
     body: ClassVar[type[BaseModel]] = ProblemDetails
     members: ClassVar[frozenset[str]] = frozenset({"type", "title", "status", "detail", "code", "kind"})
+    vocabularies: ClassVar[frozenset[str]] = frozenset({"/kind"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -126,14 +127,17 @@ class ProblemDialect(Dialect):
         return REGISTERED.get(problem.code) or self.types + problem.code.lower().replace("_", "-")
 
     def _read_problem(self, body: Mapping[str, Any]) -> Problem:
+        kind, details = body.get("kind"), {**(body.get("details") or {}), **without_nothing(errors=body.get("errors"))}
+        if kind is not None and kind not in KIND_RULES:  # one that was added later
+            kind, details = None, {**details, "kind": kind}
         problem = Problem(
             body.get("code") or self._code(body),
             next(one for one in (body.get("detail"), body.get("title"), "") if one is not None),
-            kind=body.get("kind"),  # type: ignore[arg-type]  # None is settled from the table
+            kind=kind,  # type: ignore[arg-type]  # None is settled from the table
             retry=read_retry(body),
             user_message=body.get("user_message"),
             remediation=body.get("remediation"),
-            details={**(body.get("details") or {}), **without_nothing(errors=body.get("errors"))},
+            details=details,
             retry_after=body.get("retry_after"),
             documentation=body.get("documentation"),
         )

@@ -1,7 +1,7 @@
 """Dialect: how one contract says a Reply, as a JSON body and back.
 
 A dialect has two hands of its own, `write` (the members the contract names) and
-`hear` (those members alone, read back), and a pydantic model of its body. Everything
+`read` (those members alone, read back), and a pydantic model of its body. Everything
 else follows: `encode` adds whatever did not come back, `decode` takes it in again, so
 that for every reply `decode(encode(reply)) == reply`.
 """
@@ -39,6 +39,8 @@ class Dialect(ABC):
     """Whether this contract says what a cursor is made of."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
+    vocabularies: ClassVar[frozenset[str]] = frozenset()
+    """Where a body has a word of a list that may grow: one that was added later can be read, and not written."""
     channels: ClassVar[Literal["mirror", "summary"]] = "mirror"
     """What the contract puts into the text of a tool result: the body again, or a line about it."""
 
@@ -77,16 +79,16 @@ class Dialect(ABC):
         """The line that the contract has for the text of a tool result; None where it has none."""
         return None
 
-    def encode(self, reply: Reply[Any]) -> dict[str, Any]:
-        """The JSON body of a reply."""
-        if self.says_all(reply):
+    def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> dict[str, Any]:
+        """The JSON body of a reply; with `said`, it reads as that one, which was completed only for this contract."""
+        if said is None and self.says_all(reply):
             return self.write(reply)
         missing = reply.missing(self.needs)
         if missing:
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
         body = self.write(reply)
-        left = leftover(reply.present_fields(), self.read(body))
+        left = leftover((said or reply).present_fields(), self.read(body))
         if left:
             self.place(body)[KEY] = left
         return body
@@ -98,6 +100,9 @@ class Dialect(ABC):
         contradictions.
         """
         self.check(body, lenient=lenient)
+        return self._restore(body)
+
+    def _restore(self, body: Any) -> Reply[Any]:
         place = self.place(body) or {}
         left = place.get(KEY) or {}
         try:
@@ -106,20 +111,26 @@ class Dialect(ABC):
             raise ContractError(str(error), "", self.name) from None
 
     def validate(self, body: Any) -> None:
-        """Raise `ContractError` unless the body keeps every rule of the contract."""
-        self.decode(body, lenient=False)
+        """Raise `ContractError` unless the body keeps every rule of the contract, with words that are known today."""
+        self.check(body, lenient=False, later=False)
+        self._restore(body)
 
-    def check(self, body: Any, *, lenient: bool) -> None:
-        """Raise for the first member that breaks a rule (a missing one passes when lenient)."""
+    def check(self, body: Any, *, lenient: bool, later: bool = True) -> None:
+        """Raise for the first member that breaks a rule.
+
+        A missing one passes when lenient, and a word that a list may have got `later`.
+        """
         if not isinstance(body, dict):
             raise ContractError("the body is a JSON object", "", self.name)
         try:
             assumed = {**self.skeleton(body), **body} if lenient else body
             self.body.model_validate(assumed, strict=True, by_alias=True, by_name=False)
         except ValidationError as error:
-            for fault in error.errors(include_url=False, include_input=False, include_context=False):
+            for fault in error.errors(include_url=False, include_context=False):
                 if not (lenient and fault["type"] == _MISSING):
                     pointer = _pointer(fault["loc"], body, missing=fault["type"] == _MISSING)
+                    if later and pointer in self.vocabularies and isinstance(fault["input"], str):
+                        continue
                     rule = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
                     raise ContractError(rule, pointer, self.name) from None
         broken = self.contradiction(body)

@@ -14,10 +14,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, spell_warning
+from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, respell, spell_warning
 from aerogram.dialects.extension import KEY, Extension
 from aerogram.dialects.protocol import Dialect, flatten, unflatten, unnamed_members, without_nothing
-from aerogram.errors import ContractError, InvalidReply
+from aerogram.errors import ContractError
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
 
 VERSION = "response-v2"
@@ -130,6 +130,7 @@ class ResponseV2Dialect(Dialect):
     body = ResponseV2
     members = _TOP
     extension = f"/meta/{KEY}"
+    vocabularies = frozenset({"/data/error_type"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -221,22 +222,31 @@ def _error_data(problem: Problem, code: str, data: Any) -> dict[str, Any]:
     )
     if data is None:
         return members
-    if isinstance(data, dict) and data and _ERROR_MEMBERS.isdisjoint(data):
+    if isinstance(data, dict) and data and (_ERROR_MEMBERS.isdisjoint(data) or _has_later_type(data)):
         return {**members, **data}
     return {**members, "data": data}
 
 
+def _has_later_type(data: Mapping[str, Any]) -> bool:
+    """Whether some data of a failure says a category that this version has no word for, and nothing else of ours."""
+    said = data.get("error_type")
+    return isinstance(said, str) and said not in KIND_RULES and data.keys() & _ERROR_MEMBERS == {"error_type"}
+
+
 def _read_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    kind = data.get("error_type")
+    is_later = kind is not None and kind not in KIND_RULES  # it stays among the data, where `_error_data` finds it
     problem = Problem(
         data.get("error_code") or "INTERNAL_ERROR",
         message,
-        kind=data.get("error_type"),  # type: ignore[arg-type]  # None is settled from the table
+        kind=None if is_later else kind,  # type: ignore[arg-type]  # None is settled from the table
         remediation=data.get("remediation"),
         details=data.get("details"),
         retry_after=data.get("retry_after_seconds"),
     )
     feature = _feature(problem)
     known = _ERROR_MEMBERS | {"feature"} if feature is not None and data.get("feature") == feature else _ERROR_MEMBERS
+    known = known - {"error_type"} if is_later else known
     return {"data": unnamed_members(data, known), "status": "error", "problem": problem}
 
 
@@ -345,6 +355,7 @@ _OPEN_PARTS: Mapping[str, tuple[str, type[Any], dict[str, str]]] = {
 }
 _FIDELITY = frozenset({"content_fidelity", "dropped_content_ids", "content_archive_hashes"})
 _WARNINGS = frozenset({"warnings", "warning_details"})
+_LISTS = _WARNINGS | {"dropped_content_ids"}
 
 
 @dataclass
@@ -382,13 +393,13 @@ def success_response(
     """The response of a successful operation; further keyword arguments join `data`."""
     members = without_nothing(
         request_id=request_id,
-        warnings=list(warnings or ()),
-        warning_details=[dict(one) for one in warning_details or ()],
+        warnings=list(warnings or ()) or None,
+        warning_details=[dict(one) for one in warning_details or ()] or None,
         pagination=pagination,
         rate_limit=rate_limit,
         telemetry=telemetry,
         content_fidelity=content_fidelity,
-        dropped_content_ids=list(dropped_content_ids or ()),
+        dropped_content_ids=list(dropped_content_ids or ()) or None,
         content_archive_hashes=content_archive_hashes,
     )
     payload = {**(data or {}), **fields} if fields else data or {}
@@ -399,7 +410,7 @@ def error_response(
     message: str,
     *,
     error_code: str | None = None,
-    error_type: Kind | None = None,
+    error_type: str | None = None,
     remediation: str | None = None,
     data: Mapping[str, Any] | None = None,
     details: Mapping[str, Any] | None = None,
@@ -410,13 +421,13 @@ def error_response(
 ) -> ToolResponse:
     """The response of a failed operation; what is not given comes from the table of codes.
 
-    A code that is not in the table takes after its category, and so does a failure without one.
+    A code that is not in the table takes after its category, and so does a failure without one. Codes are in
+    SCREAMING_SNAKE_CASE: one that is written otherwise is respelled, because refusing it would lose the message.
     """
-    if error_code is not None and not is_code(error_code):
-        raise InvalidReply(f"{error_code!r} is not in SCREAMING_SNAKE_CASE")
+    error_code = respell(error_code or "") or None
     row = TABLE.get(error_code or "")
     kind = error_type or (row.kind if row else "internal")
-    general = TABLE[KIND_RULES[kind].code if kind in KIND_RULES else "INTERNAL_ERROR"]
+    general = TABLE[next((rule.code for name, rule in KIND_RULES.items() if name == kind), "INTERNAL_ERROR")]
     context = without_nothing(
         error_code=error_code or general.name,
         error_type=kind,
@@ -429,8 +440,13 @@ def error_response(
 
 
 def _with_version(members: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The members of meta and the versions they need: of the envelope, and of the fidelity keys if there are any."""
+    """The members of meta and the versions they need: of the envelope, and of the fidelity keys if there are any.
+
+    What is said twice is said by the argument of its name; of a list nothing is lost.
+    """
     said = {**(meta or {}), "version": VERSION, **members}
+    for name in _LISTS & members.keys() & (meta or {}).keys():
+        said[name] = [*members[name], *(one for one in (meta or {})[name] or () if one not in members[name])]
     if not any(said.get(name) for name in _FIDELITY):
         return said
     return {"content_fidelity": "partial", "content_fidelity_schema_version": FIDELITY_VERSION, **said}

@@ -249,6 +249,16 @@ class StandardResponse(_Member, Generic[T]):
         return self
 
     @classmethod
+    def of(cls, results: Sequence[T], **members: Any) -> Self:
+        """Rich, sparse or empty, by the number of rows; partial where warnings are given."""
+        if members.get("warnings"):
+            return cls._build("partial", results, members)
+        if not results:
+            return cls._build("empty", (), {"empty_reason": "no_match", **members})
+        members.pop("empty_reason", None)  # why there would be nothing, and there is something
+        return cls._build("rich" if len(results) >= RICH_ROWS else "sparse", results, members)
+
+    @classmethod
     def rich(cls, results: Sequence[T], **members: Any) -> Self:
         """Five rows or more, or one record that is the whole answer."""
         return cls._build("rich", results, members)
@@ -305,8 +315,10 @@ def _order_failure(body: dict[str, Any]) -> dict[str, Any]:
 _FAILURE_ORDER = ("status", "results", "warnings", "citations", "query_echo", "error")
 
 
-def wrap_for_mcp(response: StandardResponse[Any] | Reply[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def wrap_for_mcp(response: StandardResponse[Any] | StandardError | Reply[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """The MCP tool result of an answer: the body as structured content, a line of summary as text."""
+    if isinstance(response, StandardError):
+        response = StandardResponse[Any].error(response)
     if isinstance(response, Reply):
         body: Mapping[str, Any] = DIALECT.encode(DIALECT.complete(response))
     else:
@@ -345,6 +357,7 @@ class StandardV2Dialect(Dialect):
     body: ClassVar[type[BaseModel]] = StandardResponse
     members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
+    vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

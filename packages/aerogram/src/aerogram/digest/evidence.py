@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from aerogram.digest.sentences import CodeBlock, Sentence, blocks_of, leaves_open, split
-from aerogram.digest.terms import Term, fold, query_terms
+from aerogram.digest.terms import Term, fold, is_word_sign, query_terms
 from aerogram.digest.text import CanonicalText, Locator, locate, page_spans
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
@@ -271,16 +271,11 @@ def _occurrences(folded: str, term: Term) -> Iterator[int]:
     needle, size = term.needle, len(term.needle)
     position = folded.find(needle)
     while position >= 0:
-        before = term.border != "none" and position > 0 and _is_word_letter(folded[position - 1])
-        after = term.border == "whole" and position + size < len(folded) and _is_word_letter(folded[position + size])
+        before = term.border != "none" and position > 0 and is_word_sign(folded[position - 1])
+        after = term.border == "whole" and position + size < len(folded) and is_word_sign(folded[position + size])
         if not before and not after:
             yield position
         position = folded.find(needle, position + size)
-
-
-def _is_word_letter(letter: str) -> bool:
-    """Whether a letter belongs to the word beside it; scripts without blanks do not."""
-    return letter.isalnum() and letter < "\u0e00"
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

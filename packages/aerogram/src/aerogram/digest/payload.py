@@ -107,8 +107,8 @@ def deserialize_payload(content: str | bytes) -> DigestPayload:
 
 
 def validate_payload_dict(data: Mapping[str, Any]) -> DigestPayload:
-    """The payload in a mapping that came from elsewhere."""
-    return DigestPayload.model_validate(dict(data))
+    """The payload in a mapping that came from elsewhere; `pydantic.ValidationError` for whatever holds none."""
+    return DigestPayload.model_validate(dict(data) if isinstance(data, Mapping) else data)
 
 
 def is_digest(source: Any) -> bool:

@@ -2,8 +2,9 @@
 """Terms: what a question looks for in a text.
 
 A word is looked for as it stands, by its beginning and by short runs of its letters, so
-that other inflections and compounds count for something. Scripts without blanks between
-words are looked for by runs of characters alone.
+that other inflections and compounds count for something. Signs that stand on or after a
+letter belong to it, so a word of Hindi is one word. Scripts without blanks between words
+are looked for by runs of characters alone.
 """
 
 from __future__ import annotations
@@ -30,8 +31,17 @@ class Term(NamedTuple):
 
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_WORD = re.compile(f"[^\\W_{_UNSPACED}]+(?:[-'’.][^\\W_{_UNSPACED}]+)*")
-_PART = re.compile(r"[^\W_]+")
+# what stands on or after a letter and is none to Python: accents, points of Hebrew and Arabic, vowels of India, joiners
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+)
+_SIGN = f"(?:[^\\W_{_UNSPACED}]|[{MARKS}])"
+_WORD = re.compile(f"{_SIGN}+(?:[-'’.]{_SIGN}+)*")
+_PART = re.compile(f"(?:[^\\W_]|[{MARKS}])+")
+_MARK = re.compile(f"[{MARKS}]")
+# letters of Arabic, Hebrew and India: their words are short, and much is written at the beginning and end of a word
+_DENSE = re.compile("[\u0590-\u07ff\u0900-\u0dff\ufb1d-\ufdff\ufe70-\ufefc]")
 _RUN = re.compile(f"[{_UNSPACED}]+")
 _KANA_WORD = re.compile("[\u30a0-\u30ff]{3,}")
 _HIRAGANA = re.compile("[\u3040-\u309f]+")
@@ -71,6 +81,11 @@ def query_terms(query: str) -> list[Term]:
     return [Term(needle, weight, border) for (needle, border), weight in weights.items()]
 
 
+def is_word_sign(sign: str) -> bool:
+    """Whether a sign belongs to the word beside it; those of scripts without blanks do not."""
+    return (sign.isalnum() and sign < "\u0e00") or _MARK.match(sign) is not None
+
+
 def content_words(folded: str) -> Iterator[str]:
     """The words of a folded text that say something: for counting what a document is about."""
     for word in _PART.findall(folded):
@@ -86,12 +101,14 @@ def _word_terms(word: str) -> Iterator[Term]:
     if len(parts) > 1:
         yield Term(word, WHOLE, "whole")
         yield from (term for part in parts if part not in stopwords() for term in _word_terms(part))
-    elif len(word) < GRAM or word.isdigit():
+        return
+    size = DENSE_GRAM if _DENSE.match(word) else GRAM
+    if len(word) < size or word.isdigit():
         yield Term(word, WHOLE + STEM + GRAMS, "whole")
     else:
         yield Term(word, WHOLE, "whole")
-        yield Term(word[: max(GRAM, round(STEM_SHARE * len(word)))], STEM, "prefix")
-        grams = sorted({word[i : i + GRAM] for i in range(len(word) - GRAM + 1)})
+        yield Term(word[: max(size, round(STEM_SHARE * len(word)))], STEM, "prefix")
+        grams = sorted({word[i : i + size] for i in range(len(word) - size + 1)})
         yield from (Term(gram, GRAMS / len(grams)) for gram in grams)
 
 
@@ -116,6 +133,7 @@ WHOLE = 1.0
 STEM = 0.8
 STEM_SHARE = 0.7
 GRAM = 4
+DENSE_GRAM = 3
 GRAMS = 0.8
 KANA_WORD = 1.0
 PAIR = 1.0
@@ -126,7 +144,7 @@ SIGN = 0.4
 
 @cache
 def _bare_letters() -> dict[int, str]:
-    """Latin, Greek and Cyrillic letters without accents, and full-width signs in their common form."""
+    """Latin, Greek and Cyrillic letters without accents, and signs with several forms in their common one."""
     blocks = [range(0xC0, 0x250), range(0x386, 0x3CF), range(0x400, 0x500), range(0x1E00, 0x2000)]
     table = {}
     for code in (code for block in blocks for code in block):
@@ -134,7 +152,13 @@ def _bare_letters() -> dict[int, str]:
         if base != chr(code):
             table[code] = base
     table.update({code: chr(code - 0xFEE0).lower() for code in range(0xFF01, 0xFF5F)})
+    table.update(_ARABIC)
     return table
+
+
+# alef with whatever stands on it, final forms that are written either way, and the letters of Persian
+_ARABIC = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0671: "\u0627", 0x0649: "\u064a", 0x0629: "\u0647"}
+_ARABIC |= {0x06CC: "\u064a", 0x06A9: "\u0643"}
 
 
 _SPECIAL_CASES = str.maketrans(_SPECIAL)

@@ -18,7 +18,8 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
-from aerogram._mcp.service import CURRENT, Caller, Profile, Service
+from aerogram._mcp.service import Caller, Profile, Service
+from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.errors import InvalidReply, MissingExtra
 from aerogram.fastmcp.calls import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside

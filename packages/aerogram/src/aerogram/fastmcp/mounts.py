@@ -12,7 +12,8 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from aerogram._mcp.service import CURRENT, OuterContract
+from aerogram._mcp.service import OuterContract
+from aerogram.answer import CURRENT
 from aerogram.archive import Archive
 from aerogram.errors import MissingExtra
 

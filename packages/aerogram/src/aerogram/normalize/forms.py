@@ -17,6 +17,7 @@ import fractions
 import functools
 import hashlib
 import inspect
+import io
 import ipaddress
 import itertools
 import operator
@@ -56,6 +57,7 @@ class Form(NamedTuple):
 
 _ZONES = frozenset((type(None), dt.timezone, zoneinfo.ZoneInfo))
 _ENDLESS = 1_000_000
+_LONGEST_LINE = 2**20
 _LONG = 4096  # bits of an integer
 _DEEPEST_OUTLINE = 4
 _LONGEST_OUTLINE = 500
@@ -286,9 +288,19 @@ def _live(kind: type) -> Form | None:
         return Form("odd", lambda value: f"{value.__module__}.{value.__qualname__}".removeprefix("builtins."))
     if issubclass(kind, types.ModuleType):
         return Form("odd", operator.attrgetter("__name__"))
+    if issubclass(kind, io.IOBase):
+        return Form("iterator", _lines)
     if issubclass(kind, collections.abc.Iterable):
         return Form("iterator", iter)
     return None
+
+
+def _lines(file: Any) -> Iterator[Any]:
+    """The lines of a file; one without an end, as of a device, is refused."""
+    while line := file.readline(_LONGEST_LINE):
+        if len(line) >= _LONGEST_LINE:
+            raise OverflowError(f"a line has more than {_LONGEST_LINE:,} characters")
+        yield line
 
 
 # Records: classes that declare their fields.
@@ -300,7 +312,8 @@ def _record(kind: Any) -> Form | None:
     convert = _field_reader(kind)
     if convert is not None:
         return Form("json", convert)
-    if kind.__module__.partition(".")[0] in ("pydantic", "pydantic_core") and kind.__str__ is not object.__str__:
+    is_of_pydantic = kind.__module__.partition(".")[0] in ("pydantic", "pydantic_core")
+    if is_of_pydantic and kind.__str__ is not object.__str__ and not hasattr(kind, "__next__"):
         return Form("json", str)  # SecretStr and the URLs: their str is what they show
     return None
 

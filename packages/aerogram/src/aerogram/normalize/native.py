@@ -7,6 +7,7 @@ not know they would show by its `str`, and for that the document of this package
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import GeneratorType
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ def documented_result(value: Any, data: Any, policy: Policy, returns: Any = None
 
     `returns` is the annotation whose promise the result is to keep.
     """
+    policy = replace(policy, spelling="documented")
     if type(value) is GeneratorType or not is_here(value):
         return _members(normalize_tool_result(data, policy=policy, returns=returns))
     result = normalize_tool_result(value, policy=policy, returns=returns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from gc import get_referents
 from itertools import chain, islice
@@ -17,7 +17,16 @@ import pydantic
 from aerogram.errors import ContractError
 from aerogram.jsontext import check_natives, dumps
 
-__all__ = ["extent", "has_non_finite", "is_open", "is_plain", "json_around", "plain_json"]
+__all__ = [
+    "EndlessValue",
+    "extent",
+    "fewest_items",
+    "has_non_finite",
+    "is_open",
+    "is_plain",
+    "json_around",
+    "plain_json",
+]
 
 _SAMPLE = 24
 _MANY = 4096
@@ -26,7 +35,13 @@ _MOST = 10_000
 _PLAIN = frozenset((dict, list, tuple))
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _USUAL = _PLAIN | _SCALARS
+_BAGS = frozenset((set, frozenset, deque))
+_HELD = _PLAIN | _BAGS
 _members = attrgetter("__dict__")
+
+
+class EndlessValue(TypeError):
+    """Something that is read by asking for the next item, of which there may be any number."""
 
 
 class _Openable(dict[type, bool]):
@@ -92,17 +107,51 @@ def _containers_in(values: Sequence[Any]) -> Sequence[Any]:
     kinds = set(map(type, values))
     if not kinds <= _USUAL:
         check_natives(kinds, values)
-    open_kinds = {kind for kind in kinds if _openable[kind]}
+        _refuse_endless(kinds)
+    open_kinds = {kind for kind in kinds if kind in _HELD or _openable[kind]}
     if not open_kinds <= _PLAIN:
-        if len(kinds) == 1:
+        if len(kinds) == 1 and not kinds <= _BAGS:
             return list(map(_members, values))
-        return [value if type(value) in _PLAIN else _members(value) for value in values if type(value) in open_kinds]
+        return [value if type(value) in _HELD else _members(value) for value in values if type(value) in open_kinds]
     if open_kinds == kinds:
         return values
     if len(open_kinds) == 1:
         (only,) = open_kinds
         return [value for value in values if value.__class__ is only]
     return [value for value in values if type(value) in open_kinds] if open_kinds else ()
+
+
+def _refuse_endless(kinds: Iterable[type]) -> None:
+    """Raise `EndlessValue` if there is an iterator among values of some types."""
+    for kind in kinds:
+        if hasattr(kind, "__next__"):
+            raise EndlessValue(f"a {kind.__name__} has to be read item by item")
+
+
+def fewest_items(value: Any, most_work: int = 1_000_000) -> int:
+    """How many items a value has at the least, with every shared part repeated; 0 when that cannot be told.
+
+    A value that holds itself has as many levels as one likes: nothing is said about it, nor about one that takes long.
+    """
+    total, weights, parts = 0, Counter({id(value): 1}), {id(value): value}
+    for _ in range(_DEEPEST_LOOK):
+        inside: Counter[int] = Counter()
+        found: dict[int, Any] = {}
+        for key, part in parts.items():
+            for container in _containers_in((part,)):
+                children = list(_parts(container))
+                most_work -= 1 + len(children)
+                if most_work < 0:
+                    return 0
+                total += weights[key] * len(children)
+                for child in children:
+                    if type(child) not in _SCALARS:
+                        inside[id(child)] += weights[key]
+                        found[id(child)] = child
+        if not found:
+            return total
+        weights, parts = inside, found
+    return 0
 
 
 def _parts(container: Any) -> Iterable[Any]:

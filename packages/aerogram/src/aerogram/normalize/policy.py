@@ -27,13 +27,17 @@ class Policy:
     `blocks`: one text block per list item (`each`), or the whole value as one (`one`).
     `fallback`: with an odd value deep inside the whole result goes without structured
     content (`result`), or the value is replaced there as it is in the text (`value`).
+    `spelling`: JSON inside of a text has a space after its commas and colons, as the documentation prints it, or none.
+    `max_seconds` is what reading one value may take, where that can be interrupted.
     `max_depth` leaves room for the message around the value: readers stop at 200 levels.
     """
 
     blocks: Literal["each", "one"] = "each"
     fallback: Literal["value", "result"] = "result"
+    spelling: Literal["documented", "compact"] = "documented"
     max_bytes: int = 16 * 1024 * 1024
     max_items: int = 10_000
+    max_seconds: float = 10.0
     max_depth: int = _DEEPEST
     registry: Registry = field(default=DEFAULT, repr=False)
 
@@ -44,3 +48,5 @@ class Policy:
             raise ValueError(f"max_bytes is at least {_SMALLEST}: an error must fit too")
         if self.max_items < 1:
             raise ValueError("max_items is at least 1")
+        if self.max_seconds <= 0:
+            raise ValueError("max_seconds is more than 0")

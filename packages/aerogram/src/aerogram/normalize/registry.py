@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import operator
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from aerogram.normalize.signals import SIGNALS
 __all__ = ["DEFAULT", "NeedsCarefulEncoding", "Registry", "register"]
 
 _MOST = 10_000
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{4,}")
 _PLAIN = (str, int, float, bool, type(None), dict, list, tuple)
 _MOMENTS = dict.fromkeys((dt.datetime, dt.date, dt.time), moment)
 _NATIVE = (dt.datetime, dt.date, dt.time, uuid.UUID, enum.Enum)
@@ -99,7 +101,12 @@ def _odd(kind: Any) -> Form:
     """A value with nothing but its own text; the default one, with an address in it, is no text."""
     if (kind.__str__, kind.__repr__) == (object.__str__, object.__repr__):
         return Form("odd", lambda _: f"{qualified_name(kind)} object")
-    return Form("odd", str)
+
+    def text(value: Any) -> str:
+        said = str(value)
+        return f"{qualified_name(kind)} object" if _ADDRESS.search(said) else said
+
+    return Form("odd", text)
 
 
 DEFAULT = Registry()

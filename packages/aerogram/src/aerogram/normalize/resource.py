@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import mimetypes
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from aerogram.errors import ContractError, Forbidden, MissingExtra, NotFound, TokenLimitExceeded
+from aerogram.errors import ContractError, Forbidden, MissingExtra, NotFound, TokenLimitExceeded, Unavailable
 from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
-from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start
+from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start, spell
 from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.normalize.values import encode
 from aerogram.normalize.walk import UnreadableValue
@@ -163,13 +165,13 @@ class _PayloadReader:
         return None
 
     def _from_mapping(self, value: Mapping[Any, Any]) -> list[Any] | None:
-        if (
-            value.keys() == {"contents"}
-            and isinstance(value["contents"], list)
-            and all(map(_is_whole, value["contents"]))
-        ):
-            return [self._with_mime(_wire(item)) for item in value["contents"]]
-        wire = {"uri": self.uri, **_wire(value)}
+        held = _few_members(value)
+        if held is None:
+            return None
+        listed = held.get("contents")
+        if held.keys() == {"contents"} and isinstance(listed, list) and all(map(_is_whole, listed)):
+            return [self._with_mime(_wire(item)) for item in listed]
+        wire = {"uri": self.uri, **_wire(held)}
         return [self._with_mime(wire)] if _is_whole(wire) else None
 
     def _with_mime(self, wire: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,11 +212,13 @@ class _PayloadReader:
     def _read(self, file: Any, name: str | None) -> dict[str, Any]:
         """A file, read in pieces so that one over the limit is not read whole; text when it is text."""
         pieces: list[Any] = []
-        size = 0
+        size, ends = 0, time.monotonic() + self.policy.max_seconds
         while piece := file.read(_CHUNK):
             pieces.append(piece)
             size += len(piece)
             self._check_size(size)
+            if time.monotonic() > ends:
+                raise Unavailable(f"the payload of {self.uri} takes longer than {self.policy.max_seconds:g} seconds")
         if pieces and isinstance(pieces[0], str):
             return self._text("".join(pieces), "text/plain")
         return self._decode_bytes(b"".join(pieces), name)
@@ -239,7 +243,8 @@ class _PayloadReader:
             return self._block(read_json(encoded.body))
         if encoded.body.startswith(b'"'):
             return self._text(read_json(encoded.body), "text/plain")
-        return self._text(encoded.body.decode(), "application/json" if self.infer else "text/plain")
+        written = spell(encoded.body, self.policy).decode()
+        return self._text(written, "application/json" if self.infer else "text/plain")
 
     def _block(self, wire: dict[str, Any]) -> dict[str, Any]:
         if wire["type"] in ("image", "audio"):
@@ -264,7 +269,16 @@ def _is_whole(value: Any) -> bool:
     """Whether a value is contents with a URI of its own, and nothing besides that would be lost."""
     if _is_sdk_contents(value):
         return True
-    return isinstance(value, Mapping) and (wire := _wire(value)).keys() <= _MEMBERS and is_contents(wire)
+    held = _few_members(value) if isinstance(value, Mapping) else None
+    return held is not None and (wire := _wire(held)).keys() <= _MEMBERS and is_contents(wire)
+
+
+def _few_members(value: Mapping[Any, Any]) -> dict[Any, Any] | None:
+    """The members of a mapping that has as few as contents have, whatever its class says of its keys."""
+    if type(value) is dict:
+        return value if len(value) <= len(_MEMBERS) else None
+    names = list(islice(iter(value), len(_MEMBERS) + 1))
+    return {name: value[name] for name in names} if len(names) <= len(_MEMBERS) else None
 
 
 def _is_sdk_contents(value: Any) -> bool:

@@ -6,6 +6,7 @@ always be sent. `to_bytes` only joins them; the dictionaries are read back on de
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,11 +26,13 @@ __all__ = [
     "PROBLEM",
     "RESOURCE",
     "TOOL",
+    "ContentBlock",
     "ToolResult",
     "is_foreign_result",
     "notices_body",
     "read_json",
     "response_start",
+    "spell",
     "text_block",
     "text_content",
 ]
@@ -55,6 +58,17 @@ _ABSENT: Any = object()
 _DEFAULT = Policy()
 _LONGEST_MESSAGE = 1000
 _IDS = frozenset((str, int, type(None)))
+
+
+class ContentBlock(dict[str, Any]):
+    """A content block as the protocol writes it, whose members are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            held = self[name]
+        except KeyError:
+            raise AttributeError(f"a block of type {self.get('type')} has no {name}") from None
+        return ContentBlock(held) if type(held) is dict else held
 
 
 class ToolResult:
@@ -148,10 +162,9 @@ class ToolResult:
             return cls.failed(_shorten_problem(problem))
 
     @property
-    def content(self) -> list[dict[str, Any]]:
-        """The content blocks, as the protocol writes them."""
-        blocks: list[dict[str, Any]] = read_json(self.body)
-        return blocks
+    def content(self) -> list[ContentBlock]:
+        """The content blocks, as the protocol writes them; `result.content[0].text` reads a member of one."""
+        return [ContentBlock(one) for one in read_json(self.body)]
 
     @property
     def structuredContent(self) -> Any:  # noqa: N802 - the protocol's own name
@@ -185,7 +198,7 @@ class ToolResult:
 
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""
-        wire: dict[str, Any] = {"content": self.content}
+        wire: dict[str, Any] = {"content": read_json(self.body)}
         if self._structured is not None:
             wire["structuredContent"] = self.data() if is_modern(protocol_version) else self.structuredContent
         if self.isError:
@@ -244,6 +257,13 @@ def response_start(request_id: str | int | None) -> bytes:
     except TypeError:  # an integer beyond 64 bits, a lone surrogate
         name = encode(request_id, _DEFAULT).body
     return b'{"jsonrpc":"2.0","id":%b,"result":{' % name
+
+
+def spell(body: bytes, policy: Policy) -> bytes:
+    """JSON as the text of a block: as `json.dumps` spells it, unless it is to be compact."""
+    if policy.spelling == "compact" or not body.startswith((b"{", b"[")):
+        return body
+    return json.dumps(read_json(body), ensure_ascii=False).encode()
 
 
 def text_block(body: bytes, form: bytes = b'{"type":"text","text":%b}') -> bytes:

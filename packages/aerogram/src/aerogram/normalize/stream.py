@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import time
 from collections.abc import AsyncIterable, Iterable
 from types import GeneratorType
 from typing import Any
@@ -28,17 +30,22 @@ class _Meter:
     def __init__(self, policy: Policy) -> None:
         self.items = policy.max_items
         self.room = policy.max_bytes
+        self.ends = time.monotonic() + policy.max_seconds
         self.read = DrainedItems()
 
     def take(self, item: Any) -> bool:
         """Keep an item if there is room for it."""
         self.room -= len(item) if isinstance(item, (str, bytes, bytearray)) else 1
-        if len(self.read) >= self.items or self.room < 0:
-            count = len(self.read)
-            self.read.notice = Notice.of("PARTIAL_RESULTS", f"only the first {count:,} items were read", pointer="")
+        if len(self.read) >= self.items or self.room < 0 or time.monotonic() > self.ends:
+            self.stop()
             return False
         self.read.append(item)
         return True
+
+    def stop(self) -> None:
+        """Say that there may be more."""
+        count = len(self.read)
+        self.read.notice = Notice.of("PARTIAL_RESULTS", f"only the first {count:,} items were read", pointer="")
 
 
 def drain(source: Iterable[Any], policy: Policy) -> DrainedItems:
@@ -69,9 +76,17 @@ async def settle(value: Any, policy: Policy | None = None) -> Any:
 
 async def _drain_async(source: AsyncIterable[Any], policy: Policy) -> DrainedItems:
     meter, iterator = _Meter(policy), aiter(source)
-    async for item in iterator:
-        if not meter.take(item):
-            if hasattr(iterator, "aclose"):
-                await iterator.aclose()
-            break
+    try:
+        async with asyncio.timeout(policy.max_seconds) as limit:
+            async for item in iterator:
+                if not meter.take(item):
+                    break
+            else:
+                return meter.read
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        meter.stop()
+    if hasattr(iterator, "aclose"):
+        await iterator.aclose()
     return meter.read

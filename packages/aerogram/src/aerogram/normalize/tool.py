@@ -21,7 +21,7 @@ from aerogram.normalize.forms import base64_size
 from aerogram.normalize.output import PAIR, Output, is_structure
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.registry import Registry
-from aerogram.normalize.result import TOOL, ToolResult, is_foreign_result, read_json, text_block, text_content
+from aerogram.normalize.result import TOOL, ToolResult, is_foreign_result, read_json, spell, text_block, text_content
 from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.normalize.stream import DrainedItems, drain, settle
 from aerogram.normalize.values import EncodedValue, encode, encode_carefully, encode_fast, encode_items
@@ -128,9 +128,9 @@ def _data(value: Any, policy: Policy, promise: Output, notices: tuple[Notice, ..
     if body is None:
         return _careful_data(value, encode_carefully(value, policy), policy, promise, notices)
     if body.startswith(b"{"):
-        return ToolResult.of_bytes(text_content(body), body, notices, promise.is_boxed)
+        return ToolResult.of_bytes(text_content(spell(body, policy)), body, notices, promise.is_boxed)
     is_listed = body.startswith(b"[") and policy.blocks == "each"
-    content = _array(_texts(value, EncodedValue(body), policy)) if is_listed else text_content(body)
+    content = _array(_texts(value, EncodedValue(body), policy)) if is_listed else text_content(spell(body, policy))
     return ToolResult.of_bytes(content, body, notices, is_boxed=True)
 
 
@@ -159,7 +159,7 @@ def _texts(value: Any, encoded: EncodedValue, policy: Policy) -> list[bytes]:
         found = encode_items(value, policy) if is_untouched else None
         items = list(islice(_items(read_json(encoded.body)), policy.max_items + 1)) if found is None else found
         bodies = items if len(items) <= policy.max_items else bodies
-    return [*map(text_block, bodies), *map(orjson.dumps, encoded.media)]
+    return [*(text_block(spell(body, policy)) for body in bodies), *map(orjson.dumps, encoded.media)]
 
 
 def _array(blocks: list[bytes]) -> bytes:

@@ -74,6 +74,7 @@ def encode_fast(value: Any, policy: Policy) -> bytes | None:
 def encode_carefully(value: Any, policy: Policy) -> EncodedValue:
     """The JSON of any value, with a notice for each place where it had to be changed."""
     walk = Walk(policy)
+    walk.check_items(value)
     body = orjson.dumps(walk.write(value))
     walk.check_size(value, body)
     return EncodedValue(body, tuple(walk.notices), tuple(walk.media), walk.is_odd, walk.has_listed_block)

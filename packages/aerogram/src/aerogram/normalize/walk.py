@@ -6,6 +6,7 @@ itself gets a notice with the JSON Pointer.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from aerogram.jsontext import pointer_of
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
 from aerogram.normalize.models import WithheldValue, dump_fields, is_model
+from aerogram.normalize.plain import fewest_items
 from aerogram.normalize.policy import Policy
 from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.problems import problem_of
@@ -26,6 +28,8 @@ __all__ = ["ASK_THE_OPERATOR", "TooLarge", "UnreadableValue", "Walk"]
 _EXACT_INTEGER = 2**53
 _LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
 _MOST_NOTICES = 100
+_MANY = 1_000_000  # fewer are walked through, to say where there are too many
+_STEPS = 64  # after so many the clock is looked at
 _LONGEST_POINTER = 1000
 _CONTAINER_COST = 32  # what the careful way takes per container: it bounds time, too
 _OBJECT_COST = 64
@@ -60,6 +64,8 @@ class Walk:
         self._path: list[str] = []
         self._above: dict[int, int] = {}
         self._room = policy.max_bytes
+        self._steps = 0
+        self._ends = time.monotonic() + policy.max_seconds
         self._unsaid = 0
 
     def write(self, value: Any) -> Any:
@@ -68,6 +74,15 @@ class Walk:
         if self._unsaid:
             self.notices.append(Notice(f"{self._unsaid:,} more places were changed", "FALLBACK_USED", "info"))
         return plain
+
+    def check_items(self, value: Any) -> None:
+        """Refuse a value of very many items, more than there may be bytes, before any of them is looked at."""
+        try:
+            count = fewest_items(value)
+        except TypeError:  # an iterator, or a native that is none: the walk will come to it
+            return
+        if count > max(self.policy.max_bytes, _MANY):
+            raise self._too_large(value)
 
     def check_size(self, value: Any, body: bytes) -> None:
         """Refuse a body over the limit, naming the value it came from."""
@@ -217,8 +232,8 @@ class Walk:
         source, most = iter(form.convert(value)), self.policy.max_items
         written: list[Any] = []
         while (item := self._next(source, value, len(written))) is not _END:
-            if len(written) == most:
-                self._note("PARTIAL_RESULTS", f"only the first {most:,} items were read", value)
+            if len(written) == most or self._is_over():
+                self._note("PARTIAL_RESULTS", f"only the first {len(written):,} items were read", value)
                 getattr(source, "close", _nothing)()
                 break
             self._path.append(str(len(written)))
@@ -292,12 +307,24 @@ class Walk:
         self._room -= room
         if self._room < 0:
             raise self._too_large(value)
+        self._steps += 1
+        if not self._steps % _STEPS and self._is_over():
+            raise self._too_slow(value)
+
+    def _is_over(self) -> bool:
+        return time.monotonic() > self._ends
+
+    def _too_slow(self, value: Any) -> TooLarge:
+        limit = f"takes longer than {self.policy.max_seconds:g} seconds to read; they were over"
+        return self._refuse(limit, value)
 
     def _too_large(self, value: Any) -> TooLarge:
+        return self._refuse(f"is larger than {self.policy.max_bytes:,} bytes; the limit was passed", value)
+
+    def _refuse(self, limit: str, value: Any) -> TooLarge:
         where = _pointer(self._path) or "the top"
         return TooLarge(
-            f"the result is larger than {self.policy.max_bytes:,} bytes; "
-            f"the limit was passed at {where}, in a value of type {_type_name(value)}",
+            f"the result {limit} at {where}, in a value of type {_type_name(value)}",
             remediation="Ask for less: a page, a filter or fewer fields.",
         )
 

@@ -3,12 +3,18 @@
 Uvicorn waits for ever for the head of a request. A client that sends it byte by byte, or nothing at all, would hold
 its place as long as it likes; here it gets a 408, or a closed line. Who finds no place, and who does not speak HTTP, is
 answered in shape. And answers are sent at once (TCP_NODELAY).
+
+    places          for everybody together
+    share           of them, for one address, as long as its connections have shown no key
+    waiting room    for connections without a place, until they have been told so; who is silent makes room for others
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
+from collections import Counter
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
@@ -21,7 +27,7 @@ from aerogram.dialects import dialect
 from aerogram.errors import Unavailable
 from aerogram.reply import Reply, new_request_id
 
-__all__ = ["TURNED_AWAY", "ConnectionSlots", "connection_class", "is_turned_away", "refuse_if_full"]
+__all__ = ["ConnectionSlots", "connection_class", "is_turned_away", "note_key", "refuse_if_full"]
 
 SLOWEST_HEAD: Final = 10.0
 """Seconds in which the head of a request has to arrive."""
@@ -41,6 +47,7 @@ class _Connection(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.is_turned_away = False
         self._waiting: asyncio.TimerHandle | None = None
         self._has_begun = False
 
@@ -51,8 +58,10 @@ class _Connection(H11Protocol):
             # asyncio does so only for sockets that were made with the protocol's number
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        if not self.room.enter(self):
-            self.app_state = {**self.app_state, TURNED_AWAY: True}
+        self.app_state = {**self.app_state, CONNECTION: self}
+        self.is_turned_away = not self.room.enter(self, _address_of(self.client))
+        if self.is_turned_away:
+            self.room.wait(self, _address_of(self.client))
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -70,6 +79,17 @@ class _Connection(H11Protocol):
         self.room.leave(self)
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def close_if_silent(self) -> bool:
+        """End a connection that has not asked for anything."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            return False
+        self.transport.abort()
+        return True
+
+    def note_key(self) -> None:
+        """Whoever is here has shown a key."""
+        self.room.trust(self)
 
     def _wait_for_the_rest(self) -> None:
         """Wait while there is a part of a head, and only then; without one, the line may idle as uvicorn lets it."""
@@ -109,6 +129,7 @@ class _Connection(H11Protocol):
         head = [
             ("content-type", body.media_type),
             ("content-length", str(len(body.content))),
+            ("x-content-type-options", "nosniff"),
             ("connection", "close"),
         ]
         for event in (
@@ -121,32 +142,94 @@ class _Connection(H11Protocol):
 
 COME_BACK: Final = 1.0
 """Seconds after which somebody may have left."""
-TURNED_AWAY: Final = "turned_away"
-"""What stands in the state of a request whose connection has no place."""
+CONNECTION: Final = "aerogram.connection"
+"""What the connection of a request is called in its state."""
+SMALLEST_SHARE: Final = 32
+WAITING: Final = 128
+"""Connections that may wait to be told that there is no place; half of them of one address."""
+_PART: Final = 4
+_NETWORK: Final = 64
+"""Bits of an address of version 6 that one subscriber has."""
 
 
 class ConnectionSlots:
-    """The places, and the connections that have one."""
+    """The places, and the connections that have one.
+
+    Connections of one address that have shown no key may take a quarter of the places, so that nobody can lock out
+    everybody else without having been let in.
+    """
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._taken: set[Any] = set()
+        self._share = min(places, max(places // _PART, SMALLEST_SHARE))
+        self._taken: dict[Any, str] = {}
+        self._strangers: Counter[str] = Counter()
+        self._trusted: set[Any] = set()
+        self._waiting: dict[Any, str] = {}
 
-    def enter(self, connection: Any) -> bool:
+    def enter(self, connection: Any, address: str = "") -> bool:
         """Take a place, if there is one."""
-        if len(self._taken) >= self._places:
+        if len(self._taken) >= self._places or self._strangers[address] >= self._share:
             return False
-        self._taken.add(connection)
+        self._taken[connection] = address
+        self._strangers[address] += 1
         return True
+
+    def wait(self, connection: Any, address: str) -> None:
+        """Stay until one has been told that there is no place; who has waited longest and said nothing makes room."""
+        own = [one for one, place in self._waiting.items() if place == address]
+        silent = own if len(own) >= WAITING // 2 else list(self._waiting)
+        if silent is own or len(silent) >= WAITING:
+            closed = next((one for one in silent if one.close_if_silent()), None)
+            self._waiting.pop(closed, None)
+        self._waiting[connection] = address
+
+    def trust(self, connection: Any) -> None:
+        """A connection no longer counts among the strangers of its address."""
+        if connection in self._taken and connection not in self._trusted:
+            self._trusted.add(connection)
+            self._forget_stranger(self._taken[connection])
 
     def leave(self, connection: Any) -> None:
         """Make a place free, if the connection had one."""
-        self._taken.discard(connection)
+        self._waiting.pop(connection, None)
+        address = self._taken.pop(connection, None)
+        if address is not None and connection not in self._trusted:
+            self._forget_stranger(address)
+        self._trusted.discard(connection)
+
+    def _forget_stranger(self, address: str) -> None:
+        self._strangers[address] -= 1
+        if not self._strangers[address]:
+            del self._strangers[address]
+
+
+def _address_of(client: tuple[str, int] | None) -> str:
+    """Whom the places are shared between: an address, or the network of one of version 6."""
+    host = client[0] if client else ""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address) or address.ipv4_mapped is not None:
+        return str(getattr(address, "ipv4_mapped", None) or address)
+    return str(ipaddress.ip_network((address, _NETWORK), strict=False))
+
+
+def _connection_of(scope: Scope) -> Any:
+    return scope.get("state", {}).get(CONNECTION)
+
+
+def note_key(scope: Scope) -> None:
+    """Let the connection of a request count as that of somebody who has shown a key."""
+    connection = _connection_of(scope)
+    if connection is not None:
+        connection.note_key()
 
 
 def is_turned_away(scope: Scope) -> bool:
     """Whether the connection of a request has no place, and ends after its answer."""
-    return TURNED_AWAY in scope.get("state", ())
+    return getattr(_connection_of(scope), "is_turned_away", False)
 
 
 def refuse_if_full(scope: Scope) -> None:

@@ -28,7 +28,7 @@ from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
 from aerogram.problems import problem_of
 from aerogram.reply import Reply, accept_request_id, new_request_id
-from aerogram.serving.connection import is_turned_away, refuse_if_full
+from aerogram.serving.connection import is_turned_away, note_key, refuse_if_full
 from aerogram.serving.gate import Access, AccessCheck, AccessKeys, AuthenticatedCaller
 
 __all__ = ["Exemptions", "GuardMiddleware", "Rules", "mcp_principal", "principal_of", "protect"]
@@ -137,11 +137,15 @@ class GuardMiddleware:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        path = scope["path"]
-        is_open = scope.get("method") in ("GET", "HEAD") and (path in self._open_paths or self.exempt.is_open(path))
+        is_open = self.is_health(scope) or (_is_reading(scope) and self.exempt.is_open(scope["path"]))
         caller = self.gate.admit(headers, is_open=is_open)
         if caller is not None:
             scope["user"] = caller
+            note_key(scope)
+
+    def is_health(self, scope: Scope) -> bool:
+        """Whether somebody only asks if the server lives; a balancer must learn that however full it is."""
+        return _is_reading(scope) and scope["path"] in self._open_paths
 
     def leave_behind(self, task: asyncio.Task[None]) -> None:
         """Let go of a request that took too long; a thread cannot be stopped, so it is not waited for."""
@@ -178,13 +182,19 @@ class _GuardedRequest:
         """Pass, and be entered into the log."""
         try:
             try:
-                refuse_if_full(self._scope)
+                if not self._guard.is_health(self._scope):
+                    refuse_if_full(self._scope)
                 self._guard.admit(self._scope)
                 self._check_declared_size()
             except ReplyError as refusal:
                 await self._answer(refusal)
             else:
                 await self._forward()
+        except asyncio.CancelledError:
+            if self._status is not None:
+                raise
+            # the server ends, and does not wait any longer for what is running
+            await self._answer(Unavailable("This server is about to end", remediation="Try again", retry_after=1))
         finally:
             self._log()
 
@@ -239,6 +249,8 @@ class _GuardedRequest:
             self._status = message["status"]
             if not self._begun.done():
                 self._begun.set_result(None)
+            if is_turned_away(self._scope):
+                message = {**message, "headers": [*message.get("headers", ()), _CLOSE]}
         await self._send(message)
 
     async def _answer(self, refusal: ReplyError) -> None:
@@ -257,6 +269,8 @@ class _GuardedRequest:
             Reply.failed(problem, request_id=self._request_id()), operation=self._scope["path"]
         )
         body = render(said, dialect("problem"), dialect("problem").media_type, status)
+        if problem.retry_after is not None:
+            given.append((b"retry-after", b"%d" % max(1, round(problem.retry_after))))
         given += [(b"content-type", body.media_type.encode()), (b"content-length", b"%d" % len(body.content))]
         await self._send({"type": START, "status": body.status, "headers": given})
         await self._send({"type": BODY, "body": body.content})
@@ -271,15 +285,21 @@ class _GuardedRequest:
     def _log(self) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
+        exchange = self._scope.get(EXCHANGE)
         facts = {
             "method": self._scope["method"],
             "path": one_line(self._scope["path"]),
             "status": self._status,
             "duration": round(time.perf_counter() - self._started, 6),
             "principal": principal_of(self._scope),
+            "envelope": exchange.envelope if exchange is not None else None,
         }
         words = f"{facts['method']} {facts['path']} {self._status or 'no answer'}"
         log.info(words, extra={"request_id": self._request_id(), "request": facts})
+
+
+def _is_reading(scope: Scope) -> bool:
+    return scope.get("method") in ("GET", "HEAD")
 
 
 def _too_large_error(limit: int) -> HttpRefusal:

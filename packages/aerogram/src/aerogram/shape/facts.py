@@ -128,7 +128,9 @@ class _Column(NamedTuple):
     def is_opaque(self) -> bool:
         if self.name.endswith(_OPAQUE_NAMES):
             return True
-        return self.holds_words and sum(_OPAQUE.fullmatch(cell) is not None for cell in self.cells) * 2 > len(self.cells)
+        return self.holds_words and sum(_OPAQUE.fullmatch(cell) is not None for cell in self.cells) * 2 > len(
+            self.cells
+        )
 
 
 def _survey(sample: Sequence[Record]) -> dict[str, _Column]:
@@ -172,9 +174,10 @@ def _by_worth(survey: Mapping[str, _Column], count: int) -> Iterable[_Column]:
     yield from _named(plain, _STATES, lambda one: one.is_few_valued)
     yield from (one for one in plain if one.is_few_valued)
     yield from _named(plain, _PEOPLE, lambda one: True)
-    yield from _first({one.name: one for one in plain}, _DATES, lambda one: one.is_date or one.holds_numbers) or [
-        one for one in plain if one.is_date
-    ][:1]
+    yield from (
+        _first({one.name: one for one in plain}, _DATES, lambda one: one.is_date or one.holds_numbers)
+        or [one for one in plain if one.is_date][:1]
+    )
     yield from (one for one in plain if one.kinds <= {list, dict})
     yield from [one for one in plain if one.holds_numbers and not _is_moment_name(one)][:_MOST_NUMBERS]
     yield from (one for one in plain if one.holds_words and not one.is_date and one.name not in _DESCRIPTIONS)
@@ -186,9 +189,7 @@ def _is_moment_name(column: _Column) -> bool:
     return column.name in _DATES or column.name.endswith(("_at", "_time", "At"))
 
 
-def _first(
-    survey: Mapping[str, _Column], names: Sequence[str], takes: Callable[[_Column], bool]
-) -> list[_Column]:
+def _first(survey: Mapping[str, _Column], names: Sequence[str], takes: Callable[[_Column], bool]) -> list[_Column]:
     return [survey[name] for name in names if name in survey and takes(survey[name])][:1]
 
 

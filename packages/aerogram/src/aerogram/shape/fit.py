@@ -115,7 +115,18 @@ def fit(
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
     fitting = _Fitting(
-        reply, budget, measure, kind, Mold.of(schema), archive, retrieve, resume, whole_rows, ranked, tuple(facts), among
+        reply,
+        budget,
+        measure,
+        kind,
+        Mold.of(schema),
+        archive,
+        retrieve,
+        resume,
+        whole_rows,
+        ranked,
+        tuple(facts),
+        among,
     )
     fitted = fitting.whole(levers) or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
@@ -309,9 +320,7 @@ class _Fitting:
             room -= size - self.budget + 1
         return None
 
-    def _dress_rows(
-        self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]
-    ) -> Reply[Any]:
+    def _dress_rows(self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]) -> Reply[Any]:
         """The reply with these rows, and what it says about the others."""
         changes: dict[str, Any] = {"data": data}
         missing = len(rows) - shown.count

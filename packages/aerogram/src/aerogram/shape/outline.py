@@ -57,7 +57,7 @@ def _summary(values: list[Any]) -> tuple[str, Any] | None:
     kinds = set(map(type, held))
     if not held or not kinds <= {str, int, float, bool}:
         return None
-    distinct = len(set(held[:FEW_VALUES * 4]))
+    distinct = len(set(held[: FEW_VALUES * 4]))
     if distinct == 1 and len(held) == len(values) and len(set(held)) == 1:
         return ("same", held[0]) if _is_short(held[0]) else None
     if distinct <= FEW_VALUES and not kinds <= {float} and all(map(_is_short, held[:50])):

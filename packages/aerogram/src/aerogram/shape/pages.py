@@ -261,7 +261,11 @@ _KEPT: Final = "aerogram_page"
 def packed(page: ResumablePage) -> Reply[Any]:
     """A reply that a store can keep: the cursors that go on inside of a page, and what it asks for, are in it."""
     reply, rows = page.reply, rows_of(page.reply.data)
-    kept: dict[str, Any] = {"max_tokens": page.max_tokens, "is_archived": page.is_archived, "whole_rows": page.whole_rows}
+    kept: dict[str, Any] = {
+        "max_tokens": page.max_tokens,
+        "is_archived": page.is_archived,
+        "whole_rows": page.whole_rows,
+    }
     if page.resume is not None and rows is not None and reply.page is not None:
         kept["cursors"] = [page.resume(count) for count in range(len(rows.items))]
     said = {name: value for name, value in kept.items() if value}

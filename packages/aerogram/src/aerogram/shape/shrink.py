@@ -90,8 +90,12 @@ def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold
         share = left / (len(costs) - count)
         if costs[name] > share:
             is_announced = announced is not None and name == announced.member
-            shown[name] = _fit_announced(announced, share, price) if is_announced else shrink(
-                record[name], max(share - price(f'"{name}":,'), LEAST), price, mold.member(name), inside=True
+            shown[name] = (
+                _fit_announced(announced, share, price)
+                if is_announced
+                else shrink(
+                    record[name], max(share - price(f'"{name}":,'), LEAST), price, mold.member(name), inside=True
+                )
             )
             left -= min(price(dumps({name: shown[name]}).decode()), costs[name])
         else:

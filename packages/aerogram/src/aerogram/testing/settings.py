@@ -52,7 +52,7 @@ class SweepSettings:
         asked = arguments.get("max_tokens")
         most = asked if type(asked) is int and asked > 0 else None
         if self.contract is not None:
-            return Call(self.contract, operation=operation, max_tokens=most).limit
+            return Call(self.contract, operation=operation, max_tokens=most).budget
         if most is None:
             return advertised
         return Budget.of(most) if advertised is None else advertised.within(Budget.of(most))

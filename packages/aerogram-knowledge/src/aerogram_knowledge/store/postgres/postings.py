@@ -8,7 +8,6 @@ several times the room; `python bench postings` compares the three.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from aerogram_knowledge.lexicon import QueryTerm
+from aerogram_knowledge.lexicon import QueryTerm, rarity
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -97,6 +96,7 @@ class WordScores:
     scores: Numbers
     unknown: tuple[str, ...]
     coverage: float
+    worth: tuple[float, ...]
 
     def best(self, limit: int) -> Ids:
         """The ids of the chunks that earn most, the best first."""
@@ -134,23 +134,23 @@ def score_words(
         lists[form].append((block, np.frombuffer(places, FIELDS)))
     counts = {form: sum(len(one) for _, one in parts) for form, parts in lists.items()}
     found = [sum(counts.get(form, 0) for form in term.forms) for term in terms]
-    worth = [term.weight * _rarity(total, count) for term, count in zip(terms, found, strict=True)]
+    worth = tuple(term.weight * rarity(total, count) for term, count in zip(terms, found, strict=True))
     unknown = tuple(term.written for term, count in zip(terms, found, strict=True) if not count)
     known = sum(one for one, count in zip(worth, found, strict=True) if count)
     blocks = np.array(sorted({block for _, block, _ in rows}), np.int64)
     if not known:
-        return WordScores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0)
+        return WordScores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
     scores, lengths = np.zeros(len(blocks) << BITS, np.float32), rounded_lengths()
     mean = max(length / max(total, 1), 1.0)
     for term in terms:
         for form in term.forms:
-            weight = term.weight * _rarity(total, counts.get(form, 0)) * (K1 + 1)
+            weight = term.weight * rarity(total, counts.get(form, 0)) * (K1 + 1)
             for block, postings in lists.get(form, ()):
                 start = int(np.searchsorted(blocks, block)) << BITS
                 often = postings["count"].astype(np.float32)
                 norm = K1 * (1 - B + B / mean * lengths[postings["length"]])
                 scores[start + postings["place"].astype(np.int64)] += weight * often / (often + norm)
-    return WordScores(blocks, 1 - np.exp(-scores / np.float32(sum(worth))), unknown, known / sum(worth))
+    return WordScores(blocks, 1 - np.exp(-scores / np.float32(sum(worth))), unknown, known / sum(worth), worth)
 
 
 @lru_cache(maxsize=1)
@@ -168,8 +168,3 @@ def rounded_lengths() -> Numbers:
     steps = np.array(kept)
     rounded: Numbers = steps[np.searchsorted(steps, np.arange(LONGEST + 1), "right") - 1].astype(np.float32)
     return rounded
-
-
-def _rarity(total: int, count: int) -> float:
-    """What finding a term once in a chunk of usual length is worth, as BM25 has it."""
-    return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))

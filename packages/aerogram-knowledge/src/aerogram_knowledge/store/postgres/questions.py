@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.jsontext import loads
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import QueryTerm
+from aerogram_knowledge.lexicon import QueryTerm, rarity
 from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChunk
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.postgres.changes import DOCUMENT
-from aerogram_knowledge.store.postgres.postings import WordScores, score_words
+from aerogram_knowledge.store.postgres.postings import POSTING, WordScores, score_words
+from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -26,11 +27,13 @@ __all__ = [
     "chunks_by_id",
     "chunks_of",
     "condition",
+    "copies",
     "count",
     "entries",
     "mentions",
     "names_under",
     "paths",
+    "rarities",
     "values",
 ]
 
@@ -53,6 +56,10 @@ _CLOSE: Final = f"(1 - (v.vector <=> {_ASKED}))::float4 AS close"
 _POSTINGS: Final = (
     "SELECT s.chunks, s.terms, p.term, p.block, p.places FROM aerogram_state s "
     "LEFT JOIN aerogram_postings p ON p.term = ANY($1)"
+)
+_COUNTS: Final = (
+    "SELECT s.chunks, p.term, p.size FROM aerogram_state s LEFT JOIN (SELECT term, sum(octet_length(places))::bigint "
+    "AS size FROM aerogram_postings WHERE term = ANY($1) GROUP BY term) p ON true"
 )
 
 
@@ -88,6 +95,20 @@ def entries(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Docum
     ):
         records.setdefault(file, {"entity": [], "relationship": []})[kind].append(loads(record))
     return entries, {file: Graph(one["entity"], one["relationship"]) for file, one in records.items()}
+
+
+def copies(ask: Ask) -> list[tuple[int, int]]:
+    """All pairs of chunks that have the same words."""
+    rows = ask(
+        "SELECT l.id, l.other FROM aerogram_likenesses l JOIN aerogram_chunks c ON c.id = l.id "
+        "JOIN aerogram_chunks o ON o.id = l.other "
+        "WHERE l.likeness >= $1 AND LEAST(c.tokens, o.tokens) >= $2 * GREATEST(c.tokens, o.tokens)::float8 "
+        "AND (c.header = o.header OR LEAST(c.tokens, o.tokens) >= $3)",
+        SAME,
+        AS_LONG,
+        TELLING,
+    )
+    return [(row[0], row[1]) for row in rows]
 
 
 def paths(ask: Ask, filters: Filters) -> list[str]:
@@ -160,7 +181,14 @@ def candidates(
         # a vector of zeros is close to nothing, and its cosine is no number
         meaning = np.nan_to_num(np.maximum(np.concatenate([near[1], named[1]]), 0))
     ids, order = np.unique(ids, return_index=True)
-    return Candidates(ids, scores.of(ids), meaning[order], scores.unknown, scores.coverage)
+    return Candidates(ids, scores.of(ids), meaning[order], scores.unknown, scores.coverage, scores.worth)
+
+
+def rarities(ask: Ask, forms: Sequence[str]) -> list[float]:
+    """What finding each of some terms is worth; a posting has the same length everywhere, so rows need not be read."""
+    rows = ask(_COUNTS, list(forms))
+    total, counts = rows[0][0], {row[1]: row[2] // POSTING.size for row in rows if row[1] is not None}
+    return [rarity(total, counts.get(form, 0)) for form in forms]
 
 
 def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from aerogram.errors import Conflict, Forbidden
 from aerogram_knowledge.store.postgres.pool import driver
+from aerogram_knowledge.store.postgres.upkeep import rebuild_words
 
 __all__ = ["VERSION", "migrate"]
 
@@ -70,9 +71,13 @@ CREATE INDEX aerogram_vectors_document ON aerogram_vectors (document);
 
 _NOTES: Final = "ALTER TABLE aerogram_files ADD COLUMN note text, ADD COLUMN reader text NOT NULL DEFAULT ''"
 
-MIGRATIONS: Final = (_NOTES,)
+_WORDS: Final = "UPDATE aerogram_state SET generation = generation + 1"
+
+MIGRATIONS: Final = (_NOTES, _WORDS)
 """What takes a database from the first version to the next, and on."""
 VERSION: Final = 1 + len(MIGRATIONS)
+NEW_WORDS: Final = 3
+"""The version whose words are others: marks belong to their letters, and more languages have stems."""
 
 
 async def migrate(connection: Any, dimensions: int) -> None:
@@ -114,6 +119,8 @@ async def _upgrade(connection: Any) -> None:
     version = await connection.fetchval("SELECT version FROM aerogram_state")  # another one may have been faster
     for statement in MIGRATIONS[version - 1 :]:
         await connection.execute(statement)
+    if version < NEW_WORDS:
+        await rebuild_words(connection)
     await connection.execute("UPDATE aerogram_state SET version = $1 WHERE version < $1", VERSION)
 
 

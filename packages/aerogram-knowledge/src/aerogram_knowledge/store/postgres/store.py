@@ -156,6 +156,10 @@ class PostgresStore:
             self._ask, terms, numbers, filters, by_words, by_meaning, exact=self.exact, nearest=self.nearest
         )
 
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms is worth."""
+        return questions.rarities(self._ask, forms)
+
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
         return questions.chunks_by_id(self._ask, list(ids))
@@ -185,6 +189,10 @@ class PostgresStore:
         for one, other, alike in self._ask(statement, list(ids)):
             found[one].append((other, alike))
         return found
+
+    def copies(self) -> Sequence[tuple[int, int]]:
+        """All pairs of chunks that have the same words."""
+        return questions.copies(self._ask)
 
     def paths(self, filters: Filters) -> list[str]:
         """The documents that pass these filters and can be read."""

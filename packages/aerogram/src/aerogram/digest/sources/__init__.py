@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final, Literal, get_args
 
-from aerogram.digest import reader
 from aerogram.digest.limits import ReadLimits, UnreadableSource
-from aerogram.digest.sources import encoding, html, pdf
+from aerogram.digest.reader import run as read_apart
+from aerogram.digest.sources import encoding, html, notebook, packed, pdf
 from aerogram.digest.sources.preamble import split_preamble
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
 
-Kind = Literal["plain", "markdown", "html", "pdf"]
+Kind = Literal["plain", "markdown", "html", "pdf", "notebook"]
 
 SMALL: Final = 256 * 1024
 """Up to so many bytes or characters are read here."""
@@ -25,6 +25,7 @@ SMALL: Final = 256 * 1024
 _BY_SUFFIX: dict[str, Kind] = {
     ".htm": "html",
     ".html": "html",
+    ".ipynb": "notebook",
     ".markdown": "markdown",
     ".md": "markdown",
     ".pdf": "pdf",
@@ -48,8 +49,9 @@ def read(
     """The canonical text of a document: a path, its bytes, or text that is already in hand.
 
     What the content says about itself wins over the name: a PDF called `notes.txt` is
-    read as a PDF. `kind` decides for text in hand that could be either. Front matter is
-    no part of the text, unless `preamble` asks for it.
+    read as a PDF, and what gzip has packed is read as what it was before. `kind` decides
+    for text in hand that could be either. Front matter is no part of the text, unless
+    `preamble` asks for it.
     """
     limits = limits or ReadLimits()
     if kind is not None and kind not in get_args(Kind):
@@ -60,7 +62,7 @@ def read(
     if isinstance(source, (bytes, bytearray, memoryview)):
         limits.check_bytes(len(source), name or "the source")
         content = bytes(source)
-        is_harmless = len(content) <= SMALL and not _is_pdf(content, kind, name)
+        is_harmless = len(content) <= SMALL and not packed.is_packed(content) and not _is_pdf(content, kind, name)
         return (_read_bytes if is_harmless else _read_apart)(content, kind, name, limits, preamble)
     if not isinstance(source, str):
         raise UnreadableSource("unknown_kind", f"a source is text, bytes or a path, not {type(source).__name__}")
@@ -101,7 +103,7 @@ def _read_apart(source: str | bytes, kind: Kind | None, name: str, limits: ReadL
     """The same text, made in a process of its own."""
     read_here = _read_text if isinstance(source, str) else _read_bytes
     asked = source, kind, name, limits, preamble
-    found: CanonicalText = reader.run(read_here, *asked, limits=limits, size=len(source), returns=[CanonicalText])
+    found: CanonicalText = read_apart(read_here, *asked, limits=limits, size=len(source), returns=[CanonicalText])
     return found
 
 
@@ -110,6 +112,8 @@ def _is_pdf(content: bytes, kind: Kind | None, name: str) -> bool:
 
 
 def _read_bytes(content: bytes, kind: Kind | None, name: str, limits: ReadLimits, preamble: bool) -> CanonicalText:
+    if packed.is_packed(content):
+        content, name = packed.unpack(content, limits), packed.unpacked_name(name)
     if _is_pdf(content, kind, name):
         return _read_pdf(content, limits)
     if kind == "pdf":
@@ -130,12 +134,14 @@ def _read_text(text: str, kind: Kind | None, name: str, limits: ReadLimits, prea
     found = kind or _kind_of(body, name)
     if found == "html":
         return CanonicalText(normalise(html.extract(body)), "html", html.VERSION)
+    if found == "notebook":
+        return CanonicalText(normalise(notebook.extract(body)), "notebook", notebook.VERSION)
     # Markdown is text that people read as it stands, so its canonical text is the document itself
     return CanonicalText(normalise(body), found, NORMALISATION.partition("/")[2])
 
 
 def _kind_by_name(name: str) -> Kind:
-    return _BY_SUFFIX.get(PurePath(name).suffix.lower(), "plain")
+    return _BY_SUFFIX.get(PurePath(packed.unpacked_name(name)).suffix.lower(), "plain")
 
 
 def _kind_of(text: str, name: str) -> Kind:

@@ -4,13 +4,19 @@ A tokenizer after the HTML standard's own rules, without a tree: words need none
 depth costs nothing, and the text never changes because a parser did. It is kinder than
 the standard in one thing: a "<" that begins no whole tag is a sign like any other, so
 that `a<b and 3<4` loses no words.
+
+On its way it notes where headings, tables, code and definitions stand, and how far each
+heading reaches: to the end of the section element that it is in, wherever that ends.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import lru_cache
 from html import unescape
-from typing import cast
+from itertools import accumulate
+from typing import Final, NamedTuple, cast
 
 VERSION = "2"
 
@@ -32,11 +38,121 @@ _DECLARATION = re.compile("[^>]*+")
 _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _COMMENT_END = re.compile(r"--!?>")
+_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_SECTIONS: Final = frozenset(
+    ("article", "aside", "blockquote", "details", "dialog", "figure", "footer", "nav", "section")
+)
+_WHOLE: Final = frozenset(("pre", "table"))
+_NOTED: Final = _HEADINGS | _SECTIONS | _WHOLE | {"dl", "dt", "dd"}
+
+
+class Element(NamedTuple):
+    """A heading, or a `table`, `pre` or `dt` with its definition: where its words stand in what was extracted.
+
+    `reach` is where that ends which a heading is above.
+    """
+
+    name: str
+    start: int
+    end: int
+    reach: int
+
+
+class Extract(NamedTuple):
+    """The words of a document, ready to be normalised, and its elements in the order in which they end."""
+
+    text: str
+    elements: tuple[Element, ...]
 
 
 def extract(markup: str) -> str:
     """The words of an HTML document, ready to be normalised."""
-    return _TextExtractor(markup.replace("\f", " ")).read()
+    return outline(markup).text
+
+
+@lru_cache(maxsize=1)
+def outline(markup: str) -> Extract:
+    """The words and the elements of an HTML document; whoever asks for both in turn has them read once."""
+    reader = _TextExtractor(markup.replace("\f", " "))
+    text = reader.read()
+    ends = [0, *accumulate(map(len, reader.parts))]
+    notes = _Outline(len(text))
+    for name, place in reader.noted:
+        notes.take(name, ends[place])
+    return Extract(text, notes.finish())
+
+
+class _Outline:
+    """Makes elements of the tags that were noted; each tag costs the same, however many are open."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.elements: list[Element] = []
+        self.heading: tuple[str, int] | None = None
+        self.sections: list[tuple[str, list[int]]] = [("", [])]
+        self.open: Counter[str] = Counter()
+        self.starts: dict[str, int] = {}
+        self.has_definition = False
+
+    def take(self, name: str, place: int) -> None:
+        """Note a tag; the name of one that closes begins with a slash."""
+        closed = name.removeprefix("/")
+        if closed in _HEADINGS:
+            self.end_heading(place)
+            if closed == name:
+                self.heading = (name, place)
+        elif closed in _SECTIONS:
+            self.end_section(closed, place) if closed != name else self.start_section(name)
+        elif closed in _WHOLE:
+            self.count(name, place)
+        elif closed == "dl":
+            self.end_definition(place)
+        elif name == "dt" and (self.has_definition or "dt" not in self.starts):
+            self.end_definition(place)
+            self.starts["dt"] = place
+        elif name == "dd":
+            self.has_definition = True
+
+    def end_heading(self, place: int) -> None:
+        if self.heading is not None:
+            self.sections[-1][1].append(len(self.elements))
+            self.elements.append(Element(*self.heading, place, self.length))
+            self.heading = None
+
+    def start_section(self, name: str) -> None:
+        self.open[name] += 1
+        self.sections.append((name, []))
+
+    def end_section(self, name: str, place: int) -> None:
+        self.end_heading(place)
+        while self.open[name]:
+            last, headings = self.sections.pop()
+            self.open[last] -= 1
+            for one in headings:
+                self.elements[one] = self.elements[one]._replace(reach=place)
+            if last == name:
+                break
+
+    def count(self, name: str, place: int) -> None:
+        """A table in a table is a part of it."""
+        closed = name.removeprefix("/")
+        if closed == name:
+            self.open[name] += 1
+            self.starts.setdefault(name, place)
+        elif self.open[closed]:
+            self.open[closed] -= 1
+            if not self.open[closed]:
+                self.elements.append(Element(closed, self.starts.pop(closed), place, place))
+
+    def end_definition(self, place: int) -> None:
+        start = self.starts.pop("dt", None)
+        if start is not None and self.has_definition:
+            self.elements.append(Element("dt", start, place, place))
+        self.has_definition = False
+
+    def finish(self) -> tuple[Element, ...]:
+        self.end_heading(self.length)
+        return tuple(self.elements)
 
 
 class _TextExtractor:
@@ -45,6 +161,7 @@ class _TextExtractor:
     def __init__(self, markup: str) -> None:
         self.markup = markup
         self.parts: list[str] = []
+        self.noted: list[tuple[str, int]] = []
         self.open_pre = 0
         self.cells = 0
         self.at_line_start = True
@@ -111,8 +228,10 @@ class _TextExtractor:
             self.start_block()
         if name == "pre":
             self.open_pre += 1
+        self.note(name, name)
 
     def close(self, name: str) -> None:
+        self.note(name, f"/{name}")
         if name == "pre":
             self.open_pre = max(0, self.open_pre - 1)
         if name == "table":
@@ -124,6 +243,11 @@ class _TextExtractor:
             self.add_words(" ")
         elif _BLOCKS.fullmatch(name):
             self.start_block()
+
+    def note(self, name: str, said: str) -> None:
+        # the rows of a table are lines, and what is inside a cell is only a part of one
+        if name in _NOTED and (not self.cells or name == "table"):
+            self.noted.append((said, len(self.parts)))
 
     def start_block(self) -> None:
         # a block inside a cell must not tear its row apart, and none stands between a bullet and its words

@@ -72,6 +72,7 @@ export interface AerogramExtension {
   client_tag?: string | null;
   extra?: Record<string, unknown> | null;
   box?: string | null;
+  origin?: _Origin | null;
 }
 
 export interface CitationPart {
@@ -155,4 +156,11 @@ export interface TelemetryPart {
   tokens_used?: number | null;
   billable_units?: number | null;
   extra?: Record<string, unknown> | null;
+}
+
+/** Where a body was translated from, and what the way back would not say again (see `aerogram.dialects.origin`). */
+export interface _Origin {
+  dialect: string;
+  set?: {};
+  drop?: string[];
 }

@@ -49,6 +49,7 @@ export interface AerogramExtension {
   client_tag?: string | null;
   extra?: Record<string, unknown> | null;
   box?: string | null;
+  origin?: _Origin | null;
 }
 
 export interface CitationPart {
@@ -213,4 +214,11 @@ export interface WarningDetail {
   suggestion?: string | null;
   context?: Record<string, unknown> | null;
   [k: string]: unknown;
+}
+
+/** Where a body was translated from, and what the way back would not say again (see `aerogram.dialects.origin`). */
+export interface _Origin {
+  dialect: string;
+  set?: {};
+  drop?: string[];
 }

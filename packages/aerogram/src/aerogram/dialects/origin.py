@@ -1,0 +1,81 @@
+"""Origin: what a body said in the dialect that it was translated from, as far as the way back would not say it again.
+
+    {"dialect": "standard-v2", "set": {"/meta/region": "eu"}, "drop": ["/meta/billable_units"]}
+
+A body may lack what its contract requires, or have members where we would not put them. Whoever translates it compares
+it with what the way back would give, and the difference travels in the extension: translated back, it is the same body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aerogram.dialects.extension import KEY, ORIGIN
+from aerogram.dialects.protocol import Dialect
+from aerogram.jsontext import pointer_of, steps_of
+
+__all__ = ["origin_of", "put_back", "remember"]
+
+
+def origin_of(body: Any, dialect: Dialect) -> Mapping[str, Any] | None:
+    """Where a body was translated from, if it remembers that."""
+    place = dialect.place(body) if isinstance(body, dict) else None
+    found: Mapping[str, Any] | None = ((place or {}).get(KEY) or {}).get(ORIGIN)
+    return found
+
+
+def remember(made: Any, target: Dialect, source: Dialect, body: Any, back: Any) -> None:
+    """Note in a body that was made of another one where it came from, and what `back`, the way back, lacks of that."""
+    put = dict(_differences(back, body, ()))
+    origin: dict[str, Any] = {"dialect": source.name}
+    if said := {pointer: value for pointer, value in put.items() if value is not _NOTHING}:
+        origin["set"] = said
+    if gone := [pointer for pointer, value in put.items() if value is _NOTHING]:
+        origin["drop"] = gone
+    held = target.place(made)
+    held[KEY] = {**(held.get(KEY) or {}), ORIGIN: origin}
+
+
+def put_back(body: Any, origin: Mapping[str, Any]) -> Any:
+    """A body with what the one had that it came from, and without what that had not; its payload is not copied."""
+    for pointer in origin.get("drop", ()):
+        body = _changed(body, steps_of(pointer), _NOTHING)
+    for pointer, value in origin.get("set", {}).items():
+        body = _changed(body, steps_of(pointer), value)
+    return body
+
+
+_NOTHING: Any = object()
+
+
+def _differences(made: Any, wanted: Any, place: tuple[object, ...]) -> Iterator[tuple[str, Any]]:
+    """What has to be put where, so that one value becomes the other; nothing is put where something has to go."""
+    if made is wanted:
+        return
+    if isinstance(made, dict) and isinstance(wanted, dict):
+        for name in made.keys() - wanted.keys():
+            yield pointer_of((*place, name)), _NOTHING
+        for name, value in wanted.items():
+            yield from _differences(made.get(name, _NOTHING), value, (*place, name))
+    elif isinstance(made, list) and isinstance(wanted, list) and len(made) == len(wanted):
+        for number, (one, other) in enumerate(zip(made, wanted, strict=True)):
+            yield from _differences(one, other, (*place, number))
+    elif type(made) is not type(wanted) or made != wanted:
+        yield pointer_of(place), wanted
+
+
+def _changed(value: Any, steps: list[str], put: Any) -> Any:
+    """The same value with something else at a place; what is not there stays away."""
+    if not steps:
+        return value if put is _NOTHING else put
+    first, *rest = steps
+    if isinstance(value, list):
+        if not first.isdecimal() or int(first) >= len(value):
+            return value
+        return [_changed(one, rest, put) if number == int(first) else one for number, one in enumerate(value)]
+    if not isinstance(value, dict) or (rest and first not in value):
+        return value
+    if not rest and put is _NOTHING:
+        return {name: one for name, one in value.items() if name != first}
+    return {**value, first: _changed(value.get(first), rest, put)}

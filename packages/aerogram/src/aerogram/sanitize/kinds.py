@@ -1,0 +1,133 @@
+"""Kinds: secrets that are known by their looks, because whoever issues them lets them all begin alike."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["SECRET_KINDS", "USUAL_BODIES", "SecretKind"]
+
+WORD: Final = "A-Za-z0-9_-"
+ALPHANUMERIC: Final = "A-Za-z0-9"
+HEXADECIMAL: Final = "0-9a-f"
+_FIRST_DIGIT: Final = 40
+"""Within so many characters a body that must have a digit has one."""
+_LONGEST_SEGMENT: Final = 512
+_MARKS: Final = ("_", "-", ".")
+_USUAL: Final = 16
+USUAL_BODIES: Final = tuple(
+    rf"{re.escape(mark)}(?<=[A-Za-z0-9]{re.escape(mark)})(?=[{WORD}]{{{_USUAL}}})" for mark in _MARKS
+)
+"""The end of a beginning, and what comes after it."""
+_USUAL_ALPHABETS: Final = frozenset((WORD, ALPHANUMERIC, HEXADECIMAL, "A-Za-z0-9_", "A-Z0-9"))
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKind:
+    """Secrets that begin alike and go on in one alphabet for at least so many characters.
+
+    `alphabet` is the inside of a character class of a regular expression. With `segments` the body may have further
+    parts, each after a dot, and at least so many. `glued`: it is found inside of a word, too. `mixed`: there is a digit
+    among the first characters, so that words with hyphens are none.
+    """
+
+    name: str
+    begin: str
+    shortest: int = 16
+    alphabet: str = WORD
+    segments: int = 1
+    glued: bool = False
+    mixed: bool = False
+
+    def pattern(self) -> str:
+        """The expression that finds them; it gives back nothing that it took."""
+        more = rf"(?:\.[{self.alphabet}]{{4,}}+){{{self.segments - 1}}}" if self.segments > 1 else ""
+        digit = rf"(?=[A-Za-z_-]{{0,{_FIRST_DIGIT}}}[0-9])" if self.mixed else ""
+        begin = re.escape(self.begin)  # it comes first, because what begins with a text is found fast
+        apart = "" if self.glued else f"(?<![A-Za-z0-9]{begin})"
+        # where something must follow, the first part has an end, or each beginning would be read to the end of the text
+        most = _LONGEST_SEGMENT if more else ""
+        return rf"{begin}{apart}{digit}[{self.alphabet}]{{{self.shortest},{most}}}+{more}"
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it is found by what most have in common: a mark, and a long word after it."""
+        is_marked = self.begin[-1:] in _MARKS and self.begin[-2:-1].isalnum() and self.begin.isascii()
+        return is_marked and self.shortest >= _USUAL and self.alphabet in _USUAL_ALPHABETS
+
+
+def _issued(name: str, *begins: str, shortest: int = 16, alphabet: str = ALPHANUMERIC) -> tuple[SecretKind, ...]:
+    """Kinds of one issuer whose beginnings stand for nothing else, wherever they are."""
+    return tuple(SecretKind(name, begin, shortest, alphabet, glued=True) for begin in begins)
+
+
+SECRET_KINDS: Final = (
+    # cloud and storage
+    *_issued("aws_access_key", "AKIA", "ASIA", alphabet="A-Z0-9"),
+    *_issued("alibaba_key", "LTAI5", shortest=15),
+    *_issued("digitalocean_token", "dop_v1_", "doo_v1_", "dor_v1_", shortest=32, alphabet=HEXADECIMAL),
+    *_issued("google_key", "AIza", shortest=30, alphabet=WORD),
+    *_issued("google_token", "ya29.", shortest=20, alphabet=WORD),
+    *_issued("google_secret", "GOCSPX-", shortest=20, alphabet=WORD),
+    *_issued("databricks_token", "dapi", shortest=32, alphabet=HEXADECIMAL),
+    *_issued("heroku_key", "HRKU-", shortest=30, alphabet=WORD),
+    *_issued("vault_token", "hvs.", "hvb.", "hvr.", shortest=24, alphabet=WORD),
+    *_issued("supabase_token", "sbp_", shortest=32, alphabet=HEXADECIMAL),
+    *_issued("planetscale_token", "pscale_tkn_", "pscale_pw_", shortest=24, alphabet=WORD),
+    # source hosting
+    *_issued("github_token", *(f"gh{letter}_" for letter in "pousr"), shortest=30),
+    *_issued("github_token", "github_pat_", shortest=30, alphabet="A-Za-z0-9_"),
+    *_issued(
+        "gitlab_token",
+        *(f"gl{kind}-" for kind in ("pat", "rt", "dt", "ptt", "ft", "soat", "cbt", "imt", "agent")),
+        alphabet=WORD,
+    ),
+    *_issued("atlassian_token", "ATATT3", "ATCTT3", "ATBB", shortest=24, alphabet=WORD),
+    # registries
+    *_issued("npm_token", "npm_", shortest=30),
+    SecretKind("pypi_token", "pypi-", 32, glued=True, mixed=True),
+    *_issued("docker_token", "dckr_pat_", "dckr_oat_", shortest=20, alphabet=WORD),
+    *_issued("rubygems_key", "rubygems_", shortest=32, alphabet=HEXADECIMAL),
+    SecretKind("crates_token", "cio", 32, ALPHANUMERIC, mixed=True),
+    SecretKind("artifactory_key", "AKCp", 60, ALPHANUMERIC),
+    # chat and mail
+    *_issued("slack_token", *(f"xox{letter}-" for letter in "abceoprs"), "xapp-", alphabet=WORD),
+    *_issued("slack_webhook", "hooks.slack.com/services/", shortest=20, alphabet="A-Za-z0-9/"),
+    *_issued("discord_webhook", "/api/webhooks/", shortest=40, alphabet="A-Za-z0-9/_-"),
+    SecretKind("telegram_token", ":AA", 32, glued=True, mixed=True),
+    SecretKind("sendgrid_key", "SG.", 16, WORD, segments=2),
+    SecretKind("mailgun_key", "key-", 32, HEXADECIMAL),
+    *_issued("brevo_key", "xkeysib-", "xsmtpsib-", shortest=32),
+    SecretKind("resend_key", "re_", 30, "A-Za-z0-9_", mixed=True),
+    # models
+    *_issued("anthropic_key", "sk-ant-", alphabet=WORD),
+    *_issued("openai_key", "sk-proj-", "sk-svcacct-", alphabet=WORD),
+    SecretKind("secret_key", "sk-", 32, mixed=True),
+    *_issued("huggingface_token", "hf_", shortest=30),
+    *_issued("groq_key", "gsk_", shortest=32),
+    *_issued("replicate_token", "r8_", shortest=32),
+    *_issued("perplexity_key", "pplx-", shortest=32),
+    *_issued("xai_key", "xai-", shortest=60),
+    *_issued("pinecone_key", "pcsk_", shortest=40, alphabet="A-Za-z0-9_"),
+    *_issued("langsmith_key", "lsv2_pt_", "lsv2_sk_", shortest=32, alphabet="A-Za-z0-9_"),
+    # payment and shops
+    *_issued("stripe_key", "sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"),
+    *_issued("square_token", "sq0atp-", "sq0csp-", shortest=22, alphabet=WORD),
+    *_issued("shopify_token", "shpat_", "shpca_", "shppa_", "shpss_", shortest=32),
+    # monitoring and tools
+    *_issued("sentry_token", "sntrys_", "sntryu_", shortest=30, alphabet="A-Za-z0-9_"),
+    *_issued("grafana_token", "glsa_", "glc_", shortest=32, alphabet="A-Za-z0-9_"),
+    *_issued("newrelic_key", "NRAK-", shortest=27, alphabet="A-Z0-9"),
+    *_issued("linear_key", "lin_api_", shortest=32),
+    *_issued("notion_token", "ntn_", shortest=40),
+    *_issued("figma_token", "figd_", shortest=32, alphabet=WORD),
+    *_issued("postman_key", "PMAK-", shortest=40, alphabet=WORD),
+    *_issued("doppler_token", "dp.pt.", "dp.st.", "dp.sa.", shortest=32, alphabet=WORD),
+    *_issued("terraform_token", "atlasv1.", shortest=40, alphabet=WORD),
+    *_issued("pulumi_token", "pul-", shortest=40, alphabet=HEXADECIMAL),
+    *_issued("age_key", "AGE-SECRET-KEY-1", shortest=50),
+    # any issuer
+    SecretKind("json_web_token", "eyJ", 10, segments=3, glued=True),
+    SecretKind("aerogram_key", "aero_", 52, mixed=True),
+)

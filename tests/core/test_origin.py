@@ -1,0 +1,147 @@
+"""Translated to another dialect and back, a body is the same body, whoever has written it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aerogram import Reply, dialect, read, translate, validate
+from aerogram.dialects import recognise
+from aerogram.errors import ContractError
+
+EXAMPLES = Path(__file__).parent.parent / "contracts" / "examples"
+NAMES = ("response-v2", "standard-v2", "knowledge-1.0", "problem")
+FOREIGN: dict[str, dict[str, Any]] = {
+    "data alone": {"success": True, "data": {"a": 1}},
+    "members of its own": {
+        "success": True,
+        "data": {"rows": [{"id": 1}], "odd": None},
+        "error": None,
+        "meta": {"version": "response-v2", "region": "eu", "pagination": {"cursor": "x", "pages": 3}},
+        "trace": {"span": "1"},
+    },
+    "a later category": {
+        "success": False,
+        "data": {"error_code": "PAYMENT_REQUIRED", "error_type": "payment", "owed": 3},
+        "error": "pay first",
+        "meta": {"version": "response-v2"},
+    },
+    "a later code": {
+        "status": "error",
+        "results": [],
+        "error": {
+            "code": "PAYMENT_REQUIRED",
+            "user_message": "Please pay",
+            "developer_message": "pay first",
+            "retryable": False,
+            "owed": 3,
+        },
+        "meta": {"request_id": "req_1", "region": "eu"},
+    },
+    "status and results": {"status": "sparse", "results": [{"id": 1}], "region": "eu"},
+    "plain warnings": {"status": "partial", "results": [], "warnings": ["slow", {"message": "old", "since": 3}]},
+    "a search that is too large": {
+        "_metadata": {
+            "operation": "semantic_search",
+            "status": "error",
+            "message": "Response size exceeds token limit",
+        },
+        "results": [],
+        "warnings": [{"level": "error", "code": "TOKEN_LIMIT_EXCEEDED", "message": "25000 tokens, limit is 15000"}],
+    },
+    "a search that found something": {
+        "_metadata": {"status": "success", "shard": 7},
+        "results": [{"chunk_id": 1}],
+        "execution_context": {"cache_hit": True, "node": "a"},
+        "shard": 3,
+    },
+    "a problem of another server": {"type": "https://example.org/teapot", "title": "Teapot", "status": 418, "cups": 2},
+}
+DOCUMENTED = {
+    path.stem: body
+    for path in sorted(EXAMPLES.glob("*.json"))
+    if isinstance(body := json.loads(path.read_text(encoding="utf-8")), dict)
+}
+
+
+def is_body(body: Any) -> bool:
+    try:
+        read(body)
+    except ContractError:
+        return False
+    return True
+
+
+BODIES = FOREIGN | {name: body for name, body in DOCUMENTED.items() if is_body(body)}
+
+
+def ways() -> Iterator[tuple[str, str]]:
+    """Each body, and each other dialect that can say it; problem details say failures only."""
+    for name, body in BODIES.items():
+        own, has_failed = recognise(body).name, read(body).problem is not None
+        yield from ((name, other) for other in NAMES if other != own and (has_failed or other != "problem"))
+
+
+@pytest.mark.parametrize(("name", "other"), list(ways()))
+def test_there_and_back_it_is_the_same_body(name: str, other: str) -> None:
+    """What was filled in is taken out again, and unknown members are where they were."""
+    body, before = BODIES[name], copy.deepcopy(BODIES[name])
+    own = recognise(body).name
+    there = json.loads(json.dumps(translate(body, other)))
+    assert validate(there).name == other
+    assert read(there) == read(body)
+    assert translate(there, own) == body == before
+
+
+def test_a_body_that_says_all_carries_no_origin() -> None:
+    """Only a difference travels."""
+    whole = dialect("standard-v2").encode(Reply.ok([{"id": 1}]).complete())
+    assert "origin" not in json.dumps(translate(whole, "knowledge-1.0"))
+    assert translate(translate(whole, "knowledge-1.0"), "standard-v2") == whole
+
+
+def test_over_two_dialects_and_back_the_same_way_it_is_the_same_body() -> None:
+    """Each translation remembers where it came from."""
+    body = FOREIGN["members of its own"]
+    second = translate(body, "standard-v2")
+    third = translate(second, "knowledge-1.0")
+    assert translate(third, "standard-v2") == second
+    assert translate(translate(third, "standard-v2"), "response-v2") == body
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        {"dialect": "response-v2", "set": {"nowhere": 1}, "drop": []},
+        {"dialect": "response-v2", "set": [], "drop": []},
+        "response-v2",
+    ],
+)
+def test_an_origin_that_is_none_is_refused_with_its_place(origin: Any) -> None:
+    """A stranger may write anything there."""
+    body = {**translate(FOREIGN["data alone"], "standard-v2"), "aerogram": {"origin": origin}}
+    with pytest.raises(ContractError) as refused:
+        translate(body, "response-v2")
+    assert refused.value.pointer.startswith("/aerogram/origin")
+
+
+def test_an_origin_that_points_at_nothing_changes_nothing() -> None:
+    """Places that are not there stay away."""
+    stray = {"/data/3/x": 1, "/meta/none/at/all": 1, "/error/0": 1}
+    origin = {"dialect": "response-v2", "set": stray, "drop": ["/meta/none", "/data/-", "/x/y"]}
+    body = {**translate(FOREIGN["data alone"], "standard-v2"), "aerogram": {"origin": origin}}
+    assert translate(body, "response-v2")["data"] == {"a": 1}
+
+
+@pytest.mark.parametrize("payload", ["hello", "123", '{"a": 1}', "", None, 3, [], {"a": 1}])
+def test_a_payload_that_was_taken_out_is_read_as_the_payload(payload: Any) -> None:
+    """A text is a payload as any other; its JSON is given as bytes."""
+    body = dialect("response-v2").encode(Reply.ok(payload))
+    bare = translate(body, to="bare")
+    assert bare == payload and read(bare, dialect="bare") == Reply(payload)
+    assert read(json.dumps(payload).encode(), dialect="bare") == Reply(payload)

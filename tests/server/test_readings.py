@@ -1,0 +1,75 @@
+"""Limits hold for every method that gives something out, and for the page, each in its own form."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from serving import SAMPLES, serving
+
+PATIENT = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def limited(tmp_path):
+    """A server that answers three calls of a caller."""
+    with serving(tmp_path / "index", "--limits", "3/hour", documents=SAMPLES / "security") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def generous(tmp_path_factory):
+    """A server without limits."""
+    with serving(tmp_path_factory.mktemp("generous") / "index", documents=SAMPLES / "security") as server:
+        yield server
+
+
+def ask(server, method, **params):
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return httpx.post(f"{server.address}/mcp", json=message, headers=PATIENT, timeout=30).json()
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("resources/read", {"uri": "aerogram://documents"}),
+        ("prompts/get", {"name": "brief_on_vendor", "arguments": {"vendor": "x"}}),
+    ],
+)
+def test_what_is_read_takes_from_the_limits(limited, method, params):
+    answers = [ask(limited, method, **params) for _ in range(4)]
+    assert [("result" in one) for one in answers] == [True, True, True, False]
+    assert answers[-1]["error"]["data"]["code"] in ("RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED")
+    assert answers[-1]["error"]["data"]["retry_after"] > 0
+
+
+def test_a_prompt_without_its_argument_is_the_callers_mistake(generous):
+    told = ask(generous, "prompts/get", name="brief_on_vendor", arguments={})["error"]
+    assert (told["code"], "vendor" in told["message"]) == (-32602, True)
+
+
+def test_the_page_is_told_of_its_limits_in_problem_details(limited):
+    for _ in range(4):
+        answer = httpx.get(f"{limited.address}/page/api/contents", timeout=30)
+    assert (answer.status_code, answer.headers["content-type"]) == (429, "application/problem+json")
+    assert answer.json()["code"] in ("RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", PATIENT, 405),
+        ("PUT", PATIENT, 405),
+        ("OPTIONS", PATIENT, 405),
+        ("POST", PATIENT, 400),
+        ("POST", {"accept": "text/html", "content-type": "application/json"}, 406),
+        ("DELETE", PATIENT, 405),
+    ],
+)
+def test_a_request_that_is_none_of_mcp_is_refused_in_shape(generous, method, headers, status):
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}' if method == "POST" else None
+    answer = httpx.request(method, f"{generous.address}/mcp", headers=headers, content=body, timeout=30)
+    assert answer.status_code == status
+    told = answer.json()
+    assert "error" in told if "jsonrpc" in told else told["status"] == status

@@ -1,0 +1,71 @@
+"""Campaign: load, faults and fuzzing one after the other, with a report in .cache/campaign.md.
+
+CAMPAIGN_SECONDS=600 make campaign
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[1]
+REPORT: Final = ROOT / ".cache" / "campaign.md"
+PYTEST: Final = ("-m", "pytest", "-n0", "-q")
+LINES: Final = 12
+
+
+class Part(NamedTuple):
+    """One program of the campaign, and what it tries."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+PARTS: Final = (
+    Part("50 callers whose answers are archived", ("bench", "server_archive")),
+    Part("50 callers, searches and digests, memory", ("bench", "server_load")),
+    Part("kills, Redis and PostgreSQL away, clocks, full disk", (*PYTEST, "tests/fleet/test_faults.py")),
+    Part("a disk that is full while documents are read", (*PYTEST, "tests/knowledge/test_full_disk.py")),
+    Part("a clock that goes back", (*PYTEST, "tests/server/test_clock.py")),
+    Part("idle connections", (*PYTEST, "tests/server_operation/test_room.py")),
+    Part("drain", (*PYTEST, "tests/server_operation/test_guard.py", "-k", "grace")),
+    Part("fuzzing", ("tools/fuzz.py",)),
+)
+
+
+def main() -> int:
+    """Run every part, and say which failed."""
+    seconds = os.environ.get("CAMPAIGN_SECONDS", "60")
+    told = {"BENCH_SECONDS": seconds, "FUZZ_SECONDS": seconds, "PYTHONPATH": str(ROOT / "tests")}
+    REPORT.parent.mkdir(exist_ok=True)
+    rows, said, failed = [], [], 0
+    for part in PARTS:
+        print(f"== {part.name}", flush=True)
+        begun = time.monotonic()
+        done = subprocess.run(  # noqa: S603 - programs of this repository
+            [sys.executable, *part.arguments],
+            cwd=ROOT,
+            env={**os.environ, **told},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        failed += done.returncode != 0
+        outcome = "passed" if done.returncode == 0 else f"failed ({done.returncode})"
+        rows.append(f"| {part.name} | {outcome} | {time.monotonic() - begun:.0f} s |")
+        last = "\n".join(done.stdout.strip().splitlines()[-LINES:])
+        said.append(f"## {part.name}\n\n```text\n{last}\n```\n")
+        print(last, flush=True)
+        head = "# Campaign\n\n| part | outcome | took |\n|---|---|---|\n"
+        REPORT.write_text(head + "\n".join(rows) + "\n\n" + "\n".join(said), encoding="utf-8")
+    print(f"{len(PARTS) - failed} of {len(PARTS)} parts passed; {REPORT.relative_to(ROOT)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
