@@ -31,7 +31,7 @@ ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number
 def counted(contract, reply):
     channels = render(contract, reply)
     structured = "" if channels.structured is None else orjson.dumps(channels.structured).decode()
-    return best_counter().count(channels.text) + best_counter().count(structured)
+    return max(best_counter().count(channels.text), best_counter().count(structured))
 
 
 async def test_a_plain_value_becomes_a_finished_reply():
@@ -91,7 +91,7 @@ async def test_a_lost_archive_does_not_stop_the_reply_and_is_admitted():
     archive = Archive.in_memory(quota=10)
     reply = await answer(Call(Contract(budget=2000, archive=archive)), ROWS)
     assert reply.problem is None and reply.fidelity.archive_hashes is None
-    assert any("not kept" in (notice.suggestion or "") for notice in reply.notices)
+    assert any("not kept" in notice.message for notice in reply.notices)
 
 
 async def test_pages_lead_to_the_end_and_every_item_comes_once():
@@ -341,8 +341,8 @@ async def test_a_refusal_speaks_in_the_terms_of_the_callers_own_limit():
 @pytest.mark.parametrize("channels", ["text", "mirror"])
 async def test_the_budget_that_a_refusal_names_is_enough_for_the_next_call(dialect, channels):
     """It has an id of its own, which may cost half as much again."""
-    first, next_one = "req_01KA3SHZQG666APK426ZZ430WP", "req_01KA3SHZQGZJX0C6Z2GJAW5C6F"
-    assert [best_counter().count(one) for one in (first, next_one)] == [15, 24]
+    first, next_one = "req_sy235pwd", "req_7n3k6k5n"
+    assert [best_counter().count(one) for one in (first, next_one)] == [4, 10]
     contract = Contract(dialect=dialect, channels=channels, archive=Archive.in_memory())
     for limit in range(1, 200, 33):
         refused = await answer(Call(contract, max_tokens=limit, request_id=first), ROWS[:20])

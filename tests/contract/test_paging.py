@@ -111,7 +111,7 @@ async def test_under_a_budget_the_cursor_goes_on_after_the_last_row_that_was_sho
 
 
 @pytest.mark.parametrize("data", [TASKS, {"tasks": TASKS}], ids=["list", "object"])
-@pytest.mark.parametrize("budget", [300, 350, 400])
+@pytest.mark.parametrize("budget", [140, 145, 150])
 async def test_a_budget_without_room_for_a_cursor_still_serves_a_whole_answer(data, budget):
     """Nobody asked for a page, so the archive has the rest, as it has without the paging controls."""
     contract = Contract(budget=budget, archive=Archive.in_memory())
@@ -132,7 +132,7 @@ def test_no_budget_leads_a_walk_astray(budget, length):
 
     reply, shown = answered(None), []
     while reply.problem is None:
-        rows = reply.data.get("tasks", [])
+        rows = [row for row in reply.data.get("tasks", []) if "task_id" in row]  # and a mark where the list is cut
         shown += [row["task_id"] for row in rows]
         if reply.page is None or not reply.page.has_more:
             break

@@ -555,6 +555,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         ranked=call.is_ranked,
         facts=contract.facts.get(call.operation, ()),
         among=None if draft.rows is None else draft.rows.items,
+        code=contract.speaker.shortage,
         levers=call.levers,
         ahead=draft.ahead,
     )

@@ -58,12 +58,12 @@ _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary":
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
 Count: TypeAlias = Literal["larger", "both"]
 COUNTS: Final[tuple[Count, ...]] = get_args(Count)
-_DEAR_ID: Final = "req_" + "7Q" * 11 + "1234"
+_DEAR_ID: Final = "req_7n3k6k5n"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
-_DEAR_HASH: Final = "sha256:" + ("e7c3b" * 13)[:64]
+_DEAR_HASH: Final = "sha256:e7c3be7c3be7"
 _STAND_INS: Final = {
-    "request_id": "req_01M7EYEJYJREP2NHRNZKE47WZ9",
+    "request_id": "req_hsmuuba3",
     "operation": "an_operation",
     "timestamp": "2026-11-15T10:00:00.123Z",
 }

@@ -42,7 +42,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from aerogram.errors import ContractError, InvalidCursor
 from aerogram.state import file_lock, private_directory, state_directory
 
-__all__ = ["CursorKeys", "Cursors", "Position", "SigningKey", "dearest", "query_hash"]
+__all__ = ["CursorKeys", "Cursors", "Position", "SigningKey", "dearest", "position_in", "query_hash"]
 
 log = logging.getLogger("aerogram")
 
@@ -112,6 +112,15 @@ class Position:
     expires_at: float | None = None
     seen: int = 1
     size: int | None = None
+
+
+def position_in(cursor: str) -> Position | None:
+    """Where a cursor of ours points to, unverified: anybody can read that, only a server can sign it."""
+    try:
+        body = _decode(cursor)
+    except InvalidCursor:
+        return None
+    return Position(body.query, body.offset, body.mode, body.key, float(body.ends), body.seen, body.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +381,7 @@ def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoRetu
 
 
 class _Body(NamedTuple):
-    """What stands in a cursor: `ends` is when it does, in seconds since 1970, `query` the first digits of the hash of its query."""
+    """What stands in a cursor: `ends` in seconds since 1970, `query` the first digits of the hash of its query."""
 
     kid: str
     ends: int

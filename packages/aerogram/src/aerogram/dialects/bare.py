@@ -29,6 +29,7 @@ class BareDialect(Dialect):
     body: ClassVar[type[BaseModel]] = Payload
     members: ClassVar[frozenset[str]] = frozenset()
     slim: ClassVar[Mapping[str, Any]] = {}
+    shortage = None
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         """Any value is a payload, so no body is known by its looks."""

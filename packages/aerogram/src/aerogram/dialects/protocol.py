@@ -35,6 +35,8 @@ class Dialect(ABC):
     """Where the extension stands."""
     echoes: ClassVar[bool] = False
     """Whether this contract says in every reply how the request was understood."""
+    shortage: ClassVar[str | None] = "PARTIAL_RESULTS"
+    """The code of the warning that something is missing; None where the warning and the fidelity say as much."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
     needs: ClassVar[frozenset[str]] = frozenset()

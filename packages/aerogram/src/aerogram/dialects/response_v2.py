@@ -129,6 +129,7 @@ class ResponseV2Dialect(Dialect):
     name = VERSION
     body = ResponseV2
     members = _TOP
+    shortage = None
     extension = f"/meta/{KEY}"
     vocabularies = frozenset({"/data/error_type"})
     slim: ClassVar[Mapping[str, Any]] = {
@@ -273,6 +274,8 @@ def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
         meta["telemetry"] = flatten(reply.telemetry, _TELEMETRY_WORDS)
     if reply.fidelity:
         meta.update(_write_fidelity(reply.fidelity))
+    elif reply.status == "partial" and reply.page is not None and reply.page.cursor:
+        meta[_LEVEL] = "partial"  # and what is missing is on the next page
     if reply.extra and _META.isdisjoint(reply.extra):
         meta.update(reply.extra)
     return meta
@@ -289,13 +292,21 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             name, part, words = _OPEN_PARTS[member]
             heard[name] = unflatten(part, value, words)
         elif member in _FIDELITY and value:
-            heard["fidelity"] = fidelity = _read_fidelity(meta)
+            fidelity = _read_fidelity(meta)
             if fidelity.level != "full" and heard.get("status") is None:
                 heard["status"] = "partial"
+            if not _goes_on(meta):
+                heard["fidelity"] = fidelity
         elif member in _WARNINGS and value:
             heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
     if extra:
         heard["extra"] = extra
+
+
+def _goes_on(meta: Mapping[str, Any]) -> bool:
+    """Whether all that is said to be missing is on the next page."""
+    has_cursor = bool((meta.get("pagination") or {}).get("cursor"))
+    return has_cursor and meta[_LEVEL] == "partial" and meta.keys() & _FIDELITY == {_LEVEL}
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
@@ -353,7 +364,8 @@ _OPEN_PARTS: Mapping[str, tuple[str, type[Any], dict[str, str]]] = {
     "rate_limit": ("rate_limit", RateLimit, _RATE_WORDS),
     "telemetry": ("telemetry", Telemetry, _TELEMETRY_WORDS),
 }
-_FIDELITY = frozenset({"content_fidelity", "dropped_content_ids", "content_archive_hashes"})
+_LEVEL = "content_fidelity"
+_FIDELITY = frozenset({_LEVEL, "dropped_content_ids", "content_archive_hashes"})
 _WARNINGS = frozenset({"warnings", "warning_details"})
 _LISTS = _WARNINGS | {"dropped_content_ids"}
 

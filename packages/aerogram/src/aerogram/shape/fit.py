@@ -9,8 +9,8 @@ puts them into the archive before the reply is sent. What gives way depends on t
     one record                     every member; long texts and lists are cut, and say so
     a text                         its beginning, and how much is missing
 
-One allocator gives the room to rows whose prices are known (see `ladder`), the whole is measured, and the room is mended
-by what the measure says. What must fit is the size with whatever chance decides at its longest.
+One allocator gives the room to rows whose prices are known (see `ladder`), the whole is measured, and the room is
+mended by what the measure says. What must fit is the size with whatever chance decides at its longest.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import nlargest
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import Content
 from aerogram.errors import ValidationFailed
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, pointer_of
 from aerogram.reply import Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
 from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
@@ -32,11 +33,11 @@ from aerogram.shape.lighten import lighter, removed_between
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.outline import outline_rows, outline_text
+from aerogram.shape.outline import outline_rows, outline_same, outline_text
 from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
-from aerogram.shape.shrink import shrink, shrink_text
-from aerogram.shape.text import whole_characters
+from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
+from aerogram.shape.text import reading_end, whole_characters
 from aerogram.tokens import Counter
 
 __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_archive"]
@@ -44,14 +45,22 @@ __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_a
 DATA: Final = "data"
 ENVELOPE: Final = "envelope"
 LEFT_OUT: Final = "left_out"
+SAME: Final = "same_in_all"
 SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
 ROUNDS: Final = 6
+MOST_ROUNDS: Final = 12
+LOOSE: Final = 0.06
+"""By such a share of the room prices may be off, as where a channel says less than all of the data."""
 SELF_COUNTS: Final = 4
 TIGHT: Final = 3
 """Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
 OUTLINE_SHARE: Final = 10
 OUTLINE_MOST: Final = 120
+LEAST_OUTLINE: Final = 10
+MOST_CUTS: Final = 6
+MOST_JUDGED: Final = 20
+"""So many of the longest rows are looked at for the one that is hardest to show."""
 
 
 class Measure(Protocol):
@@ -100,6 +109,7 @@ def fit(
     ranked: bool = False,
     facts: Sequence[str] = (),
     among: Sequence[Any] | None = None,
+    code: str | None = None,
     levers: Levers | None = None,
     ahead: Ahead | None = None,
 ) -> Fitted:
@@ -109,7 +119,8 @@ def fit(
     gives archived content back. `resume(count)` gives the cursor that continues after so many rows (or characters):
     with it, what does not fit is the next page instead of a loss. With `whole_rows` no row is shown in less detail;
     `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen, from
-    `among`, which are all rows where the data is only a page of them. `levers` are what its caller can change about
+    `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
+    missing, where a contract has one. `levers` are what its caller can change about
     the call. `ahead` gives every row of a walk that begins with this reply.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
@@ -127,6 +138,7 @@ def fit(
         ranked,
         tuple(facts),
         among,
+        code,
     )
     fitted = fitting.whole(levers) or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
@@ -140,8 +152,48 @@ class _Shown(NamedTuple):
     lower: int
 
     @property
-    def count(self) -> int:
+    def rows(self) -> int:
         return self.whole + self.lower
+
+    def describe(self, total: int | None) -> str:
+        """In words, of how many in all where some are missing."""
+        if total is None:
+            return f"{self.lower} in less detail"
+        detail = ", in less detail" if not self.whole else f", {self.lower} of them in less detail"
+        return f"{self.rows} of {total} shown{detail if self.lower else ''}"
+
+
+class _Levels(NamedTuple):
+    """The levels at which rows can be shown, and which of them give way."""
+
+    whole: Ladder
+    lower: Ladder | None
+    is_ranked: bool
+
+    def allocate(self, room: float) -> _Shown:
+        """What there is room for."""
+        whole, lower = self.whole, self.lower
+        if lower is None:
+            return _Shown(whole.within(room), 0)
+        if self.is_ranked:
+            best = whole.within(room)
+            return _Shown(best, lower.within(room - whole.cost(0, best), best))
+        if not lower.has_all(room):
+            return _Shown(0, lower.within(room))
+        best = whole.within(room)
+        while best and whole.cost(0, best) + lower.cost(best, lower.count) > room:
+            best -= 1
+        return _Shown(best, lower.count - best)
+
+    def cost(self, shown: _Shown) -> float:
+        """What the rows cost."""
+        lower = 0.0 if self.lower is None else self.lower.cost(shown.whole, shown.rows)
+        return self.whole.cost(0, shown.whole) + lower
+
+    def show(self, shown: _Shown) -> list[Any]:
+        """The rows as they are shown."""
+        lower = [] if self.lower is None else self.lower.shown[shown.whole : shown.rows]
+        return self.whole.shown[: shown.whole] + lower
 
 
 @dataclass
@@ -160,6 +212,7 @@ class _Fitting:
     ranked: bool
     facts: tuple[str, ...]
     among: Sequence[Any] | None
+    code: str | None
 
     # whole
 
@@ -210,7 +263,7 @@ class _Fitting:
         if isinstance(data, str):
             return self._part_of_text(data)
         rows = rows_of(data)
-        if rows is not None and rows.items and (rows.name is None or self._are_rows_the_bulk(rows.items)):
+        if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
             return self._rows(rows.items, lambda shown: rows.replaced(data, shown))
         if isinstance(data, dict) and data:
             return self._record(data)
@@ -225,55 +278,50 @@ class _Fitting:
         removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
 
-    def _are_rows_the_bulk(self, rows: list[Any]) -> bool:
+    def _is_about_rows(self, rows: list[Any]) -> bool:
+        """Whether an object is the box of its rows: they are most of it, and what stands beside them has room."""
         if self.resume is not None:
             return True
         some = dumps(rows[:200])
-        rest = {name: value for name, value in self.reply.data.items() if value is not rows}
-        return len(some) * max(len(rows) / 200, 1) > len(dumps(rest))
+        rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
+        is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
+        return is_bulk and self.measure.price(rest[: self.budget * 8].decode("utf-8", "ignore")) * 3 < self.budget
 
     # rows
 
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
-        price, show = self.measure.price, None if self.whole_rows else self._lower_level(rows)
-        whole = Ladder(rows, None, price)
-        lower = Ladder(rows, show, price) if show is not None else None
+        show = None if self.whole_rows else self._lower_level(rows)
+        whole = Ladder(rows, None, self.measure.price)
+        levels = _Levels(whole, Ladder(rows, show, self.measure.price) if show is not None else None, self.ranked)
+        fitted = self._rows_at(levels, rows, build)
+        if fitted is None and levels.lower is not None:  # whole rows need less of an account
+            fitted = self._rows_at(levels._replace(lower=None), rows, build)
+        if fitted is None and self.mold.fewest_items <= 1:
+            fitted = self._first_row(rows, build)
+        return fitted
 
-        def allocate(room: float) -> _Shown:
-            if lower is None:
-                return _Shown(whole.within(room), 0)
-            if self.ranked:
-                best = whole.within(room)
-                return _Shown(best, lower.within(room - whole.cost(0, best), best))
-            if not lower.has_all(room):
-                return _Shown(0, lower.within(room))
-            best = whole.within(room)
-            while best and whole.cost(0, best) + lower.cost(best, len(rows)) > room:
-                best -= 1
-            return _Shown(best, len(rows) - best)
+    def _rows_at(self, levels: _Levels, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+        """As many rows as fit at these levels; None where not one does."""
 
-        def dress(shown: _Shown, outline: Mapping[str, Any] = {}) -> Reply[Any]:  # noqa: B006 - never changed
-            kept = whole.shown[: shown.whole] + (lower.shown[shown.whole : shown.count] if lower is not None else [])
-            return self._dress_rows(build(kept), rows, shown, outline)
+        def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
+            return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {})
 
-        room = self._outline_room if lower is not None else 0
-        found = self._search(allocate, dress, room)
-        if found is not None and room and found.count == len(rows):
-            return self._finish(dress(found), rows, found)
-        if room and (every := self._search(allocate, dress, 0)) is not None and every.count == len(rows):
-            return self._finish(dress(every), rows, every)  # what is all there needs no outline
-        if found is None or not found.count:
-            return self._first_row(rows, build) if self.mold.fewest_items <= 1 else None
-        if found.count < self.mold.fewest_items:
+        some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
+        frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}))
+        found = self._most_within(levels, dress, frame, 0)
+        if found is not None and found.rows < len(rows) and levels.lower is not None and not self.ranked:
+            found = self._most_within(levels, dress, frame, self._outline_room) or found
+        if found is None or found.rows < self.mold.fewest_items:
             return None
-        outlined = self._outlined(rows[found.count :], lambda told: dress(found, told))
-        return self._finish(outlined, rows, found)
+        if found.rows == len(rows):  # what is all there needs no outline
+            return self._finish(dress(found), found)
+        return self._finish(self._outlined(rows, found, lambda told: dress(found, told)), found)
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
         kind = self.kind
         record = next((row for row in rows if isinstance(row, dict)), None)
-        if record is None or self.mold.item.required:
+        if record is None or self.mold.item.required or len(self.among or rows) == 1:
             return None
         if kind is not None and kind.describes(record):
             mode: Any = "preview" if self.ranked else "metadata"
@@ -285,25 +333,32 @@ class _Fitting:
     def _outline_room(self) -> int:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
-    def _search(
-        self, allocate: Callable[[float], _Shown], dress: Callable[[_Shown], Reply[Any]], reserve: int
+    def _most_within(
+        self, levels: _Levels, dress: Callable[[_Shown], Reply[Any]], frame: int, reserve: int
     ) -> _Shown | None:
-        """The most that fits beside what is kept free."""
+        """The most that fits beside the frame and what is kept free.
+
+        Where the whole turns out larger than its parts, what costs a little less is tried, so that more room never
+        shows less. A measure that pays less for a row than its price is asked again with more room.
+        """
         target = self.budget - reserve
-        frame = self.measure.dearest(dress(_Shown(0, 0)))
         room, best = float(target - frame), None
-        tried: dict[_Shown, int] = {}
-        for _ in range(2 * ROUNDS):
-            shown = allocate(room) if room > 0 else _Shown(0, 0)
-            if not shown.count or (shown in tried and best is not None):
+        for _ in range(MOST_ROUNDS):
+            shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
+            if not shown.rows or (best is not None and shown <= best):
                 break
-            if shown in tried:  # prices are a little off just where another level begins
-                room -= max(target / 50, 4)
-                continue
-            size = tried[shown] = self.measure.dearest(dress(shown))
-            if size <= target:
-                best = max(best or shown, shown)
-            room += target - size if size > target else max(target - size, 1)
+            size = self.measure.dearest(dress(shown))
+            over = size - target
+            if over <= 0:
+                best = shown
+                if -over <= target * LOOSE:
+                    break
+                room -= over
+            elif best is not None:
+                break
+            else:
+                cost = levels.cost(shown)
+                room = cost - over if over > target * LOOSE else min(room, cost) - 0.01
         return best
 
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
@@ -316,63 +371,104 @@ class _Fitting:
             dressed = self._dress_rows(build([row]), rows, _Shown(0, 1), {})
             size = self.measure.dearest(dressed)
             if size <= self.budget:
-                return self._finish(dressed, rows, _Shown(0, 1))
+                return self._finish(dressed, _Shown(0, 1))
             room -= size - self.budget + 1
         return None
 
     def _dress_rows(self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]) -> Reply[Any]:
         """The reply with these rows, and what it says about the others."""
         changes: dict[str, Any] = {"data": data}
-        missing = len(rows) - shown.count
+        missing = len(rows) - shown.rows
         if missing and self.resume is not None:
-            changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.count), has_more=True)
+            changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
-        if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
+        if not shown.lower and not missing:
             return self._light.replace(**changes)
+        if not shown.lower and goes_on:  # the next page brings what is not on this one
+            return self._light.replace(**changes, **self._incomplete())
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
-        said = [f"{shown.count} of {total} shown"] if missing else []
-        if shown.lower and not (missing and shown.whole == 0):
-            said.append(f"{shown.lower} of them in less detail" if missing else f"{shown.lower} in less detail")
         keeps = self.archive and (shown.lower > 0 or not goes_on)
-        call = self._call(shown.count if missing and not goes_on and not shown.lower else None) if keeps else None
-        words = ", ".join(said) + (f"; {'whole' if goes_on or not missing else 'all'}: {call}" if call else "")
-        level: FidelityLevel = "summary" if shown.lower * 2 > shown.count else "partial"
+        call = self._call(offset=shown.rows if missing and not goes_on else None) if keeps else None
+        words = shown.describe(total if missing else None)
+        if call:
+            words += f"; {'whole' if shown.lower else 'more'}: {call}"
+        level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         return self._say(changes, level, words, outline, keeps=keeps)
 
-    def _call(self, offset: int | None = None) -> str | None:
+    def _incomplete(self) -> dict[str, Any]:
+        """What makes a reply one that says that something is missing."""
+        return {"status": "partial"} if self._light.status == "ok" else {}
+
+    def _call(self, *, offset: int | None = None, path: str | None = None) -> str | None:
         """The call that brings back what is missing; something stands for its hash until that is known."""
         if self.retrieve is None:
             return None
         if self.retrieve.startswith("/"):
             return f"GET {self.retrieve}"
-        return f"{self.retrieve}(hash='{_SHORT}'{'' if offset is None else f', offset={offset}'})"
+        given = {"path": path, "offset": offset}
+        said = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+        return f"{self.retrieve}(hash='{_SHORT}'{said})"
 
     # one record, one text
 
     def _record(self, data: dict[str, Any]) -> Fitted | None:
-        def dress(shown: Any) -> Reply[Any]:
-            words = "Long members are cut" + (f"; whole: {call}" if self.archive and (call := self._call()) else "")
+        """Every member, with long ones cut; of a map, its first members."""
+        inside = is_map(data)
+
+        def dress(shown: dict[str, Any]) -> Reply[Any]:
+            words = self._describe_cuts(cuts_between(data, shown), len(data)) if shown else "Cut"
             return self._say({"data": shown}, "partial", words, {}, keeps=self.archive)
 
-        inside = is_map(data)  # of a record every member stays
         return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=inside))
 
+    def _describe_cuts(self, cuts: list[Cut], total: int) -> str:
+        """Which members are cut, and the call that goes on where one of them ends."""
+        is_map_cut = len(cuts) > MOST_CUTS or not all(cut.total for cut in cuts)
+        told = ", ".join(f"{cut.name} ({cut.shown} of {cut.total}{cut.unit})" for cut in cuts)
+        words = f"{len(cuts)} of {total} members cut or missing" if is_map_cut else f"Cut: {told}"
+        if not self.archive or self.retrieve is None:
+            return words
+        lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
+        call = self._call() if lone is None else self._call(path=pointer_of((lone.name,)), offset=lone.shown)
+        return f"{words}; {'whole' if lone is None else 'more'}: {call}"
+
     def _part_of_text(self, text: str) -> Fitted | None:
-        if self.resume is not None:
-            return self._page_of_text(text)
+        """As much of a text as fits; it goes on at the cursor, or after so many characters."""
 
-        def dress(shown: str) -> Reply[Any]:
-            words = "The text is cut" + (f"; whole: {call}" if self.archive and (call := self._call()) else "")
-            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive)
+        def dress(count: int) -> Reply[Any]:
+            changes: dict[str, Any] = {"data": text[:count]}
+            if self.resume is not None:
+                page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
+                return self._light.replace(**changes, page=page, **self._incomplete())
+            call = self._call(offset=count) if self.archive else None
+            words = f"{count} of {len(text)} characters shown" + (f"; more: {call}" if call else "")
+            return self._say(changes, "partial", words, {}, keeps=self.archive)
 
-        found = self._cut(text, dress, lambda room: shrink_text(text, room, self.measure.price))
-        if found is None or not isinstance(found.reply.data, str):
-            return found
-        headings = outline_text(text[len(found.reply.data) :], self._outline_room, self.measure.counter.count)
-        if not headings:
-            return found
-        outlined = self._say_outline(found.reply, {"headings": headings})
-        return found._replace(reply=outlined) if self.measure.dearest(outlined) <= self.budget else found
+        count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
+        count = whole_characters(text, count) or count if self.resume is not None else reading_end(text, count)
+        if not count or self.mold.keeps_whole(text):
+            return None
+        headings = [] if self.resume is not None else self._headings(text[count:])
+        outlined = self._say_outline(dress(count), {"headings": headings}) if headings else dress(count)
+        is_in_room = not headings or self.measure.dearest(outlined) <= self.budget
+        return self._finish(outlined if is_in_room else dress(count))
+
+    def _headings(self, text: str) -> list[str]:
+        return outline_text(text, self._outline_room, self.measure.counter.count)
+
+    def _longest(self, most: int, size: Callable[[int], int]) -> int:
+        """How many characters of a text fit."""
+        low, high = 0, min(most, self.budget * 8)
+        guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
+        for _ in range(2 * ROUNDS):
+            if size(guess) <= self.budget:
+                low = guess
+            else:
+                high = guess - 1
+            if high - low <= max(low // 100, 8):
+                break
+            guess = (low + high + 1) // 2
+        return low
 
     def _cut(self, data: Any, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any]) -> Fitted | None:
         """What is shown of a value that is cut, with the richest cut that fits."""
@@ -388,29 +484,7 @@ class _Fitting:
             if 0 <= self.budget - size <= 0.03 * self.budget:
                 break
             room += self.budget - size
-        return None if best is None else self._finish(dress(best), data, None)
-
-    def _page_of_text(self, text: str) -> Fitted | None:
-        """As much of a text as fits, without a mark; it goes on at the cursor."""
-        resume = self.resume
-        assert resume is not None
-
-        def dress(count: int) -> Reply[Any]:
-            page = replace(self._light.page or Page(), cursor=resume(count), has_more=True)
-            return self._light.replace(data=text[:count], page=page)
-
-        low, high = 0, min(len(text), self.budget * 8)
-        guess = min(high, max(int((self.budget - self.measure.dearest(dress(0))) * 3.5), 1))
-        for _ in range(2 * ROUNDS):
-            if self.measure.dearest(dress(guess)) <= self.budget:
-                low = guess
-            else:
-                high = guess - 1
-            if high - low <= max(low // 50, 8):
-                break
-            guess = (low + high + 1) // 2
-        count = whole_characters(text, low) or low
-        return None if not count else Fitted(counted(dress(count), self.measure)[0], (), self.before)
+        return None if best is None else self._finish(dress(best))
 
     # what is said about it
 
@@ -425,23 +499,21 @@ class _Fitting:
             hashes[ENVELOPE] = self._envelope.hash[:SHORT_HASH]
         if not keeps and not self.archive:
             words = f"{words}; the rest was not kept"
-        changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
-        changes["notices"] = (*self._light.notices, Notice(words))
-        if self._light.status == "ok":
-            changes["status"] = "partial"
-        reply = self._light.replace(**changes)
+        notices = (*self._light.notices, Notice(words, self.code, "warning" if self.code else None))
+        fidelity = Fidelity(level, archive_hashes=hashes or None)
+        reply = self._light.replace(**changes, **self._incomplete(), fidelity=fidelity, notices=notices)
         return self._say_outline(reply, outline) if outline else reply
 
     @staticmethod
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
-    def _outlined(self, missing: list[Any], dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
-        """The reply with an outline of the missing rows, as far as there is room for it."""
-        plain = dress({})
+    def _outlined(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
+        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
+        plain, missing = dress({}), rows[shown.rows :]
         room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
         for _ in range(3):
-            told = outline_rows(missing, room, self.measure.counter.count) if missing and room > 10 else {}
+            told = self._outline(rows if shown.lower else [], missing, room) if missing and room > LEAST_OUTLINE else {}
             if not told:
                 return plain
             outlined = dress(told)
@@ -451,7 +523,14 @@ class _Fitting:
             room -= over + 2
         return plain
 
-    def _finish(self, dressed: Reply[Any], data: Any, shown: _Shown | None) -> Fitted:
+    def _outline(self, rows: list[Any], missing: list[Any], room: int) -> dict[str, Any]:
+        count = self.measure.counter.count
+        told = outline_rows(missing, room, count)
+        spent = count(dumps(told).decode()) if told else 0
+        same = outline_same(rows, room - spent - 6, count)
+        return {**told, SAME: same} if same else told
+
+    def _finish(self, dressed: Reply[Any], shown: _Shown | None = None) -> Fitted:
         """The reply with its hash in place of what stood for it, and its own size."""
         fidelity = dressed.fidelity
         hashes = dict(fidelity.archive_hashes or {}) if fidelity is not None else {}
@@ -473,9 +552,9 @@ class _Fitting:
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self.reply.data, rows_of(self.reply.data)
-        if shown is None or self.resume is None or rows is None or shown.count == len(rows.items):
+        if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
             return Content.of_json(data)
-        return Content.of_json(rows.replaced(data, rows.items[: shown.count]))
+        return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
     @cached_property
     def before(self) -> int:
@@ -494,9 +573,26 @@ class _Fitting:
         every = ahead() if fitted is None or self._is_tight(fitted.reply) else []
         if self.resume is None or rows is None or not every:
             return None
-        row = max(every, key=lambda one: len(dumps(one)))
+        row = self._hardest_row(every)
         page = replace(self.reply.page or Page(), cursor=self.resume(1), has_more=True)
-        return replace(self, reply=self.reply.replace(data=rows.replaced(self.reply.data, [row]), page=page))
+        pair = rows.replaced(self.reply.data, [row, row])  # so that the first of them is one of several
+        return replace(self, reply=self.reply.replace(data=pair, page=page))
+
+    def _hardest_row(self, rows: Sequence[Any]) -> Any:
+        """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
+        price = self.measure.price
+        dressed = self._dress_rows([], [None], _Shown(0, 1), {})
+        account = self.measure.dearest(dressed) - self.measure.dearest(self._light.replace(data=[]))
+
+        def need(row: Any) -> float:
+            return min(
+                price(dumps(row).decode()), account + price(dumps(shrink(row, 0, price, self.mold.item)).decode())
+            )
+
+        most = account * 4  # in characters, about
+        some = nlargest(MOST_JUDGED, rows, key=least_length)
+        some += nlargest(MOST_JUDGED, rows, key=lambda row: min(len(dumps(row)), most + least_length(row)))
+        return max(some, key=need)
 
     def _is_tight(self, reply: Reply[Any]) -> bool:
         """Whether the next page may not have room for a row."""

@@ -1,13 +1,14 @@
 """Ladders: rows at one level of detail, each shown and priced once, in order, and only as far as there is room.
 
 Rows are priced a few at a time, as they will stand side by side; so what a separator adds, which may be less than
-nothing (`},{` is one token where `}` and `{` are two), is in the price.
+nothing (`},{` is one token where `}` and `{` are two), is in the price. Each has its share of it by its length.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 from aerogram.jsontext import dumps
@@ -29,6 +30,11 @@ class Ladder:
         self.shown: list[Any] = []
         self._costs: list[float] = [0.0]
 
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
     def within(self, room: float, after: int = 0) -> int:
         """How many rows fit, from `after` so many on."""
         if after and self._reach(after) < after:
@@ -48,22 +54,21 @@ class Ladder:
 
     def _reach(self, count: int) -> int:
         while len(self.shown) < min(count, len(self._rows)):
-            self._step(min(MOST_AT_ONCE, count - len(self.shown)))
+            self._step()
         return len(self.shown)
 
     def _climb(self, room: float) -> None:
         """Show and price more rows, until all are there or one of them does not fit."""
-        step = 1
         while len(self.shown) < len(self._rows) and self._costs[-1] <= room:
-            self._step(step)
-            step = min(step * 2, MOST_AT_ONCE)
+            self._step()
 
-    def _step(self, count: int) -> None:
+    def _step(self) -> None:
+        """The next few rows, always the same ones, so that what a row costs does not depend on who asks."""
         at = len(self.shown)
-        few = list(self._rows[at : at + count])
+        few = list(self._rows[at : at + min(max(at, 1), MOST_AT_ONCE)])
         if self._show is not None:
             few = [self._show(row) for row in few]
-        share = self._price(dumps(few).decode()[1:-1] + ",") / len(few)
-        last = self._costs[-1]
+        lengths = [len(dumps(row)) + 1 for row in few]
+        share = self._price(dumps(few).decode()[1:-1] + ",") / sum(lengths)
         self.shown += few
-        self._costs += [last + share * number for number in range(1, len(few) + 1)]
+        self._costs += [self._costs[-1] + share * length for length in accumulate(lengths)]

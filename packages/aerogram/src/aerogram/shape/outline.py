@@ -1,30 +1,33 @@
 """Outlines: what the rows that are not shown have in them, in a few words.
 
-    {"rows": 282, "state": {"open": 189, "closed": 93}, "number": [3701, 3982], "all": {"locked": false}}
+    {"state": {"open": 189, "closed": 93}, "user": {"ada": 120, "lin": 162}, "number": [3701, 3982]}
 
-Counts of members that have few values, ranges of numbers and dates, and what is the same in all rows. Exact for lists
-of up to ten thousand rows; beyond that from a sample, and marked as such.
+Counts of members that have few values, ranges of numbers and dates. An object counts by its name, a list by its
+elements. Exact for lists of up to ten thousand rows; beyond that from a sample, and marked as such.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from aerogram.jsontext import dumps
-from aerogram.shape.facts import FEW_VALUES, spread
+from aerogram.shape.facts import FEW_VALUES, cell, is_identifier, is_moment, spread
 
-__all__ = ["outline_rows", "outline_text"]
+__all__ = ["outline_rows", "outline_same", "outline_text"]
 
 EXACT: Final = 10_000
 SAMPLED: Final = 2_000
 MOST_NAMED: Final = 8
 OTHERS: Final = "…"
 _LONGEST: Final = 40
-_MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LOOKED_AT: Final = 200
+_COUNTED: Final = (str, bool, int)
 _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
+
+Records = Sequence[Mapping[str, Any]]
 
 
 def outline_rows(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
@@ -32,53 +35,78 @@ def outline_rows(rows: Sequence[Any], room: int, count: Callable[[str], int]) ->
     sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
     records = [row for row in sample if isinstance(row, dict)]
     told: dict[str, Any] = {} if len(sample) == len(rows) else {"estimate": True}
-    same: dict[str, Any] = {}
-    for name, summary in _summaries(records):
-        trial = {**told, "all": {**same, name: summary[1]}} if summary[0] == "same" else {**told, name: summary[1]}
-        if count(dumps(trial).decode()) > room:
-            break
-        if summary[0] == "same":
-            same[name] = summary[1]
-            trial = {**told, "all": dict(same)}
-        told = trial
+    for summarise in (_counts, _range):
+        for name in _names(records):
+            is_told = name in told or (summarise is _range and is_identifier(name))
+            summary = None if is_told else summarise([one.get(name) for one in records])
+            if summary is not None and count(dumps({**told, name: summary}).decode()) <= room:
+                told[name] = summary
     return told if told.keys() - {"estimate"} else {}
 
 
-def _summaries(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, Any]]]:
-    """What there is to say of each member, the shortest words first that tell most."""
-    names = dict.fromkeys(name for record in records[:200] for name in record)
-    found = [(name, summary) for name in names if (summary := _summary([one.get(name) for one in records])) is not None]
-    order = {"counts": 0, "range": 1, "same": 2}
-    return sorted(found, key=lambda one: order[one[1][0]])
+def outline_same(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
+    """What short members have the same value in every row, within so many tokens."""
+    sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
+    records = [row for row in sample if isinstance(row, dict)]
+    same: dict[str, Any] = {}
+    if len(records) < max(len(sample), 2):
+        return same
+    for name, value in records[0].items():
+        is_told = (
+            isinstance(value, (str, int, float)) and _is_short(value) and all(_has(one, name, value) for one in records)
+        )
+        if is_told and count(dumps({**same, name: value}).decode()) <= room:
+            same[name] = value
+    return same
 
 
-def _summary(values: list[Any]) -> tuple[str, Any] | None:
-    held = [value for value in values if value is not None]
-    kinds = set(map(type, held))
-    if not held or not kinds <= {str, int, float, bool}:
+def _has(record: Mapping[str, Any], name: str, value: Any) -> bool:
+    return name in record and record[name] == value
+
+
+def _names(records: Records) -> dict[str, None]:
+    return dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record)
+
+
+def _counts(values: list[Any]) -> dict[str, int] | None:
+    """How often each of a few short values is there, the most frequent first."""
+    is_plain = all(isinstance(value, _COUNTED) for value in values)
+    few = set(_countable(values[:_LOOKED_AT]))
+    if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
         return None
-    distinct = len(set(held[: FEW_VALUES * 4]))
-    if distinct == 1 and len(held) == len(values) and len(set(held)) == 1:
-        return ("same", held[0]) if _is_short(held[0]) else None
-    if distinct <= FEW_VALUES and not kinds <= {float} and all(map(_is_short, held[:50])):
-        return _counts(held)
-    if kinds <= {int, float}:
-        return "range", [min(held), max(held)]
-    is_dated = kinds == {str} and all(_MOMENT.match(value) for value in held[:20])
-    return ("range", [min(held), max(held)]) if is_dated else None
-
-
-def _counts(values: list[Any]) -> tuple[str, Any] | None:
-    found = Counter(map(_spell, values))
+    found = Counter(values if is_plain else _countable(values))
     if len(found) > FEW_VALUES * 2:
         return None
-    named = dict(found.most_common(MOST_NAMED))
-    rest = len(values) - sum(named.values())
-    return "counts", {**named, **({OTHERS: rest} if rest else {})}
+    named = {_spell(value): times for value, times in found.most_common(MOST_NAMED)}
+    rest = found.total() - sum(named.values())
+    return {**named, **({OTHERS: rest} if rest else {})}
+
+
+def _countable(values: Iterable[Any]) -> Iterator[Any]:
+    """What values count as: a text, a flag, a whole number as itself, an object by its name, a list by its elements."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _countable(value)
+        elif isinstance(value, dict):
+            yield from list((cell(value) or {}).values())[:1]
+        elif isinstance(value, _COUNTED):
+            yield value
 
 
 def _spell(value: Any) -> str:
     return value if isinstance(value, str) else dumps(value).decode()
+
+
+def _is_word(value: Any) -> bool:
+    return not isinstance(value, str) or (len(value) <= _LONGEST and not is_moment(value))
+
+
+def _range(values: list[Any]) -> list[Any] | None:
+    """The least and the greatest of numbers or dates."""
+    held = [value for value in values if value is not None]
+    kinds = set(map(type, held))
+    is_dated = kinds == {str} and all(map(is_moment, held[:_LOOKED_AT]))
+    return [min(held), max(held)] if is_dated or (held and kinds <= {int, float}) else None
 
 
 def _is_short(value: Any) -> bool:

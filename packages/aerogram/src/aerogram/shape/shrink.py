@@ -7,14 +7,14 @@ says in its place how much is missing. The room that the short members leave is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aerogram.jsontext import dumps
 from aerogram.shape.announced import announced_in
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.text import clip
+from aerogram.shape.text import ELLIPSIS, clip, missing_after
 
-__all__ = ["shrink", "shrink_text"]
+__all__ = ["Cut", "cuts_between", "least_length", "shrink"]
 
 Price = Callable[[str], float]
 
@@ -33,13 +33,53 @@ def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING, *, insi
     if mold.keeps_whole(value) or price(dumps(value).decode()) <= room:
         return value
     if isinstance(value, str):
-        return shrink_text(value, room, price)
+        return _shrink_text(value, room, price)
     if isinstance(value, list):
         return _shrink_list(value, room, price, mold)
     return _shrink_record(value, room, price, mold, inside=inside) if isinstance(value, dict) else value
 
 
-def shrink_text(text: str, room: float, price: Price) -> str:
+class Cut(NamedTuple):
+    """A member that was cut: so many of its items or characters are shown, and so many there are."""
+
+    name: str
+    shown: int
+    total: int
+    unit: str
+
+
+def cuts_between(whole: dict[str, Any], shown: dict[str, Any]) -> list[Cut]:
+    """The members of a record that are shown in part, those that lost most of themselves first."""
+    found = (_cut_between(name, value, shown.get(name)) for name, value in whole.items())
+    return sorted((cut for cut in found if cut is not None), key=lambda cut: cut.shown / max(cut.total, 1))
+
+
+def _cut_between(name: str, whole: Any, shown: Any) -> Cut | None:
+    if isinstance(whole, str) and isinstance(shown, str) and shown != whole:
+        return Cut(name, len(whole) - missing_after(shown), len(whole), " characters")
+    if isinstance(whole, list) and isinstance(shown, list) and len(_without_mark(shown)) < len(whole):
+        return Cut(name, len(_without_mark(shown)), len(whole), "")
+    if isinstance(whole, dict) and isinstance(shown, dict) and ELLIPSIS in shown and ELLIPSIS not in whole:
+        return Cut(name, len(shown) - 1, len(whole), "")
+    return None if shown == whole else Cut(name, 0, 0, "")
+
+
+def _without_mark(items: list[Any]) -> list[Any]:
+    last = items[-1] if items else None
+    is_mark = (isinstance(last, dict) and last.keys() == {ELLIPSIS}) or str(last).startswith(f"{ELLIPSIS} ")
+    return items[:-1] if is_mark else items
+
+
+def least_length(value: Any) -> int:
+    """How many characters a value takes at its smallest, about."""
+    if isinstance(value, dict):
+        return sum(len(name) + 4 + least_length(member) for name, member in value.items())
+    if isinstance(value, list):
+        return 2 + (least_length(value[0]) if value else 0)
+    return min(len(value), _SHORTEST) if isinstance(value, str) else len(str(value))
+
+
+def _shrink_text(text: str, room: float, price: Price) -> str:
     """The beginning of a text with word of how much is missing."""
     if len(text) <= _SHORTEST:
         return text
@@ -55,7 +95,8 @@ def shrink_text(text: str, room: float, price: Price) -> str:
 
 
 def _shrink_list(items: list[Any], room: float, price: Price, mold: Mold) -> list[Any]:
-    kept, spent, has_words = [], 2.0, all(isinstance(item, str) for item in items)
+    kept: list[Any] = []
+    spent = 2.0
     for item in items:
         cost = price(dumps(item).decode() + ",")
         if spent + cost > room and len(kept) >= max(mold.fewest_items, 0):
@@ -65,19 +106,25 @@ def _shrink_list(items: list[Any], room: float, price: Price, mold: Mold) -> lis
     if not kept and items:
         kept = [shrink(items[0], max(room - 4, LEAST), price, mold.item)]
     missing = len(items) - len(kept)
-    return [*kept, f"… {missing} more"] if has_words and missing and mold.is_free else kept
+    return [*kept, _mark_missing(items, missing)] if missing and mold.is_free else kept
+
+
+def _mark_missing(items: list[Any], missing: int) -> Any:
+    """What stands at the end of a list that is cut; among records it is one."""
+    told = f"{missing} more"
+    return {ELLIPSIS: told} if all(isinstance(item, dict) for item in items) else f"{ELLIPSIS} {told}"
 
 
 def _shrink_map(members: dict[str, Any], room: float, price: Price) -> dict[str, Any]:
     """The first members of a map that has many."""
     kept: dict[str, Any] = {}
-    left = room - price('"…":"999 more"')
+    left = room - price(f'"{ELLIPSIS}":"999 more"')
     for name, value in members.items():
         left -= price(dumps({name: value}).decode())
         if left < 0:
             break
         kept[name] = value
-    return {**kept, "…": f"{len(members) - len(kept)} more"}
+    return {**kept, ELLIPSIS: f"{len(members) - len(kept)} more"}
 
 
 def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold, *, inside: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from aerogram.sanitize import FENCED
 
-__all__ = ["clip", "whole_characters"]
+__all__ = ["clip", "missing_after", "reading_end", "whole_characters"]
 
 ELLIPSIS: Final = "…"
 JOINER: Final = "\u200d"
@@ -20,7 +20,13 @@ LONGEST_CHARACTER: Final = 64
 
 LOOK_BACK: Final = 0.15
 """The share of a preview that may be given up to end it at a sentence or a word."""
+LONG: Final = 1_000
+"""A text of so many characters has room to end with a paragraph or a line."""
 
+_PARAGRAPH_END: Final = re.compile(r"\n[ \t]*\n")
+_LINE_END: Final = re.compile(r"\n")
+_HEADING: Final = re.compile(r"\s+#{1,6} [^\n]*\s*$")
+_MARK: Final = re.compile(r"\[\+(\d+) chars\]")
 _SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
 _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
@@ -84,6 +90,27 @@ def _sensible_cut(text: str, at: int) -> int:
         if cut:
             return cut
     return at
+
+
+def reading_end(text: str, at: int) -> int:
+    """The cut at or before `at` where a reader of a long text stops: after a paragraph, a line, a sentence or a word.
+
+    A heading that nothing follows belongs to what is not shown.
+    """
+    if at >= len(text):
+        return len(text)
+    patterns = (_PARAGRAPH_END, _LINE_END) if at >= LONG else ()
+    start = at - at // 20
+    cut = next((found for one in patterns if (found := _last_match(one, text, start, at))), 0)
+    cut = whole_characters(text, cut or _sensible_cut(text, at)) or at
+    heading = _HEADING.search(text, max(cut - 200, 0), cut)
+    return len(text[: heading.start() if heading and heading.start() else cut].rstrip()) or cut
+
+
+def missing_after(shown: str) -> int:
+    """How many characters a cut text says are missing."""
+    found = _MARK.search(shown, max(len(shown) - 120, 0))
+    return int(found[1]) if found else 0
 
 
 def clip(text: str, limit: int) -> str:

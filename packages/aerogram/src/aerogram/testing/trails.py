@@ -5,17 +5,16 @@ The next page and the one after it, what was left out, a cursor that is not what
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from aerogram.client import AsyncClient, Retries
 from aerogram.client.reading import items_of
-from aerogram.cursor import Cursors, Position
+from aerogram.cursor import Cursors, position_in
 from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
 from aerogram.identity import Names, identify, position_name
 from aerogram.jsontext import pointer_of
@@ -225,19 +224,14 @@ class FollowUpChecks:
 
     def _wrong_cursors(self, good: str) -> Iterator[tuple[str, str]]:
         yield "garbled", "this-is-no-cursor"
-        position = _position(good)
+        position = position_in(good)
         if position is None:  # not one of ours: whoever made it knows what else is wrong
             return
         yield "foreign", Cursors().seal(position)
         if self.foreign is not None:
             yield "another query's", self.foreign
         if self.cursors is not None:
-            yield (
-                "expired",
-                self.cursors.seal(
-                    Position(position.query_hash, position.offset, position.response_mode, position.after, 1.0)
-                ),
-            )
+            yield "expired", self.cursors.seal(replace(position, expires_at=1.0))
 
     # budgets
 
@@ -279,12 +273,3 @@ def _names(value: Any, place: str = "") -> Iterator[str]:
     elif isinstance(value, dict):
         for name, inner in value.items():
             yield from _names(inner, place + pointer_of((name,)))
-
-
-def _position(cursor: str) -> Position | None:
-    """Where a cursor of ours points to; anybody can read that, only the server can sign it."""
-    try:
-        body = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4)))
-        return Position(body["query_hash"], body["offset"], body["response_mode"], body.get("pos"))
-    except (ValueError, KeyError, TypeError):
-        return None
