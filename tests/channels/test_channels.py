@@ -76,7 +76,7 @@ class TextClient:
             "ids": (found(r"^ids: (.*)$") or "").split(", "),
             "cursor": found(r"cursor=(\S+)$"),
             "level": found(r"^fidelity: (\w+)"),
-            "hash": found(r"data=(sha256:[0-9a-f]{64})"),
+            "hash": found(r"data=(sha256:[0-9a-f]{12})"),
             "code": found(r"^error: (\w+)"),
             "data": None,
         }

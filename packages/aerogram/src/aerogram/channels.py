@@ -7,6 +7,9 @@
               error code, how to retrieve the rest
     text      the body as compact JSON                         nothing
 
+A payload alone (the dialect `bare`) is sent as it is; where something is missing from it, an account of that is its
+last lines in the text, and one member `aerogram` in structured content.
+
 Whichever channel a client drops, identifiers, cursor, fidelity, error code and the retrieval call are in the other.
 A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): there a summary of a whole
 reply is that line, and the identifiers follow where something was left out.
@@ -17,9 +20,10 @@ bytes counts the result as it goes over the wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from aerogram.codes import Retry
 from aerogram.cursor import dearest as dearest_cursor
@@ -28,14 +32,17 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.encodings import cheapest_text
 from aerogram.errors import ValidationFailed
 from aerogram.identity import shown_names
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, loads
 from aerogram.normalize.plain import json_around
-from aerogram.reply import Action, Fidelity, Page, Problem, Reply, is_generated_id
+from aerogram.reply import LEFT_OUT, Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
 __all__ = [
+    "ACCOUNT",
+    "BOX",
     "COUNTS",
     "POLICIES",
+    "Account",
     "Channels",
     "Count",
     "Payload",
@@ -43,6 +50,7 @@ __all__ = [
     "Sizer",
     "Writer",
     "channels_of",
+    "split_account",
     "summary_of",
 ]
 
@@ -181,28 +189,84 @@ def _call(action: Action) -> str:
     return f"{action.tool or action.endpoint}({arguments})"
 
 
+ACCOUNT: Final = "aerogram"
+BOX: Final = "result"
+_LINES: Final = re.compile(
+    rf"\n\n?{ACCOUNT}: (?P<note>[^\n]+)(?:\n{ACCOUNT} left out: (?P<left_out>\{{[^\n]*\}}))?\Z",
+)
+
+
+class Account(NamedTuple):
+    """What a payload alone lacks, and how to get it, said where a model reads it.
+
+    It is the last lines of the text, and one member of the structured content.
+    """
+
+    note: str
+    left_out: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, reply: Reply[Any]) -> Account | None:
+        """The account of a reply; a whole one has none."""
+        if reply.problem is not None or not _lacks_something(reply):
+            return None
+        said = []
+        if reply.fidelity is not None and reply.fidelity.level != "full":
+            hashes = reply.fidelity.archive_hashes or {}
+            said.append(reply.notices[-1].message if reply.notices else _fidelity_line(reply.fidelity))
+            said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
+        if reply.page is not None and reply.page.cursor:
+            total = "" if reply.page.total is None else f" of {reply.page.total} in all"
+            said.append(f"this is one page{total}; next: cursor='{reply.page.cursor}'")
+        return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
+
+    @property
+    def lines(self) -> str:
+        """The account as text."""
+        outline = "" if not self.left_out else f"\n{ACCOUNT} left out: {dumps(self.left_out).decode()}"
+        return f"{ACCOUNT}: {self.note}{outline}"
+
+    @property
+    def member(self) -> dict[str, Any]:
+        """The account as a member of an object."""
+        return {"note": self.note} if not self.left_out else {"note": self.note, "left_out": dict(self.left_out)}
+
+
+def split_account(text: str) -> tuple[str, Account | None]:
+    """A text without the account at its end, and the account."""
+    found = _LINES.search(text, max(text.rfind(f"\n{ACCOUNT}: "), 1) - 1)
+    if found is None:
+        return text, None
+    outline = loads(found["left_out"]) if found["left_out"] else None
+    return text[: found.start()], Account(found["note"], outline if isinstance(outline, dict) else None)
+
+
 @dataclass(frozen=True, slots=True)
 class Payload:
     """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
 
-    `is_boxed`: the schema wants it inside an object, as `{"result": …}`.
+    `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it leaves no place for the account.
     """
 
     has_schema: bool = False
     is_boxed: bool = False
+    is_closed: bool = False
 
     def channels(self, reply: Reply[Any]) -> Channels:
-        """The two channels of a payload alone; a failure is told in words."""
+        """The two channels of a payload and of what it lacks; a failure is told in words."""
         if reply.problem is not None:
             return Channels(summary_of(reply))
-        text = reply.data if isinstance(reply.data, str) else dumps(reply.data).decode()
-        return Channels(text, reply.data if self.has_schema or isinstance(reply.data, dict) else None)
-
-    def sent(self, reply: Reply[Any]) -> Channels:
-        """The channels as they leave, for measuring."""
-        channels = self.channels(reply)
-        boxed = self.is_boxed and self.has_schema and reply.problem is None  # nothing at all is in a box as well
-        return Channels(channels.text, {"result": channels.structured}) if boxed else channels
+        account, data = Account.of(reply), reply.data
+        text = data if isinstance(data, str) else dumps(data).decode()
+        structured = data if self.has_schema or isinstance(data, dict) else None
+        if self.is_boxed and self.has_schema:
+            structured = {BOX: structured}
+        if account is None:
+            return Channels(text, structured)
+        if isinstance(structured, dict) and ACCOUNT not in structured and not self.is_closed:
+            structured = {**structured, ACCOUNT: account.member}
+        gap = "\n\n" if isinstance(data, str) else "\n"
+        return Channels(f"{text}{gap}{account.lines}", structured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +293,7 @@ class Sizer:
 
     def _size(self, reply: Reply[Any]) -> int:
         if self.payload is not None:
-            return self.of(self.payload.sent(reply))
+            return self.of(self.payload.channels(reply))
         spoken = dialect_named(self.dialect)
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
         if self.writer is not None and completed.problem is None:

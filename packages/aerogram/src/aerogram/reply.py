@@ -69,6 +69,10 @@ def _normalize_part(
             _set(part, name, tuple(value))
 
 
+LEFT_OUT: Final = "left_out"
+"""Where in the `extra` of a reply stands in a few words what is in the rows that it does not show."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Why a reply failed, for a program (`code`, `kind`, `retry`) and for a person.

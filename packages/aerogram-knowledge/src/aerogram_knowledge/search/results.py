@@ -165,7 +165,7 @@ CHUNK: Final = replace(
 )
 
 KINDS: Final = {
-    "semantic_search": replace(SEARCH, full=SEARCH_ABOUT.full),
+    "semantic_search": replace(SEARCH, full=SEARCH_ABOUT.full, additions=NAMES),
     "find_vendor_info": VENDOR,
     "get_chunks": CHUNK,
 }

@@ -14,23 +14,32 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
-from aerogram.channels import Channels
+from aerogram.channels import ACCOUNT, BOX, Channels
 from aerogram.dialects.bare import BareDialect
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra
 from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.reply import Problem, Reply, part_to_json
 
-__all__ = ["PREFIX", "SchemaForm", "meta_of", "output_schema", "resource_error", "sdk_blocks", "to_sdk", "tool_result"]
+__all__ = [
+    "PREFIX",
+    "SchemaForm",
+    "lift_schema",
+    "meta_of",
+    "output_schema",
+    "resource_error",
+    "sdk_blocks",
+    "to_sdk",
+    "tool_result",
+]
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
 PREFIX: Final = "dev.aerogram/"
-BOX: Final = "result"
 _TEXT: Final = frozenset({"type", "text"})
 
-SchemaForm: TypeAlias = Literal["slim", "full"]
+SchemaForm: TypeAlias = Literal["slim", "full", "own"]
 
 
 def tool_result(
@@ -40,16 +49,18 @@ def tool_result(
     dialect: Dialect,
     media: Sequence[Mapping[str, Any]] = (),
     protocol_version: str = MODERN,
-    boxed: bool | None = None,
+    wants_box: bool = True,
 ) -> dict[str, Any]:
     """The result of a tool call as the protocol writes it.
 
-    `boxed` says whether a bare payload goes under `result`; by default it does where it has to.
+    A bare payload goes into a box where the protocol wants an object, unless it has been seen to.
     """
     result: dict[str, Any] = {"content": [{"type": "text", "text": channels.text}, *media]}
     is_bare = isinstance(dialect, BareDialect)
     if channels.structured is not None and not (is_bare and reply.problem is not None):
-        result["structuredContent"] = _box_structured(channels.structured, is_bare, boxed, protocol_version)
+        held = channels.structured
+        needs_box = is_bare and wants_box and not isinstance(held, dict) and not is_modern(protocol_version)
+        result["structuredContent"] = {BOX: held} if needs_box else held
     if reply.problem is not None:
         result["isError"] = True
     meta = meta_of(reply, dialect)
@@ -58,11 +69,6 @@ def tool_result(
     if is_modern(protocol_version):
         result["resultType"] = "complete"
     return result
-
-
-def _box_structured(value: Any, is_bare: bool, boxed: bool | None, protocol_version: str) -> Any:
-    wants_box = not isinstance(value, dict) and not is_modern(protocol_version) if boxed is None else boxed
-    return {BOX: value} if is_bare and wants_box else value
 
 
 def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
@@ -94,10 +100,36 @@ def output_schema(dialects: Sequence[Dialect], form: SchemaForm = "slim") -> dic
     """The schema of the bodies of these dialects, successes and failures alike; none where the payload is bare."""
     if any(isinstance(one, BareDialect) for one in dialects):
         return None
-    schemas = [one.schema(slim=form == "slim") for one in dialects]
+    schemas = [one.schema(slim=form != "full") for one in dialects]
     if len(schemas) == 1:
         return {**schemas[0], "type": "object"}
     return {"type": "object", "anyOf": schemas}
+
+
+_LIFTED: Final = frozenset({"required", "minItems", "minLength", "minProperties", "pattern"})
+
+
+def lift_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool's own schema as it holds for replies that were fitted as well, with the account of what they lack.
+
+    What it asks for below its first level is not asked for any more; the names, types and descriptions stay.
+    """
+    lifted = {name: _lift(part) if name in ("properties", "$defs") else part for name, part in schema.items()}
+    properties = {**lifted.get("properties", {})}
+    properties.setdefault(ACCOUNT, {"type": "object"})
+    return {**lifted, "properties": properties}
+
+
+def _lift(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_lift(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # a property may be called like a keyword, and is then a schema and no list or number
+    kept = {name: part for name, part in schema.items() if name not in _LIFTED or isinstance(part, dict)}
+    return {
+        name: part if name in ("enum", "const", "default", "examples") else _lift(part) for name, part in kept.items()
+    }
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:

@@ -24,7 +24,7 @@ from pydantic import WithJsonSchema
 
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import PREFIX, SchemaForm, meta_of, output_schema, tool_result
+from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result
 from aerogram.answer import (
     CURRENT,
     ReplyDraft,
@@ -40,7 +40,7 @@ from aerogram.answer import (
 )
 from aerogram.archive import Archive
 from aerogram.call import Call
-from aerogram.channels import Payload
+from aerogram.channels import ACCOUNT, Payload
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
@@ -84,7 +84,9 @@ class Profile:
     @property
     def payload(self) -> Payload:
         """How its payload is sent when it is sent alone."""
-        return Payload(self.own_schema is not None, self.is_boxed)
+        own = self.own_schema
+        is_closed = own is not None and ACCOUNT not in own.get("properties", {})
+        return Payload(own is not None, self.is_boxed, is_closed)
 
     @property
     def data_schema(self) -> Mapping[str, Any] | None:
@@ -229,6 +231,9 @@ class Service:
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
+        is_fitted = self.contract.own_limit(name) is not None or "max_tokens" in given.names
+        if outputs is not None and is_fitted and self._schema != "own" and outputs.get("type") == "object":
+            outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
         size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
@@ -409,7 +414,7 @@ class Service:
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = profile.payload.channels(reply)
-        return tool_result(reply, channels, dialect=speaker, media=draft.media, boxed=profile.is_boxed)
+        return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
 
     @staticmethod
     def _report(call: Call, draft: ReplyDraft, written: dict[str, Any]) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from aerogram._http.headers import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.content import Content, canonical_json
 from aerogram.dialects.extension import restore
-from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound
+from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
-from aerogram.reply import Fidelity, Reply
+from aerogram.reply import Fidelity, Notice, Reply
 
 __all__ = [
     "Calls",
@@ -30,6 +30,7 @@ __all__ = [
     "Reach",
     "Trail",
     "build_retrieval",
+    "insist_on_whole",
     "make_whole",
     "next_page",
     "recovery",
@@ -208,12 +209,27 @@ def make_whole(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
     if not found:  # content beside the data may be all that was cut
         raise NotFound("What is missing from this reply was not kept", remediation="Ask for less at once")
     heard = {**reply.present_fields(), "fidelity": Fidelity("full"), "data": _whole_data(reply.data, found)}
-    heard["notices"] = tuple(notice for notice in reply.notices if notice.code not in _ABOUT_SIZE)
+    heard["notices"] = tuple(notice for notice in reply.notices if not _is_about_size(notice, reply.fidelity))
     heard["actions"] = tuple(action for action in reply.actions if "hash" not in (action.args or {}))
     if reply.status == "partial" and len(heard["notices"]) < len(reply.notices):
         heard["status"] = "ok"
     whole = restore(heard, found.get("envelope") or {}, "the archive", "/envelope")
     return whole.replace(fidelity=Fidelity("full"))
+
+
+def _is_about_size(notice: Notice, fidelity: Fidelity) -> bool:
+    """Whether a warning is of what was left out: it says so, or names what it can be had back by."""
+    named = (digest.removeprefix("sha256:")[:12] for digest in (fidelity.archive_hashes or {}).values())
+    return notice.code in _ABOUT_SIZE or any(digits in notice.message for digits in named)
+
+
+def insist_on_whole(reply: Reply[Any]) -> None:
+    """Refuse to call a reply whole that goes on at a cursor, because what it lacks is on other pages."""
+    if reply.status == "partial" and reply.page is not None and reply.page.cursor:
+        raise ValidationFailed(
+            "This reply is a page of several, which its server made to fit a budget",
+            remediation="Call pages() or items() with the target, which go on to the end",
+        )
 
 
 def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:

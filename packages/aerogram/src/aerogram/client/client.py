@@ -39,6 +39,7 @@ from aerogram.client.calls import (
     Reach,
     Trail,
     build_retrieval,
+    insist_on_whole,
     make_whole,
     next_page,
     recovery,
@@ -402,7 +403,8 @@ class Client(_BaseClient):
             return dict(done.value)
 
     def whole(self, reply: Reply[Any]) -> Reply[Any]:
-        """The reply with everything that was left out of it."""
+        """The reply with everything that was left out of it; one of several pages is refused."""
+        insist_on_whole(reply)
         return make_whole(reply, self.recover(reply))
 
 
@@ -475,5 +477,6 @@ class AsyncClient(_BaseClient):
             return dict(done.value)
 
     async def whole(self, reply: Reply[Any]) -> Reply[Any]:
-        """The reply with everything that was left out of it."""
+        """The reply with everything that was left out of it; one of several pages is refused."""
+        insist_on_whole(reply)
         return make_whole(reply, await self.recover(reply))

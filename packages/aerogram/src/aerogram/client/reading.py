@@ -20,7 +20,8 @@ from typing import Any, Final
 from aerogram import errors
 from aerogram._http.headers import address_of, find_link, resolve_address
 from aerogram._http.responses import read_problem
-from aerogram._mcp.results import BOX, PREFIX
+from aerogram._mcp.results import PREFIX
+from aerogram.channels import ACCOUNT, BOX, Account, split_account
 from aerogram.codes import KIND_RULES, TABLE
 from aerogram.dialects import read as read_body
 from aerogram.dialects import recognise
@@ -29,7 +30,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.encodings import read_text
 from aerogram.errors import ContractError, ReplyError
 from aerogram.jsontext import loads
-from aerogram.reply import Fidelity, Page, Problem, RateLimit, Reply, accept_request_id
+from aerogram.reply import LEFT_OUT, Fidelity, Notice, Page, Problem, RateLimit, Reply, accept_request_id
 
 __all__ = ["add_next_link", "items_of", "raise_for_problem", "read"]
 
@@ -46,6 +47,8 @@ _REPLY_FIELDS: Final = frozenset(one.name for one in fields(Reply)) - {"data"}
 _PROBLEM_FIELDS: Final = frozenset(one.name for one in fields(Problem))
 _EPOCH: Final = 1_000_000_000
 _LONGEST_NUMBER: Final = 15
+_CURSOR: Final = re.compile(r"cursor='([^']+)'")
+_HASH: Final = re.compile(r"hash='(\w{12})'")
 _NUMBER: Final = re.compile(rf";\s*([qrtw])=(\d{{1,{_LONGEST_NUMBER}}})")
 
 
@@ -177,6 +180,7 @@ def _read_tool(tool: _PlainToolResult, dialect: str | Dialect | None) -> Reply[A
         reply = _read_envelope(_parse_texts(tool.texts[-1:]), dialect, status=status)
     if reply is not None:
         return _add_missing_content(reply, tool.meta)
+    tool, account = _split_account(tool)
     aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
     if isinstance(aside.get("problem"), Mapping):
         aside["problem"] = {name: said for name, said in aside["problem"].items() if name in _PROBLEM_FIELDS}
@@ -184,7 +188,32 @@ def _read_tool(tool: _PlainToolResult, dialect: str | Dialect | None) -> Reply[A
     if tool.failed and "problem" not in aside:
         # nobody said that trying again could help
         heard |= {"status": "error", "problem": Problem("INTERNAL_ERROR", "\n".join(tool.texts), retry="no")}
-    return restore(heard, aside, "bare", "/_meta")
+    return restore({**(_read_account(account) if account and not aside else {}), **heard}, aside, "bare", "/_meta")
+
+
+def _split_account(tool: _PlainToolResult) -> tuple[_PlainToolResult, Account | None]:
+    """A result without the account of what it lacks, and that account."""
+    held, found = tool.structured, None
+    if isinstance(held, dict) and isinstance(held.get(ACCOUNT), dict) and isinstance(held[ACCOUNT].get("note"), str):
+        found = Account(held[ACCOUNT]["note"], held[ACCOUNT].get("left_out"))
+        held = {name: value for name, value in held.items() if name != ACCOUNT}
+    texts = tool.texts
+    if texts and not tool.failed:
+        text, told = split_account(texts[-1])
+        texts, found = (*texts[:-1], text), found or told
+    return replace(tool, structured=held, texts=texts), found
+
+
+def _read_account(account: Account) -> dict[str, Any]:
+    """What a reply says besides its data, from its account alone: a client may drop what is meant for programs."""
+    said: dict[str, Any] = {"status": "partial"}
+    cursor, digest = _CURSOR.search(account.note), _HASH.search(account.note)
+    if cursor is not None:
+        said["page"] = Page(cursor=cursor[1], has_more=True)
+    if digest is not None or cursor is None:
+        said["fidelity"] = Fidelity("partial", archive_hashes={"data": f"sha256:{digest[1]}"} if digest else None)
+        said["notices"] = (Notice(account.note),)
+    return said | ({"extra": {LEFT_OUT: account.left_out}} if account.left_out else {})
 
 
 def _add_missing_content(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[Any]:

@@ -19,12 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
+from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import Content
 from aerogram.errors import ValidationFailed
+from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, pointer_of
-from aerogram.reply import Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
+from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
 from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.facts import choose_facts
@@ -44,12 +46,15 @@ __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_a
 
 DATA: Final = "data"
 ENVELOPE: Final = "envelope"
-LEFT_OUT: Final = "left_out"
 SAME: Final = "same_in_all"
 SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
 ROUNDS: Final = 6
 MOST_ROUNDS: Final = 12
+LEAN_STEPS: Final = 2
+"""So many steps of making an envelope lighter take only what an answer says about itself."""
+SMALL_SHARE, LARGE_SHARE = 8, 2
+"""One part in so many of the budget may go to an envelope: with what it says about itself, and without."""
 LOOSE: Final = 0.06
 """By such a share of the room prices may be off, as where a channel says less than all of the data."""
 SELF_COUNTS: Final = 4
@@ -59,6 +64,10 @@ OUTLINE_SHARE: Final = 10
 OUTLINE_MOST: Final = 120
 LEAST_OUTLINE: Final = 10
 MOST_CUTS: Final = 6
+MOST_NAMED: Final = 20
+NOT_KEPT: Final = "the rest was not kept"
+TRUNCATED: Final = "CONTENT_TRUNCATED"
+REASON: Final = "token_limit_exceeded"
 MOST_JUDGED: Final = 20
 """So many of the longest rows are looked at for the one that is hardest to show."""
 
@@ -140,7 +149,7 @@ def fit(
         among,
         code,
     )
-    fitted = fitting.whole(levers) or fitting.reduced()
+    fitted = fitting.whole(levers) or fitting.leaner() or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
     return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refused(levers, hardest)
 
@@ -254,6 +263,23 @@ class _Fitting:
                 return warned
         return None
 
+    def leaner(self) -> Fitted | None:
+        """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
+        plain = self._without_additions(self.reply.data)
+        light = next(islice(lighter(self.reply), LEAN_STEPS - 1, None)).replace(data=plain)
+        if light == self.reply or self._is_hopeless(plain):
+            return None
+        light, size = counted(light, self.measure)
+        return Fitted(light, (), self.before) if max(size, self.measure.dearest(light)) <= self.budget else None
+
+    def _without_additions(self, data: Any) -> Any:
+        gone = set(self.kind.additions) if self.kind is not None else set()
+        rows = rows_of(data) if gone else None
+        if rows is None or not any(isinstance(row, dict) and not gone.isdisjoint(row) for row in rows.items):
+            return data
+        plain = [{name: row[name] for name in row if name not in gone} for row in rows.items if isinstance(row, dict)]
+        return rows.replaced(data, plain) if len(plain) == len(rows.items) else data
+
     # reduced
 
     def reduced(self) -> Fitted | None:
@@ -270,10 +296,12 @@ class _Fitting:
         return None
 
     def _lighten(self) -> None:
-        """Have an envelope that takes up half of the budget give up what a caller can do without; it is archived."""
-        for light in (self.reply, *lighter(self.reply)):
+        """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
+        self.reply = self.reply.replace(data=self._without_additions(self.reply.data))
+        for step, light in enumerate((self.reply, *lighter(self.reply))):
             self._light = light
-            if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
+            share = SMALL_SHARE if step < LEAN_STEPS else LARGE_SHARE
+            if self.measure.dearest(light.replace(data=None)) * share <= self.budget:
                 break
         removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
@@ -382,32 +410,28 @@ class _Fitting:
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
-        if not shown.lower and not missing:
-            return self._light.replace(**changes)
-        if not shown.lower and goes_on:  # the next page brings what is not on this one
-            return self._light.replace(**changes, **self._incomplete())
+        if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
+            status = self._incomplete() if missing else {}
+            return self._light.replace(**changes, **status, **self._tell_envelope())
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
-        call = self._call(offset=shown.rows if missing and not goes_on else None) if keeps else None
+        offset = shown.rows if missing and not goes_on else None
         words = shown.describe(total if missing else None)
-        if call:
-            words += f"; {'whole' if shown.lower else 'more'}: {call}"
+        how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
-        return self._say(changes, level, words, outline, keeps=keeps)
+        return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
+
+    def _tell_envelope(self) -> dict[str, Any]:
+        """What names the part of the envelope that was archived, where nothing else is to be said."""
+        if self._envelope is None:
+            return {}
+        before = self._light.fidelity or Fidelity("partial")
+        hashes = {**(before.archive_hashes or {}), ENVELOPE: self._envelope.hash[:SHORT_HASH]}
+        return {"fidelity": replace(before, archive_hashes=hashes)}
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
         return {"status": "partial"} if self._light.status == "ok" else {}
-
-    def _call(self, *, offset: int | None = None, path: str | None = None) -> str | None:
-        """The call that brings back what is missing; something stands for its hash until that is known."""
-        if self.retrieve is None:
-            return None
-        if self.retrieve.startswith("/"):
-            return f"GET {self.retrieve}"
-        given = {"path": path, "offset": offset}
-        said = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
-        return f"{self.retrieve}(hash='{_SHORT}'{said})"
 
     # one record, one text
 
@@ -416,21 +440,13 @@ class _Fitting:
         inside = is_map(data)
 
         def dress(shown: dict[str, Any]) -> Reply[Any]:
-            words = self._describe_cuts(cuts_between(data, shown), len(data)) if shown else "Cut"
-            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive)
+            cuts = cuts_between(data, shown) if shown else []
+            lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
+            place = {} if lone is None else {"path": pointer_of((lone.name,)), "offset": lone.shown}
+            words, how = _describe_cuts(cuts, len(data)), "whole" if lone is None else "more"
+            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how=how, **place)
 
         return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=inside))
-
-    def _describe_cuts(self, cuts: list[Cut], total: int) -> str:
-        """Which members are cut, and the call that goes on where one of them ends."""
-        is_map_cut = len(cuts) > MOST_CUTS or not all(cut.total for cut in cuts)
-        told = ", ".join(f"{cut.name} ({cut.shown} of {cut.total}{cut.unit})" for cut in cuts)
-        words = f"{len(cuts)} of {total} members cut or missing" if is_map_cut else f"Cut: {told}"
-        if not self.archive or self.retrieve is None:
-            return words
-        lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
-        call = self._call() if lone is None else self._call(path=pointer_of((lone.name,)), offset=lone.shown)
-        return f"{words}; {'whole' if lone is None else 'more'}: {call}"
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -440,9 +456,8 @@ class _Fitting:
             if self.resume is not None:
                 page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
                 return self._light.replace(**changes, page=page, **self._incomplete())
-            call = self._call(offset=count) if self.archive else None
-            words = f"{count} of {len(text)} characters shown" + (f"; more: {call}" if call else "")
-            return self._say(changes, "partial", words, {}, keeps=self.archive)
+            words = f"{count} of {len(text)} characters shown"
+            return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
         count = whole_characters(text, count) or count if self.resume is not None else reading_end(text, count)
@@ -489,19 +504,39 @@ class _Fitting:
     # what is said about it
 
     def _say(
-        self, changes: dict[str, Any], level: FidelityLevel, words: str, outline: Mapping[str, Any], *, keeps: bool
+        self,
+        changes: dict[str, Any],
+        level: FidelityLevel,
+        words: str,
+        outline: Mapping[str, Any],
+        *,
+        keeps: bool,
+        how: str,
+        **place: Any,
     ) -> Reply[Any]:
-        before = self._light.fidelity
-        hashes = dict(before.archive_hashes or {}) if before is not None else {}
+        """The reply with word of what is missing, and how it can be had; something stands for its hash until then.
+
+        `place` are the arguments of the call besides the hash. An address is told where follow-up calls are.
+        """
+        light = self._light
+        before = light.fidelity or Fidelity("full")
+        hashes = {
+            (f"earlier-{name}" if name == DATA else name): one for name, one in (before.archive_hashes or {}).items()
+        }
         if keeps:
             hashes[DATA] = _STAND_IN
         if self._envelope is not None:
             hashes[ENVELOPE] = self._envelope.hash[:SHORT_HASH]
         if not keeps and not self.archive:
-            words = f"{words}; the rest was not kept"
-        notices = (*self._light.notices, Notice(words, self.code, "warning" if self.code else None))
-        fidelity = Fidelity(level, archive_hashes=hashes or None)
-        reply = self._light.replace(**changes, **self._incomplete(), fidelity=fidelity, notices=notices)
+            words = f"{words}; {NOT_KEPT}"
+        elif keeps and self.retrieve is not None and self.retrieve.startswith("/"):
+            changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
+        elif keeps and self.retrieve is not None:
+            given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
+            words = f"{words}; {how}: {self.retrieve}(hash='{_SHORT}'{given})"
+        notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+        fidelity = replace(before, level=level, archive_hashes=hashes or None)
+        reply = light.replace(**changes, **self._incomplete(), fidelity=fidelity, notices=notices)
         return self._say_outline(reply, outline) if outline else reply
 
     @staticmethod
@@ -539,15 +574,31 @@ class _Fitting:
             content = self._answered_for(shown)
             hashes[DATA] = content.hash[:SHORT_HASH]
             leftovers = (Leftover(DATA, content),)
-            named = dressed.notices[-1]
-            call = replace(named, message=named.message.replace(_SHORT, content.hash[len("sha256:") : SHORT_HASH]))
-            dressed = dressed.replace(
-                fidelity=replace(fidelity, archive_hashes=hashes), notices=(*dressed.notices[:-1], call)
-            )
+            dressed = _with_hash(dressed.replace(fidelity=replace(fidelity, archive_hashes=hashes)), hashes[DATA])
+            dressed = self._detailed(dressed, shown)
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = cited(dressed, dressed.data) if dressed.citations else dressed
         return Fitted(counted(reply, self.measure)[0], leftovers, self.before)
+
+    def _detailed(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
+        """The reply with the details of its warning for programs, and the names of a few missing items, if they fit."""
+        rows, own = rows_of(self.reply.data), dressed.notices[-1]
+        missing = [] if shown is None or rows is None or self.resume is not None else rows.items[shown.rows :]
+        context = None
+        if missing and rows is not None:
+            context = {"dropped_count": len(missing), "total_count": len(rows.items), "reason": REASON}
+        notice = Notice(own.message, TRUNCATED, "info", context=context)
+        coded = dressed if self.code else dressed.replace(notices=(*dressed.notices[:-1], notice))
+        names = tuple(map(str, Names(self.kind.ids_only if self.kind else ()).ids(missing, 0)))
+        richest = coded
+        if (
+            0 < len(names) <= MOST_NAMED
+            and coded.fidelity is not None
+            and not any(name.startswith(POSITION) for name in names)
+        ):
+            richest = coded.replace(fidelity=replace(coded.fidelity, dropped_ids=names))
+        return next((one for one in (richest, coded) if self.measure.dearest(one) <= self.budget), dressed)
 
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
@@ -649,12 +700,34 @@ def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Re
     return reply, size
 
 
+def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
+    """The reply with a hash in place of what stood for it in its last warning and its last follow-up call."""
+    *others, own = reply.notices
+    short = digest.removeprefix("sha256:")
+    reply = reply.replace(notices=(*others, replace(own, message=own.message.replace(_SHORT, short))))
+    if not reply.actions or (reply.actions[-1].args or {}).get("hash") != _STAND_IN:
+        return reply
+    return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
+
+
+def _describe_cuts(cuts: list[Cut], total: int) -> str:
+    """Which members are cut."""
+    if len(cuts) > MOST_CUTS or not all(cut.total for cut in cuts):
+        return f"{len(cuts)} of {total} members cut or missing"
+    return "Cut: " + ", ".join(f"{cut.name} ({cut.shown} of {cut.total}{cut.unit})" for cut in cuts)
+
+
 def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[Any]:
     """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
     if reply.fidelity is None or not leftovers:
         return reply
     lost = {one.content.hash[:SHORT_HASH] for one in leftovers}
     hashes = {name: digest for name, digest in (reply.fidelity.archive_hashes or {}).items() if digest not in lost}
-    *others, own = reply.notices
-    honest = replace(own, message=f"{own.message.partition(';')[0]}; the rest was not kept")
-    return reply.replace(fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=(*others, honest))
+    actions = tuple(one for one in reply.actions if (one.args or {}).get("hash") not in lost)
+    notices = reply.notices
+    if leftovers[0].name == DATA:
+        *others, own = notices
+        notices = (*others, replace(own, message=f"{own.message.partition(';')[0]}; {NOT_KEPT}"))
+    return reply.replace(
+        fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=notices, actions=actions
+    )

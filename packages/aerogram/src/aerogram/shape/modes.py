@@ -40,7 +40,7 @@ class RecordType:
 
     `made` has the fields that are computed from a record (or raise a `KeyError` where it lacks what they need), `caps`
     the longest lists per mode: `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`. Records that are ranked
-    come best first.
+    come best first; their `additions` are what they say about themselves, which goes first where room is short.
     """
 
     ids_only: Sequence[str]
@@ -50,6 +50,7 @@ class RecordType:
     made: Mapping[str, Callable[[Record], Any]] = field(default_factory=dict)
     caps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     is_ranked: bool = False
+    additions: Sequence[str] = ()
 
     def fields(self, mode: Mode) -> tuple[str, ...] | None:
         """The names of the fields of a mode; None when it has them all."""
