@@ -27,7 +27,7 @@ from starlette.routing import Route
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
 from aerogram.answer import ReplyDraft
 from aerogram.contract import Contract
-from aerogram.cursor import _decode
+from aerogram.cursor import position_in
 from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.jsontext import dumps
 from aerogram.reply import Page, QueryEcho, Reply, ResumablePage
@@ -357,7 +357,8 @@ def _wants_csv(request: Request) -> bool:
 
 def _with_offset(reply: Reply[Any], cursor: str | None, page_size: int) -> Reply[Any]:
     """The page with the place at which it begins, which the legacy shape tells."""
-    offset = _decode(cursor)["offset"] if cursor else 0
+    position = position_in(cursor) if cursor else None
+    offset = 0 if position is None else position.offset
     page = reply.page or Page(total=0, page_size=page_size)
     return reply.replace(page=replace(page, extra={**(page.extra or {}), "offset": offset}))
 
