@@ -245,7 +245,7 @@ def split_account(text: str) -> tuple[str, Account | None]:
 class Payload:
     """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
 
-    `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it leaves no place for the account.
+    `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it has no place for the account.
     """
 
     has_schema: bool = False

@@ -106,6 +106,7 @@ def output_schema(dialects: Sequence[Dialect], form: SchemaForm = "slim") -> dic
     return {"type": "object", "anyOf": schemas}
 
 
+_VALUES: Final = frozenset({"enum", "const", "default", "examples"})
 _LIFTED: Final = frozenset({"required", "minItems", "minLength", "minProperties", "pattern"})
 
 
@@ -127,9 +128,7 @@ def _lift(schema: Any) -> Any:
         return schema
     # a property may be called like a keyword, and is then a schema and no list or number
     kept = {name: part for name, part in schema.items() if name not in _LIFTED or isinstance(part, dict)}
-    return {
-        name: part if name in ("enum", "const", "default", "examples") else _lift(part) for name, part in kept.items()
-    }
+    return {name: part if name in _VALUES else _lift(part) for name, part in kept.items()}
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:
