@@ -79,7 +79,7 @@ def told(result: Any, policy: Policy) -> list[Reply[Any] | str]:
 
 def is_honest(said: Reply[Any] | str) -> bool:
     if isinstance(said, str):
-        return "fidelity: " in said and (HASH in said or "cursor=" in said)
+        return ("fidelity: " in said and HASH in said) or (said.startswith("partial") and "cursor=" in said)
     goes_on = said.page is not None and said.page.cursor is not None
     hashes = (said.fidelity.archive_hashes or {}) if said.fidelity is not None else {}
     return said.status == "partial" and (goes_on or hashes.get("data") == HASH)
