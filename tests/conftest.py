@@ -1,7 +1,10 @@
 """What all tests share: a state directory of their own, and property tests that come out the same every time."""
 
+import functools
 import os
 
+import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -18,3 +21,27 @@ def state_of_its_own(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AEROGRAM_STATE", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities_read_once():
+    """A client that is told nothing about certificates reads all authorities there are, which takes longer than a
+    request; here the clients of one library share what the first has read.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for library in (httpx, httpx2):
+            patch.setattr(library._transports.default, "create_ssl_context", _read_once(library.create_ssl_context))
+        yield
+
+
+def _read_once(create):
+    @functools.cache
+    def shared(*_where):
+        return create()
+
+    def context(verify=True, cert=None, trust_env=True):
+        if verify is True and cert is None and trust_env:
+            return shared(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        return create(verify=verify, cert=cert, trust_env=trust_env)
+
+    return context
