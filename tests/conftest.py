@@ -1,6 +1,7 @@
 """What all tests share: a state directory of their own, and property tests that come out the same every time."""
 
 import functools
+import gc
 import importlib
 import importlib.util
 import os
@@ -28,6 +29,11 @@ LONGEST = (
 def pytest_collection_modifyitems(items):
     """What takes long comes first, and the rest in its order."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_collection_finish():
+    """Whatever is loaded by now stays; nobody need look through it again for what can be thrown away."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
