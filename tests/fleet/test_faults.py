@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -24,7 +25,7 @@ from aerogram.cursor import Cursors
 from aerogram.retrieval import Retrieval
 from aerogram_knowledge.store.address import open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
-from backends import is_root, program_with_faked_time
+from backends import is_root
 from balancer import balancing, wait_for
 from postgres import running_postgres
 from servers import find_free_port
@@ -35,6 +36,8 @@ CUT = {**SEARCH, "response_mode": "full", "page_size": 20, "max_tokens": 1200}
 """A question whose answer leaves something out, which goes into the archive."""
 WORDS = ["token", "key", "session", "vendor", "price", "export", "webhook", "contract", "limit", "audit", "backup"]
 SEED = 20_261_115
+CLOCKWORK = Path(__file__).parents[1] / "server" / "clockwork.py"
+DAY = 86_400
 KILLS = int(os.environ.get("KILLS", "12"))
 """How often servers are killed; a campaign kills them more often."""
 
@@ -301,19 +304,14 @@ def test_a_server_that_is_paused_for_longer_than_anybody_waits_is_passed_over(fl
 def test_servers_whose_clocks_differ_by_days_agree(tmp_path, index, redis):
     """Cursors, archived pieces and a limit of the day hold on both, whichever made them."""
     ports = [find_free_port(), find_free_port()]
-    environment = {
-        **clean_environment(index),
-        "DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
     flags = ("--index", str(index), "--redis", redis.url, "--limits", "30/day")
     with contextlib.ExitStack() as running:
-        for port, offset in zip(ports, ("-2d", "+2d"), strict=True):
-            command = [*program_with_faked_time(offset), sys.executable, "-m", "aerogram", "serve", *flags]
-            how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-            process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, env=environment, **how)
+        for port, ahead in zip(ports, (-2 * DAY, 2 * DAY), strict=True):
+            command = [sys.executable, str(CLOCKWORK), str(ahead), "serve", *flags, "--port", str(port)]
+            how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+            process = subprocess.Popen(command, env=clean_environment(index), **how)
             running.callback(process.wait, 60)
-            running.callback(os.killpg, process.pid, signal.SIGKILL)  # the program is a child of the one that fakes
+            running.callback(process.kill)
         servers = [f"http://127.0.0.1:{port}" for port in ports]
         client = running.enter_context(httpx.Client(timeout=60))
         for one in servers:
