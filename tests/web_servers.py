@@ -37,12 +37,14 @@ class Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def running(app: Any, **settings: Any) -> Iterator[str]:
-    """The address of an application while it runs."""
+def running(app: Any, *, among: list[Server] | None = None, **settings: Any) -> Iterator[str]:
+    """The address of an application while it runs; its server stands among others that may be told to end at once."""
     # TCP said outright, or the server leaves Nagle's algorithm on and every answer takes 40 ms
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         server = Server(uvicorn.Config(app, ws="none", **settings))
+        if among is not None:
+            among.append(server)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:
