@@ -21,9 +21,9 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import debian
 from fastmcp import Client, FastMCP
 
+import debian
 from aerogram.fastmcp import install
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.search.results import KINDS

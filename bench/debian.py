@@ -20,7 +20,7 @@ TEXTS = {
 }
 """The name of each document: its package, and its file under /usr/share."""
 SHORTEST, LONGEST = 200, 1_400
-_PROSE = re.compile(r"[A-Z“\"‘'`*]")
+_PROSE = re.compile(r"[A-Z“\"'`*]")
 _DRAWN = re.compile(r"[│┌├└═─|]|_{6}|-{6}|={6}|\.{6}")
 
 

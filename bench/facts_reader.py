@@ -1,7 +1,7 @@
 """The reader: answers a question from what a reply shows, and from nothing else.
 
-It finds rows and reads their members, counts and lists them, and takes the first and the last of a member. Where a reply
-says that rows are missing, it answers only what does not depend on them, or what an outline of them settles:
+It finds rows and reads their members, counts and lists them, and takes the first and the last of a member. Where a
+reply says that rows are missing, it answers only what does not depend on them, or what an outline of them settles:
 
     {"rows": 282, "state": {"open": 189, "closed": 93}, "number": [3701, 3982], "all": {"locked": false}}
 
@@ -18,6 +18,8 @@ from facts_sets import CUT
 MARK = "…"
 LEFT_OUT = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?left out")
 SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?shown(?! with less)")
+CHARACTERS = re.compile(r"[\d,]+ of [\d,]+ characters")
+LESS = re.compile(r"(in|with) less detail")
 MEMBERS = re.compile(r"([^\s,:(]+) \(([\d,]+) of ([\d,]+)")
 UNKNOWN = None
 
@@ -43,13 +45,13 @@ def see(data, read, *, words=(), outline=None, partial=False):
     marks = {row["parent"]: _first_number(row["value"]) for row in read(data) if row.get("name") == MARK}
     said = " ".join(words)
     missing = 0
-    if found := LEFT_OUT.search(said):
+    if CHARACTERS.search(said):
+        missing = None
+    elif found := LEFT_OUT.search(said):
         missing = _number(found[1])
     elif found := SHOWN.search(said):
         missing = _number(found[2]) - _number(found[1])
-    elif marks or (isinstance(data, str) and CUT.search(data)):
-        missing = None
-    elif partial and not re.search(r"in less detail|with less detail", said):
+    elif marks or is_cut(data) or (partial and not LESS.search(said)):
         missing = None
     named = {name: _number(total) - _number(shown) for name, shown, total in MEMBERS.findall(said)}
     return Seen(rows, missing, outline or {}, {**named, **marks}, names_cuts=bool(named))
@@ -120,7 +122,7 @@ def _extreme(choose):
             return UNKNOWN
         if seen.missing == 0:
             return choose(held)
-        others = _outlined_values(seen, member)
+        others = _outlined_values(seen, member, type(held[0]))
         return choose([*held, *others]) if others else UNKNOWN
 
     return find
@@ -157,8 +159,8 @@ def _outlined(seen, member, test, value):
     if member in same:
         return (seen.missing if TESTS[test](same[member], value) else 0) if seen.missing is not None else None
     told = seen.outline.get(member)
-    if isinstance(told, dict) and MARK not in told and test == "=":
-        return told.get(value if isinstance(value, str) else json.dumps(value), 0)
+    if isinstance(told, dict) and test in ("=", "has"):
+        return told.get(value if isinstance(value, str) else json.dumps(value), None if MARK in told else 0)
     if isinstance(told, list) and len(told) == 2:
         return 0 if _is_beyond(told, test, value) else None
     return None
@@ -173,15 +175,15 @@ def _is_beyond(bounds, test, value):
     return value < low or value > high if test == "=" else test == "over" and high <= value
 
 
-def _outlined_values(seen, member):
-    """The least and the greatest of the missing rows, or nothing."""
+def _outlined_values(seen, member, kind):
+    """The least and the greatest of the missing rows, or nothing; counts have their values spelled out."""
     if seen.outline.get("estimate"):
         return []
     told = seen.outline.get(member, seen.outline.get("all", {}).get(member))
     if isinstance(told, list) and len(told) == 2:
         return told
     if isinstance(told, dict):
-        return [] if MARK in told else [*told]
+        return [] if MARK in told else [value if kind is str else json.loads(value) for value in told]
     return [] if told is None else [told]
 
 

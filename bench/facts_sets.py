@@ -3,8 +3,8 @@
 Five are real: a log of dpkg, the lists of `dpkg -l` and `pip list`, npm's package.json (Artistic-2.0) and a git log, as
 they were on one machine; the articles are sections of Debian's FAQ. Issues and orders are made up by a seed.
 
-`value` is what the tool returns: records, rows of cells, one record, or a text. `read` gives the rows of such a value, or
-of a part of it, as records. `facts` are the members that a person would choose for a list.
+`value` is what the tool returns: records, rows of cells, one record, or a text. `read` gives the rows of such a value,
+or of a part of it, as records. `facts` are the members that a person would choose for a list.
 """
 
 import gzip
@@ -43,13 +43,6 @@ class Set:
         return self.read(self.value)
 
 
-@cache
-def sets():
-    """All of them, by name."""
-    found = (_issues(), _orders(), _log(), _articles(), _package(), _installed(), _libraries(), _commits())
-    return {one.name: one for one in found}
-
-
 def _text(name):
     return gzip.decompress((DATA / name).read_bytes()).decode()
 
@@ -85,8 +78,10 @@ PARTS = (
     "Cache",
     "API key",
 )
-TROUBLES = ("fails after an update", "is slow with many rows", "shows the wrong time zone", "loses its settings",
-            "ignores umlauts", "needs a dark theme", "should say why it stopped", "cannot be used by keyboard")  # fmt: skip
+TROUBLES = (
+    "fails after an update", "is slow with many rows", "shows the wrong time zone", "loses its settings",
+    "ignores umlauts", "needs a dark theme", "should say why it stopped", "cannot be used by keyboard",
+)  # fmt: skip
 PEOPLE = ("amara", "bjorn", "chidi", "dorota", "emre", "farah", "goran", "hana", "ines", "jonas", "kamala")
 LABELS = ("bug", "feature", "docs", "good first issue", "regression", "security")
 SENTENCES = (
@@ -215,8 +210,8 @@ def _libraries():
 
 
 COMMIT = re.compile(
-    r"commit (?P<commit>[0-9a-f]{40})\n(?:Merge: .*\n)?Author: (?P<author>[^<]*) <.*>\nDate:   (?P<date>.*)\n\n    (?P<subject>.*)"
-    r"(?P<body>(?:\n(?!commit ).*)*)"
+    r"commit (?P<commit>[0-9a-f]{40})\n(?:Merge: .*\n)?Author: (?P<author>[^<]*) <.*>\nDate:   (?P<date>.*)\n\n"
+    r"    (?P<subject>.*)(?P<body>(?:\n(?!commit ).*)*)"
 )
 
 
@@ -236,3 +231,21 @@ def _read_commits(value):
     for row in rows:
         row["body"] = debian.squeeze(row["body"])
     return rows
+
+
+MAKERS = {
+    "issues": _issues,
+    "orders": _orders,
+    "log": _log,
+    "articles": _articles,
+    "package": _package,
+    "installed": _installed,
+    "libraries": _libraries,
+    "commits": _commits,
+}
+
+
+@cache
+def load(name):
+    """The set of that name."""
+    return MAKERS[name]()
