@@ -6,7 +6,8 @@ of each document were drawn by a seed, and to each that says something one can a
 would put it, in other words than the paragraph where that was natural, with the part of it that answers. None was
 changed afterwards. The corpus is all of these paragraphs and others drawn by a seed, each a passage of its own.
 
-One ranking feeds all: the ten best passages of a search. A reply holds the answer if its words, white space apart, are
+One ranking feeds all: the ten best passages of a search. The knowledge server is a real process; the other dialects are
+those of a tool in process that returns the passages. A reply holds the answer if its words, white space apart, are
 in the larger channel, which is what a model reads. *plain* is what a budget can hold at best without cutting passages:
 whole ones, best first, with 150 tokens set aside for the envelope and 12 for each passage.
 
@@ -18,7 +19,6 @@ import json
 import random
 import sys
 import tempfile
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from fastmcp import Client, FastMCP
@@ -26,11 +26,9 @@ from fastmcp import Client, FastMCP
 import debian
 from aerogram.fastmcp import install
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.search.results import KINDS
-from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.tools import build_tools
 from channel import COUNT, contract, size, words
 from plot import svg
+from server_process import serving
 
 QUESTIONS = Path(__file__).parent / "data" / "answers.jsonl"
 BUDGETS = (500, 750, 1_000, 1_500, 2_000, 4_000, 8_000)
@@ -97,34 +95,32 @@ def rank(index, question):
     return [{name: row[name] for name in FIELDS} for row in rows]
 
 
-async def measure(asked, rankings, library):
-    """For each contender and budget, which questions are answered; and the replies that were too large."""
-    knowledge = contract("knowledge-1.0", max(BUDGETS), cursors=library.cursors, kinds=KINDS)
-    found, over = {PLAIN: {}, FULL: {}, CHOSEN: {}, **{name: {} for name in DIALECTS}}, []
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(Client(build_tools(library, knowledge)))
+async def replies(client, tool, asked, given):
+    """The reply to each question."""
+    return [await client.call_tool(tool, given(one["question"]), raise_on_error=False) for one in asked]
 
-        async def search(question, **more):
-            given = {"query": question, "response_mode": "full", "page_size": BEST, **more}
-            return await client.call_tool("semantic_search", given, raise_on_error=False)
 
+async def measure(asked, rankings, address):
+    """For each contender and budget, which questions are answered; and where replies were too large."""
+    found, over = {name: {} for name in (PLAIN, FULL, CHOSEN, *DIALECTS)}, set()
+
+    def judge(name, budget, results):
+        found[name][budget] = [holds(words(one), q["answer"]) for one, q in zip(results, asked, strict=True)]
+        if any(size(one) > budget for one in results):
+            over.add((name, budget))
+
+    async with Client(address) as client:
         for budget in BUDGETS:
             found[PLAIN][budget] = [holds(plain(rankings[one["question"]], budget), one["answer"]) for one in asked]
-            servers = {name: Client(ranked_server(name, budget, rankings)) for name in DIALECTS}
-            for one in servers.values():
-                await stack.enter_async_context(one)
-            for name in (FULL, CHOSEN, *DIALECTS):
-                held = found[name][budget] = []
-                for one in asked:
-                    if name in servers:
-                        given = {"question": one["question"]}
-                        result = await servers[name].call_tool("passages", given, raise_on_error=False)
-                    else:
-                        more = {"fields": FIELDS} if name == CHOSEN else {}
-                        result = await search(one["question"], max_tokens=budget, **more)
-                    held.append(holds(words(result), one["answer"]))
-                    if size(result) > budget:
-                        over.append((name, budget))
+            search = {"response_mode": "full", "page_size": BEST, "max_tokens": budget}
+            for name, more in ((FULL, {}), (CHOSEN, {"fields": FIELDS})):
+                given = {**search, **more}
+                judge(
+                    name, budget, await replies(client, "semantic_search", asked, lambda q, g=given: {"query": q, **g})
+                )
+            for name in DIALECTS:
+                async with Client(ranked_server(name, budget, rankings)) as ranked:
+                    judge(name, budget, await replies(ranked, "passages", asked, lambda q: {"question": q}))
     return found, over
 
 
@@ -151,7 +147,7 @@ def report(found, over):
             cells.append(f"{sum(row[budget]):>7}" + (f" ({ahead:+d})" if name != PLAIN else "").ljust(6))
         print(f"  {name:<18}" + "".join(cells))
     if over:
-        print(f"  {len(over)} replies were larger than their budget: {sorted(set(over))}")
+        print(f"  replies larger than their budget: {sorted(over)}")
     for said, kept in targets(found):
         print(f"  {'met    ' if kept else 'NOT met'}  {said}")
 
@@ -176,8 +172,8 @@ def main():
             index.ingest(folder / "docs")
             rankings = {one["question"]: rank(index, one["question"]) for one in asked}
         print(f"{len(asked)} questions on {count} passages: replies that hold the answer (against plain)")
-        with Library(folder / "index") as library:
-            found, over = asyncio.run(measure(asked, rankings, library))
+        with serving(folder / "index", documents=folder / "docs") as server:
+            found, over = asyncio.run(measure(asked, rankings, server.mcp))
     report(found, over)
     if "--plot" in sys.argv:
         draw(found, sys.argv[sys.argv.index("--plot") + 1])

@@ -13,7 +13,7 @@ COUNT = best_counter().count
 
 def contract(dialect, budget, *, ranked=(), **settings):
     """A contract with an archive; `ranked` names tools whose rows come best first, where contracts know that."""
-    if "ranked" in {one.name for one in fields(Contract)}:
+    if ranked and "ranked" in {one.name for one in fields(Contract)}:
         settings["ranked"] = ranked
     return Contract(dialect=dialect, budget=budget, archive=Archive.in_memory(), **settings)
 
