@@ -1,16 +1,17 @@
 """Answers: how many replies within a budget hold the sentence that answers the question.
 
-The documents are Debian's (debian-faq 11.1, debian-policy 4.6.2.0, debian-reference 2.100, developers-reference 12.18,
-maint-guide 1.2.53). The questions in `data/answers.jsonl` were made before anything was measured: up to 34 paragraphs
-of each document were drawn by a seed, and to each that says something one can ask for a question was written as a user
-would put it, in other words than the paragraph where that was natural, with the part of it that answers. None was
-changed afterwards, but for one answer that named a home folder, which no file here may do: it is now the end of the same
-sentence, and no figure changed by that. The corpus is all of these paragraphs and others drawn by a seed, each a passage of its own.
+The documents are Debian's (debian-faq 11.1, debian-policy 4.6.2.0, debian-reference 2.100, developers-reference
+12.18, maint-guide 1.2.53). The questions in `data/answers.jsonl` were made before anything was measured: up to 34
+paragraphs of each document were drawn by a seed, and to each that says something one can ask for a question was
+written as a user would put it, in other words than the paragraph where that was natural, with the part of it that
+answers. None was changed afterwards, but for one answer that named a home folder, which no file here may do: it is
+now the end of the same sentence, and no figure changed by that. The corpus is all of these paragraphs and others
+drawn by a seed, each a passage of its own.
 
-One ranking feeds all: the ten best passages of a search. The knowledge server is a real process; the other dialects are
-those of a tool in process that returns the passages. A reply holds the answer if its words, white space apart, are
-in the larger channel, which is what a model reads. *plain* is what a budget can hold at best without cutting passages:
-whole ones, best first, with 150 tokens set aside for the envelope and 12 for each passage.
+One ranking feeds all: the ten best passages of a search. The knowledge server is a real process; the other dialects
+are those of a tool in process that returns the passages. A reply holds the answer if its words, white space apart,
+are in the larger channel, which is what a model reads. *plain* is what a budget can hold at best without cutting
+passages: whole ones, best first, with 150 tokens set aside for the envelope and 12 for each passage.
 
 `python bench answers --plot docs/images/answers.svg` also draws it.
 """
