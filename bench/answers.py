@@ -166,7 +166,11 @@ def draw(found, path):
 
 
 def main():
-    asked, paragraphs = questions()
+    try:
+        asked, paragraphs = questions()
+    except debian.NotThere as error:
+        print(error)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         count = write_corpus(folder / "docs", asked, paragraphs)

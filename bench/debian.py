@@ -6,7 +6,6 @@ They need `apt-get` and the package lists of a Debian system. The texts are no p
 import gzip
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 CACHE = Path(__file__).parents[1] / ".cache" / "debian"
@@ -24,6 +23,10 @@ _PROSE = re.compile(r"[A-Z“\"'`*]")
 _DRAWN = re.compile(r"[│┌├└═─|]|_{6}|-{6}|={6}|\.{6}")
 
 
+class NotThere(Exception):
+    """A document that cannot be had on this machine."""
+
+
 def read(document):
     """The text of a document."""
     package, path = TEXTS[document]
@@ -39,7 +42,7 @@ def _fetch(package):
     try:
         subprocess.run(["apt-get", "download", "--quiet", package], cwd=folder, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"{package} cannot be fetched from Debian's archive: {error}")
+        raise NotThere(f"left out: {package} cannot be fetched from Debian's archive ({error})") from None
     (archive,) = folder.glob(f"{package}_*.deb")
     subprocess.run(["dpkg-deb", "-x", archive.name, CACHE / "tree"], cwd=folder, check=True)
 

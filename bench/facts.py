@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import debian
 from facts_pairs import write_pairs
 from facts_reader import Seen, answer, is_cut
 from facts_replies import ask, envelope, first_rows, see_aside, see_bare, see_envelope, see_rows, serve
@@ -98,6 +99,11 @@ def option(name):
 
 
 def main():
+    try:
+        load("articles")
+    except debian.NotThere as error:
+        print(error)
+        return
     if (folder := option("--pairs")) is not None:
         asyncio.run(write_pairs(folder, questions(), BUDGETS))
         return
