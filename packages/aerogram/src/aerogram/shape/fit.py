@@ -58,6 +58,8 @@ TIGHT: Final = 3
 OUTLINE_SHARE: Final = 10
 OUTLINE_MOST: Final = 120
 LEAST_OUTLINE: Final = 10
+MANY_LINES: Final = 10
+"""A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
 MOST_CUTS: Final = 6
 MOST_NAMED: Final = 20
 NOT_KEPT: Final = "the rest was not kept"
@@ -449,6 +451,7 @@ class _Fitting:
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
+        lines = text.count("\n") + 1
 
         def dress(count: int) -> Reply[Any]:
             changes: dict[str, Any] = {"data": text[:count]}
@@ -456,6 +459,8 @@ class _Fitting:
                 page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
                 return self._light.replace(**changes, page=page, **self._incomplete())
             words = f"{count} of {len(text)} characters shown"
+            if lines >= MANY_LINES:
+                words += f" ({len(text[:count].splitlines())} of {lines} lines)"
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
