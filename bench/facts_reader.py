@@ -46,7 +46,7 @@ def see(data, read, *, words=(), outline=None, partial=False):
     marks = {row["parent"]: _first_number(row["value"]) for row in read(data) if row.get("name") == MARK}
     said = " ".join(words)
     missing = 0
-    if found := LINES.search(said):
+    if (found := LINES.search(said)) and _number(found[1]) == len(rows):  # where each row is a line
         missing = _number(found[2]) - _number(found[1])
     elif CHARACTERS.search(said):
         missing = None

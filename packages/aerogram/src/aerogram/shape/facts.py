@@ -18,7 +18,7 @@ from aerogram.jsontext import dumps
 from aerogram.shape.announced import announced_in
 from aerogram.shape.text import clip
 
-__all__ = ["Facts", "cell", "choose_facts", "is_identifier", "is_moment", "spread"]
+__all__ = ["Facts", "cell", "choose_facts", "is_identifier", "is_moment", "is_state", "spread"]
 
 Record = Mapping[str, Any]
 
@@ -244,6 +244,11 @@ def cell(value: Any) -> Any:
 def is_identifier(name: str) -> bool:
     """Whether a member is called like one that only tells records apart."""
     return name in ("id", "_id", "uuid") or name.endswith(_OPAQUE_NAMES)
+
+
+def is_state(name: str) -> bool:
+    """Whether a member is called like one that says how something stands."""
+    return name in _STATES
 
 
 def is_moment(text: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from aerogram.jsontext import dumps
-from aerogram.shape.facts import FEW_VALUES, cell, is_identifier, is_moment, spread
+from aerogram.shape.facts import FEW_VALUES, cell, is_identifier, is_moment, is_state, spread
 
 __all__ = ["outline_rows", "outline_same", "outline_text"]
 
@@ -35,13 +35,27 @@ def outline_rows(rows: Sequence[Any], room: int, count: Callable[[str], int]) ->
     sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
     records = [row for row in sample if isinstance(row, dict)]
     told: dict[str, Any] = {} if len(sample) == len(rows) else {"estimate": True}
-    for summarise in (_counts, _range):
-        for name in _names(records):
-            is_told = name in told or (summarise is _range and is_identifier(name))
-            summary = None if is_told else summarise([one.get(name) for one in records])
-            if summary is not None and count(dumps({**told, name: summary}).decode()) <= room:
-                told[name] = summary
+    for name, summary in sorted(_summaries(records), key=_worth):
+        if count(dumps({**told, name: summary}).decode()) <= room:
+            told[name] = summary
     return told if told.keys() - {"estimate"} else {}
+
+
+def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
+    """What there is to say of each member."""
+    for name in dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record):
+        values = [one.get(name) for one in records]
+        summary = _counts(values) or (None if is_identifier(name) else _range(values))
+        if summary is not None:
+            yield name, summary
+
+
+def _worth(summary: tuple[str, Any]) -> int:
+    """What is told first: how things stand, when, then other counts, and other ranges."""
+    name, told = summary
+    if isinstance(told, dict):
+        return 0 if is_state(name) else 2
+    return 1 if isinstance(told[0], str) else 3
 
 
 def outline_same(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
@@ -64,10 +78,6 @@ def _has(record: Mapping[str, Any], name: str, value: Any) -> bool:
     return name in record and record[name] == value
 
 
-def _names(records: Records) -> dict[str, None]:
-    return dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record)
-
-
 def _counts(values: list[Any]) -> dict[str, int] | None:
     """How often each of a few short values is there, the most frequent first."""
     is_plain = all(isinstance(value, _COUNTED) for value in values)
@@ -75,8 +85,8 @@ def _counts(values: list[Any]) -> dict[str, int] | None:
     if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
         return None
     found = Counter(values if is_plain else _countable(values))
-    if len(found) > FEW_VALUES * 2:
-        return None
+    if len(found) > FEW_VALUES * 2 or (len(found) > MOST_NAMED and not any(isinstance(one, str) for one in found)):
+        return None  # of many numbers the least and the greatest tell more
     named = {_spell(value): times for value, times in found.most_common(MOST_NAMED)}
     rest = found.total() - sum(named.values())
     return {**named, **({OTHERS: rest} if rest else {})}

@@ -20,8 +20,8 @@ LONGEST_CHARACTER: Final = 64
 
 LOOK_BACK: Final = 0.15
 """The share of a preview that may be given up to end it at a sentence or a word."""
-LONG: Final = 1_000
-"""A text of so many characters has room to end with a paragraph or a line."""
+LONG_LINE: Final = 200
+"""So many characters, and at most a fifth, may be given up to end with a whole line."""
 
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t]*\n")
 _LINE_END: Final = re.compile(r"\n")
@@ -99,9 +99,8 @@ def reading_end(text: str, at: int) -> int:
     """
     if at >= len(text):
         return len(text)
-    patterns = (_PARAGRAPH_END, _LINE_END) if at >= LONG else ()
-    start = at - at // 20
-    cut = next((found for one in patterns if (found := _last_match(one, text, start, at))), 0)
+    near = ((_PARAGRAPH_END, at // 20), (_LINE_END, max(at // 20, min(at // 5, LONG_LINE))))
+    cut = next((found for one, back in near if (found := _last_match(one, text, at - back, at))), 0)
     cut = whole_characters(text, cut or _sensible_cut(text, at)) or at
     heading = _HEADING.search(text, max(cut - 200, 0), cut)
     return len(text[: heading.start() if heading and heading.start() else cut].rstrip()) or cut
