@@ -9,7 +9,8 @@ The others show the first rows that fit, whole or by facts that a person chose f
 They get as much room for that as our reply has for its data. *before* are the figures of the code that fitted replies
 at the commit in `data/facts/before.json`.
 
-`python bench facts --pairs DIR` writes thirty pairs of replies for a blind reading, `--store FILE` our figures as JSON.
+`python bench facts --pairs DIR` writes thirty pairs of replies for a blind reading, `--store FILE` our figures as JSON,
+`--replies` prints six replies as they are sent.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 import debian
+from channel import texts_of
 from facts_pairs import write_pairs
 from facts_reader import Seen, answer, is_cut
 from facts_replies import ask, envelope, first_rows, see_bare, see_envelope, see_rows, serve
@@ -28,6 +30,7 @@ BUDGETS = (500, 1_000, 2_000, 4_000)
 BARE, BODY = "ours, bare", "ours, response-v2"
 WHOLE, FACTS = "first whole rows", "first rows of facts"
 BEFORE = DATA / "before.json"
+SHOWN, SMALL = ("issues", "orders", "log", "articles", "package", "libraries"), 300
 
 
 def questions():
@@ -97,11 +100,21 @@ def option(name):
     return Path(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else None
 
 
+async def show_replies():
+    """Print six replies as they are sent: the text of a bare payload within 300 tokens."""
+    for name in SHOWN:
+        result = await ask(serve(load(name), "bare", SMALL))
+        print(f"{name}:\n\n```text\n{texts_of(result)[0]}\n```\n")
+
+
 def main():
     try:
         load("articles")
     except debian.NotThere as error:
         print(error)
+        return
+    if "--replies" in sys.argv:
+        asyncio.run(show_replies())
         return
     if (folder := option("--pairs")) is not None:
         asyncio.run(write_pairs(folder, questions(), BUDGETS))

@@ -292,7 +292,7 @@ class _Fitting:
         if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
             return self._rows(rows.items, lambda shown: rows.replaced(data, shown))
         if isinstance(data, dict) and data:
-            return self._record(data)
+            return self._record(data, as_map=is_map(data)) or self._record(data, as_map=True)
         return None
 
     def _lighten(self) -> None:
@@ -436,9 +436,8 @@ class _Fitting:
 
     # one record, one text
 
-    def _record(self, data: dict[str, Any]) -> Fitted | None:
+    def _record(self, data: dict[str, Any], *, as_map: bool) -> Fitted | None:
         """Every member, with long ones cut; of a map, its first members."""
-        inside = is_map(data)
 
         def dress(shown: dict[str, Any]) -> Reply[Any]:
             cuts = cuts_between(data, shown) if shown else []
@@ -447,7 +446,7 @@ class _Fitting:
             words, how = _describe_cuts(cuts, len(data)), "whole" if lone is None else "more"
             return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how=how, **place)
 
-        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=inside))
+        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""

@@ -50,6 +50,15 @@ class Mold:
         """Whether nothing is asked of this place."""
         return not self.schema
 
+    def takes(self, value: Any) -> bool:
+        """Whether a text or an object that nobody has described may stand here."""
+        if self.is_free:
+            return True
+        is_object = isinstance(value, dict)
+        is_open = not is_object or (not self.required and self.schema.get("additionalProperties") in (None, True, {}))
+        is_of_type = self.schema.get("type") == ("object" if is_object else "string")
+        return is_of_type and is_open and not self.keeps_whole(value)
+
     def keeps_whole(self, value: Any) -> bool:
         """Whether a value here cannot be made smaller without breaking the schema."""
         if not _CHOICES.isdisjoint(self.schema):

@@ -105,8 +105,8 @@ def _shrink_list(items: list[Any], room: float, price: Price, mold: Mold) -> lis
         spent += cost
     if not kept and items:
         kept = [shrink(items[0], max(room - 4, LEAST), price, mold.item)]
-    missing = len(items) - len(kept)
-    return [*kept, _mark_missing(items, missing)] if missing and mold.is_free else kept
+    mark = _mark_missing(items, len(items) - len(kept))
+    return [*kept, mark] if len(kept) < len(items) and mold.item.takes(mark) else kept
 
 
 def _mark_missing(items: list[Any], missing: int) -> Any:
@@ -128,7 +128,7 @@ def _shrink_map(members: dict[str, Any], room: float, price: Price) -> dict[str,
 
 
 def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold, *, inside: bool) -> dict[str, Any]:
-    if inside and len(record) > _FEW and len(record) * LEAST > room and mold.is_free:
+    if inside and len(record) > _FEW and len(record) * LEAST > room and mold.takes({}):
         return _shrink_map(record, room, price)
     announced = announced_in(record)
     costs = {name: price(dumps({name: value}).decode()) for name, value in record.items()}
