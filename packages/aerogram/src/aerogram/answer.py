@@ -558,6 +558,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         code=contract.speaker.shortage,
         levers=call.levers,
         ahead=draft.ahead,
+        warns=not draft.whole_rows,
     )
 
 
