@@ -241,6 +241,7 @@ class _Fitting:
     _exact: int | None = field(default=None, init=False)
     _envelope: Content | None = field(default=None, init=False)
     _light: Reply[Any] = field(default_factory=Reply, init=False)
+    _original: Any = field(default=None, init=False)
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
@@ -298,6 +299,7 @@ class _Fitting:
 
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
+        self._original = self.reply.data
         self.reply = self.reply.replace(data=self._without_additions(self.reply.data))
         for step, light in enumerate((self.reply, *lighter(self.reply))):
             self._light = light
@@ -603,7 +605,7 @@ class _Fitting:
 
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
-        data, rows = self.reply.data, rows_of(self.reply.data)
+        data, rows = self._original, rows_of(self._original)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
             return Content.of_json(data)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
