@@ -18,6 +18,7 @@ from facts_sets import CUT
 MARK = "…"
 LEFT_OUT = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?left out")
 SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?shown(?! with less)")
+LINES = re.compile(r"\(([\d,]+) of ([\d,]+) lines\)")
 CHARACTERS = re.compile(r"[\d,]+ of [\d,]+ characters")
 LESS = re.compile(r"(in|with) less detail")
 MEMBERS = re.compile(r"([^\s,:(]+) \(([\d,]+) of ([\d,]+)")
@@ -45,7 +46,9 @@ def see(data, read, *, words=(), outline=None, partial=False):
     marks = {row["parent"]: _first_number(row["value"]) for row in read(data) if row.get("name") == MARK}
     said = " ".join(words)
     missing = 0
-    if CHARACTERS.search(said):
+    if found := LINES.search(said):
+        missing = _number(found[2]) - _number(found[1])
+    elif CHARACTERS.search(said):
         missing = None
     elif found := LEFT_OUT.search(said):
         missing = _number(found[1])

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
-from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import Content
@@ -31,7 +30,7 @@ from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.facts import choose_facts
 from aerogram.shape.ladder import Ladder, Show
-from aerogram.shape.lighten import lighter, removed_between
+from aerogram.shape.lighten import lean, lighter, removed_between
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
@@ -51,10 +50,6 @@ SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
 ROUNDS: Final = 6
 MOST_ROUNDS: Final = 12
-LEAN_STEPS: Final = 2
-"""So many steps of making an envelope lighter take only what an answer says about itself."""
-SMALL_SHARE, LARGE_SHARE = 8, 2
-"""One part in so many of the budget may go to an envelope: with what it says about itself, and without."""
 LOOSE: Final = 0.06
 """By such a share of the room prices may be off, as where a channel says less than all of the data."""
 SELF_COUNTS: Final = 4
@@ -63,6 +58,8 @@ TIGHT: Final = 3
 OUTLINE_SHARE: Final = 10
 OUTLINE_MOST: Final = 120
 LEAST_OUTLINE: Final = 10
+MANY_LINES: Final = 10
+"""A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
 MOST_CUTS: Final = 6
 MOST_NAMED: Final = 20
 NOT_KEPT: Final = "the rest was not kept"
@@ -119,9 +116,10 @@ def fit(
     facts: Sequence[str] = (),
     among: Sequence[Any] | None = None,
     code: str | None = None,
+    warns: bool = False,
     levers: Levers | None = None,
     ahead: Ahead | None = None,
-    warns: bool = True,
+    is_near_told: bool = True,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -130,8 +128,9 @@ def fit(
     with it, what does not fit is the next page instead of a loss. With `whole_rows` no row is shown in less detail;
     `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen, from
     `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
-    missing, where a contract has one. `levers` are what its caller can change about
-    the call. `ahead` gives every row of a walk that begins with this reply. `warns` of a limit that is near.
+    missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
+    change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
+    that nearly did not fit says so.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -149,8 +148,9 @@ def fit(
         tuple(facts),
         among,
         code,
+        warns,
     )
-    fitted = fitting.whole(levers, warns=warns) or fitting.leaner() or fitting.reduced()
+    fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
     return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refused(levers, hardest)
 
@@ -223,10 +223,11 @@ class _Fitting:
     facts: tuple[str, ...]
     among: Sequence[Any] | None
     code: str | None
+    warns: bool
 
     # whole
 
-    def whole(self, levers: Levers | None, *, warns: bool) -> Fitted | None:
+    def whole(self, levers: Levers | None, *, is_near_told: bool) -> Fitted | None:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         if self._is_hopeless(self.reply.data):
             return None
@@ -236,7 +237,7 @@ class _Fitting:
         if max(size, self.measure.dearest(reply)) > self.budget:
             self._exact = size
             return None
-        return Fitted((self._warned(levers) if warns else None) or reply)
+        return Fitted((self._warned(levers) if is_near_told else None) or reply)
 
     _exact: int | None = field(default=None, init=False)
     _envelope: Content | None = field(default=None, init=False)
@@ -268,7 +269,7 @@ class _Fitting:
     def leaner(self) -> Fitted | None:
         """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
         plain = self._without_additions(self.reply.data)
-        light = next(islice(lighter(self.reply), LEAN_STEPS - 1, None)).replace(data=plain)
+        light = lean(self.reply).replace(data=plain)
         if light == self.reply or self._is_hopeless(plain):
             return None
         light, size = counted(light, self.measure)
@@ -300,11 +301,10 @@ class _Fitting:
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
-        self.reply = self.reply.replace(data=self._without_additions(self.reply.data))
-        for step, light in enumerate((self.reply, *lighter(self.reply))):
+        self.reply = lean(self.reply).replace(data=self._without_additions(self.reply.data))
+        for light in (self.reply, *lighter(self.reply)):
             self._light = light
-            share = SMALL_SHARE if step < LEAN_STEPS else LARGE_SHARE
-            if self.measure.dearest(light.replace(data=None)) * share <= self.budget:
+            if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
                 break
         removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
@@ -416,7 +416,7 @@ class _Fitting:
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             status = self._incomplete() if missing else {}
-            if missing and self.code:
+            if missing and self.warns:
                 status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
             return self._light.replace(**changes, **status, **self._tell_envelope())
         keeps = self.archive and (shown.lower > 0 or not goes_on)
@@ -455,6 +455,7 @@ class _Fitting:
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
+        lines = text.count("\n") + 1
 
         def dress(count: int) -> Reply[Any]:
             changes: dict[str, Any] = {"data": text[:count]}
@@ -462,6 +463,8 @@ class _Fitting:
                 page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
                 return self._light.replace(**changes, page=page, **self._incomplete())
             words = f"{count} of {len(text)} characters shown"
+            if lines >= MANY_LINES:
+                words += f" ({len(text[:count].splitlines())} of {lines} lines)"
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
@@ -662,12 +665,12 @@ class _Fitting:
         if budget < 1:
             return False
         attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
-        return bool(attempt.whole(None, warns=False) or attempt.reduced())
+        return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
     def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
         if self.reply.problem is not None:
-            *_, lightest = lighter(self.reply)
+            *_, lightest = lighter(lean(self.reply))
             return Fitted(lightest.replace(data=None))
         judged = hardest or self
         refusal = Refusal(
