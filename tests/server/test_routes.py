@@ -93,7 +93,7 @@ def test_what_a_budget_leaves_out_is_on_the_next_pages_or_fetched_by_its_hash(ht
     with pytest.raises(ValidationFailed, match="page of several"):
         client.whole(tight)
     pages = list(client.pages("/v1/search", asked))
-    assert {"data" in (page.fidelity.archive_hashes or {}) for page in pages if page.fidelity} == {True, False}
+    assert {page.fidelity is not None and "data" in page.fidelity.archive_hashes for page in pages} == {True, False}
     walk = [without_additions(row) for row in client.items("/v1/search", asked, whole=True)]
     assert walk == [without_additions(row) for row in client.items("/v1/search", free)]
 
@@ -103,7 +103,6 @@ def test_a_reply_within_a_budget_still_says_which_filters_it_was_asked_with(http
     asked = {"q": "token", "category": "apis", "response_mode": "full", "max_tokens": budget, "envelope": "v2"}
     body = http.get("/v1/search", params=asked).json()
     assert body["query_echo"]["applied_filters"] == {"category": ["apis"]}
-    assert body["query_echo"]["normalized_input"] == {"q": "token"}
 
 
 def test_a_legacy_answer_that_is_shortened_says_so_in_its_headers_and_where_the_whole_is(http):
