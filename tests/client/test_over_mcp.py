@@ -84,10 +84,10 @@ async def test_all_pages_are_followed(dialect):
         assert [item async for item in calling.items("rows", {"page_size": 25})] == ROWS
 
 
-@pytest.mark.parametrize("budget", [1_200, 2_500, 4_000])
+@pytest.mark.parametrize("budget", [400, 1_200, 2_500])
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_everything_that_was_dropped_comes_back(dialect, budget):
-    """At tight budgets a reply has room for the hash alone, at roomy ones it names the call."""
+    """At tight budgets a reply shows a few rows, or the beginning of one; at roomy ones nearly all."""
     async with connected(fastmcp_server(dialect=dialect, budget=budget, channels="mirror"), "fastmcp") as calling:
         reply = await calling.call("rows")
         assert reply.data != ROWS and reply.fidelity.level != "full"
@@ -111,7 +111,7 @@ async def test_content_is_retrieved_by_a_named_tool_page_by_page():
 
 
 async def test_content_that_does_not_match_its_hash_is_not_used():
-    server = fastmcp_server(budget=4_000)
+    server = fastmcp_server(budget=2_000)
     forged = fastmcp.FastMCP("forger")
 
     @forged.tool(output_schema=None)
@@ -126,7 +126,7 @@ async def test_content_that_does_not_match_its_hash_is_not_used():
 
 async def test_content_that_is_gone_is_a_problem_like_any_other():
     archive = Archive.in_memory()
-    server = fastmcp_server(contract=Contract(budget=4_000, archive=archive))
+    server = fastmcp_server(contract=Contract(budget=2_000, archive=archive))
     async with connected(server, "fastmcp") as calling:
         reply = await calling.call("rows")
         for digest in reply.fidelity.archive_hashes.values():
@@ -136,7 +136,7 @@ async def test_content_that_is_gone_is_a_problem_like_any_other():
 
 
 async def test_what_was_not_kept_cannot_be_made_whole():
-    server = fastmcp_server(contract=Contract(budget=4_000))
+    server = fastmcp_server(contract=Contract(budget=2_000))
     async with connected(server, "fastmcp") as calling:
         with pytest.raises(NotFound, match="not kept"):
             await calling.whole(await calling.call("rows"))
@@ -224,7 +224,7 @@ async def test_the_envelope_is_found_behind_the_content_of_a_pair(framework, dia
     async with connected(server, framework) as client:
         reply = await client.call("pair")
     assert reply.data == {"x": 1}
-    assert reply.request_id
+    assert (reply.request_id is None) == (dialect == "response-v2")
 
 
 async def test_texts_that_are_no_envelope_stay_what_they_are():

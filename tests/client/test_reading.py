@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aerogram import ContractError, Notice, Problem, Reply
 from aerogram._mcp.results import tool_result
-from aerogram.channels import POLICIES, channels_of
+from aerogram.channels import POLICIES, Payload, channels_of
 from aerogram.client import items_of, raise_for_problem, read
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden, NotFound, QuotaExceeded, RateLimited, ReplyError, ValidationFailed
@@ -106,10 +106,8 @@ def test_problem_details_are_read_from_a_failed_response(reply):
 def test_a_bare_payload_is_read_with_what_stands_beside_it(data, boxed):
     bare = dialect("bare")
     reply = Reply.ok(data, notices=(Notice("careful", "MY_OWN", "info"),), request_id="req_1")
-    channels = channels_of(reply, bare.encode(reply), "mirror")
-    text = data if isinstance(data, str) else channels.text
-    result = tool_result(reply, type(channels)(text, data), dialect=bare, boxed=boxed)
-    assert read(result) == reply
+    channels = Payload(has_schema=True, is_boxed=boxed).channels(reply)
+    assert read(tool_result(reply, channels, dialect=bare)) == reply
 
 
 def test_a_bare_failure_is_read_with_its_problem():

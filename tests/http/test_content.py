@@ -64,8 +64,10 @@ def test_what_a_reply_left_out_is_where_it_says(framework: str, target: str) -> 
         client = Client(connection)
         reply = client.call(target)
         assert reply.fidelity is not None
-        assert (reply.actions[0].endpoint, reply.actions[0].tool) == ("/v1/content/{hash}", None)
-        assert "GET /v1/content/{hash}" in (reply.notices[0].suggestion or "")
+        action, (notice,) = reply.actions[0], reply.notices
+        assert (action.endpoint, action.tool) == ("/v1/content/{hash}", None)
+        assert action.args == {"hash": (reply.fidelity.archive_hashes or {})["data"]}
+        assert "retrieve" not in notice.message  # which is no tool here
         assert client.whole(reply).data == (ROWS if target == "/rows" else RECORD)
 
 

@@ -49,8 +49,8 @@ console.log(
   JSON.stringify({
     version,
     complete: new Set(seen).size === total && seen.length === total && total > 15,
-    recovered: `sha256:${createHash("sha256").update(kept).digest("hex")}` === hash,
-    restored: JSON.parse(kept).map((row) => row.chunk_id).join() === seen.slice(0, 15).join(),
+    recovered: `sha256:${createHash("sha256").update(kept).digest("hex")}`.startsWith(hash) && hash.length === 19,
+    restored: JSON.parse(kept).map((row) => row.chunk_id).join() === seen.slice(0, tight.results.length).join(),
     verified: quoted && digest.evidence_snippets.length > 0,
     refused: [wrong.isError, wrong.structuredContent.error.code],
   }),

@@ -15,11 +15,12 @@ from aerogram.answer import ReplyDraft
 from aerogram.archive import Archive
 from aerogram.channels import Policy, Sizer, channels_of
 from aerogram.client.reading import items_of
+from aerogram.content import Content
 from aerogram.contract import Contract
 from aerogram.errors import InvalidCursor, ValidationFailed
 from aerogram.jsontext import dumps
 from aerogram.reply import FidelityLevel, Reply, part_to_json
-from aerogram.shape.fit import Leftover, without_archive
+from aerogram.shape.fit import DATA, Leftover, without_archive
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter, best_counter
@@ -50,6 +51,8 @@ class _FittedReply:
     budget: Budget | None
     fitted: ReplyDraft
     ms: float
+    is_kept: bool = False
+    """Whether what is missing is in the archive."""
 
     @property
     def whole(self) -> Reply[Any]:
@@ -65,18 +68,32 @@ class _FittedReply:
 
     @property
     def is_refused(self) -> bool:
-        """Whether not even identifiers fitted."""
+        """Whether nothing of it fitted."""
         return self.reply.problem is not None and self.whole.problem is None
+
+    @cached_property
+    def missing(self) -> Leftover | None:
+        """All of the data, where some of it is missing: what is on the next page is brought back from here too."""
+        is_answer = self.whole.problem is None and not self.is_refused
+        is_less = is_answer and self.reply.data != self.whole.data
+        return Leftover(DATA, Content.of_json(self.whole.data)) if is_less else None
+
+    @property
+    def leftovers(self) -> tuple[Leftover, ...]:
+        """What is archived: what fell off, and what the page brings back."""
+        return self.fitted.leftovers if self.missing is None else (*self.fitted.leftovers, self.missing)
 
     @property
     def hashes(self) -> dict[str, str]:
-        """Where what is missing was put, also where the reply had no room to say so."""
-        told = (self.reply.fidelity.archive_hashes or {}) if self.reply.fidelity else {}
-        return {**{one.name: one.content.hash for one in self.fitted.leftovers}, **told}
+        """Where what is missing was put, also where the reply does not say so."""
+        first = {} if self.missing is None else {DATA: self.missing.content.hash}
+        found = {one.name: one.content.hash for one in self.fitted.leftovers}
+        return {**first, **found, **first} if self.is_kept else {}
 
     @cached_property
     def size(self) -> int:
-        return Sizer(self.contract.speaker, self.contract.channels, self.counter)(self.reply)
+        contract = self.contract
+        return Sizer(contract.speaker, contract.channels, self.counter, counted=contract.count)(self.reply)
 
 
 class Shrinker:
@@ -109,11 +126,11 @@ class Shrinker:
         contract = shown.contract(self._host.contract, dialect, going, limit)
         _require_speech(contract, shown)
         done = await to_thread.run_sync(_fit, shown, contract, going, limit)
-        if done.fitted.leftovers and shown.archive is not None:
-            kept = await self._archive(shown.archive, done.fitted.leftovers, principal)
-            if not kept:
-                done = replace(done, fitted=ReplyDraft(without_archive(done.reply, done.fitted.leftovers)))
-        return done
+        if not done.leftovers or shown.archive is None:
+            return done
+        if await self._archive(shown.archive, done.leftovers, principal):
+            return replace(done, is_kept=True)
+        return replace(done, fitted=ReplyDraft(without_archive(done.reply, done.fitted.leftovers)))
 
     async def _archive(self, archive: Archive, leftovers: Sequence[Leftover], principal: str | None) -> bool:
         """Put away what is not there yet; whether that worked."""
@@ -242,7 +259,7 @@ class Shrinker:
         if done.is_refused or done.whole.problem is not None:
             return {"total": 0, "counts": {}, "listed": []}
         kind = done.contract.kinds.get(done.shown.operation)
-        return pieces.list_missing(done.whole.data, done.reply.data, done.hashes.get("data"), kind, done.counter)
+        return pieces.list_missing(done.whole.data, done.reply.data, done.hashes.get(DATA), kind, done.counter)
 
     def _archives(self, done: _FittedReply) -> list[dict[str, Any]]:
         """Where everything that was left out is, and how it is fetched without a page."""

@@ -27,7 +27,7 @@ from aerogram.content import canonical_json, sha256_of
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import NotFound, UnknownCode
-from aerogram.reply import Reply, new_request_id
+from aerogram.reply import Reply, Resume, new_request_id
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter
 from aerogram_page import asks
@@ -53,6 +53,8 @@ class ReplyView:
     archive: Archive | None
     elapsed: float = 1.0
     """Milliseconds that the answer took; the same however often it is fitted."""
+    resume: Resume | None = None
+    """What gives the cursor of the next page, where one goes on with what does not fit."""
     born: float = field(default_factory=time.monotonic)
     request_id: str = field(default_factory=new_request_id)
     _sizes: dict[tuple[str, Policy, Counter], int] = field(default_factory=dict)
@@ -81,14 +83,14 @@ class ReplyView:
 
     def fit(self, contract: Contract) -> ReplyDraft:
         """The reply within the budget of a contract, as it would be sent."""
-        return bring_to_size(replace(self.call, contract=contract), ReplyDraft(self.reply))
+        return bring_to_size(replace(self.call, contract=contract), ReplyDraft(self.reply, resume=self.resume))
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""
         key = (contract.speaker.name, contract.channels, counter)
         if key not in self._sizes:
             whole = self.fit(replace(contract, budget=None)).reply
-            self._sizes[key] = Sizer(contract.speaker, contract.channels, counter)(whole)
+            self._sizes[key] = Sizer(contract.speaker, contract.channels, counter, counted=contract.count)(whole)
         return self._sizes[key]
 
 
@@ -175,7 +177,8 @@ class Sources:
         draft = await normalize(asked, outcome)
         elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
         reply = clean(asked, annotate(asked, draft)).reply
-        return ReplyView(call.operation, reply, contract.archive, max(elapsed, 0.1), self._clock())
+        took = max(elapsed, 0.1)
+        return ReplyView(call.operation, reply, contract.archive, took, draft.resume, self._clock())
 
     # opened replies and failures
 

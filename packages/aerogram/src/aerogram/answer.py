@@ -559,6 +559,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         warns=contract.speaker.explains_partial,
         levers=call.levers,
         ahead=draft.ahead,
+        is_near_told=not draft.whole_rows,
     )
 
 

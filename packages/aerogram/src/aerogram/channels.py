@@ -296,7 +296,7 @@ class Sizer:
             return self.of(self.payload.channels(reply))
         spoken = dialect_named(self.dialect)
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
-        if self.writer is not None and completed.problem is None:
+        if self.writer is not None and completed.problem is None and completed.data is not None:
             completed = completed.replace(data=self.writer(completed))
         return self.of(channels_of(completed, spoken.encode(completed), self.policy, speaker=spoken))
 

@@ -377,7 +377,7 @@ def _loss_headers(found: Any, done: ReplyDraft, scope: Scope) -> dict[str, str]:
     if not isinstance(found, ResumablePage):
         return {}
     whole, fidelity = found.reply.data, done.reply.fidelity
-    level = fidelity.level if fidelity else "summary"
+    level = fidelity.level if fidelity else "partial"
     if found.is_archived and fidelity is not None:
         return {"X-Fidelity": level, "Link": f'<{scope["path"]}?as_text=true>; rel="alternate"'}
     if found.is_archived or found.max_tokens is None or done.reply.data == whole:

@@ -134,8 +134,18 @@ export function dataOf({ data, body, dialect }) {
   if (data !== undefined && data !== null) return data;
   if (dialect === "bare" || !body) return body;
   const said = dialect === "response-v2" ? body.data : body.results;
-  const box = (body.meta?.aerogram ?? body.aerogram)?.box?.slice(1);
+  const told = (body.meta?.aerogram ?? body.aerogram)?.box;
+  if (told && !told.startsWith("/")) return said; // an object that only looks like a box
+  const box = told ? told.slice(1) : dialect === "response-v2" ? boxIn(said) : null;
   return box && said?.[box] !== undefined ? said[box] : said;
+}
+
+/** The member of an object that response-v2 puts a list or a single value into; null when it is no such box. */
+function boxIn(said) {
+  const [name, ...others] = Object.keys(said ?? {});
+  if (others.length) return null;
+  const holds = said?.[name];
+  return (name === "results" && Array.isArray(holds)) || (name === "result" && Object(holds) !== holds) ? name : null;
 }
 
 /** The rows of a fitted reply; null when its data is something else. */

@@ -474,7 +474,7 @@ class Service:
         page_size: int | None = None,
         offset: int = 0,
     ) -> ResumablePage:
-        """Get back what a reply left out, by the hash or the ids that it names, page by page."""
+        """Get back what a reply left out, by the hash or the ids that it names."""
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
         asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size, offset)
         return await retrieve_for(CURRENT.get(), asked)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,8 @@ __all__ = [
 HASH: Final = "{hash}"
 RETRIEVE: Final = "retrieve"
 """What servers call the tool that gives back what was left out, if nobody says otherwise."""
+_CALL: Final = re.compile(r"([\w./-]+)\(hash='[0-9a-f]{12}'")
+"""The call that a warning names."""
 _ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
@@ -240,7 +243,7 @@ def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
 
 
 def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], ClientCall]:
-    """How a reply's archived content is asked for: as its actions say, or as the protocol has it.
+    """How a reply's archived content is asked for: as its actions or its words say, or as the protocol has it.
 
     The endpoints of actions are relative to the `address` at which the reply was given. A reply may hold what strangers
     wrote, so it leads to the tool that is known for this and to addresses that are read, and to nothing else.
@@ -251,6 +254,9 @@ def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -
             return _address_retrieval(resolve_address(address, action.endpoint.rpartition(" ")[2]), args)
         if "hash" in args and action.tool and _is_retrieval(action.tool, default):
             return _tool_retrieval(action.tool, args)
+    for call in filter(None, (_CALL.search(notice.message) for notice in reply.notices)):
+        if _is_retrieval(call[1], default):
+            return _tool_retrieval(call[1], {})
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
     return _address_retrieval(default, {}) if HASH in default else _tool_retrieval(default, {})

@@ -119,6 +119,7 @@ def fit(
     warns: bool = False,
     levers: Levers | None = None,
     ahead: Ahead | None = None,
+    is_near_told: bool = True,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -128,7 +129,8 @@ def fit(
     `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen, from
     `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
-    change about the call. `ahead` gives every row of a walk that begins with this reply.
+    change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
+    that nearly did not fit says so.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -148,7 +150,7 @@ def fit(
         code,
         warns,
     )
-    fitted = fitting.whole(levers) or fitting.leaner() or fitting.reduced()
+    fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
     return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refused(levers, hardest)
 
@@ -225,7 +227,7 @@ class _Fitting:
 
     # whole
 
-    def whole(self, levers: Levers | None) -> Fitted | None:
+    def whole(self, levers: Levers | None, *, is_near_told: bool) -> Fitted | None:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         if self._is_hopeless(self.reply.data):
             return None
@@ -235,11 +237,12 @@ class _Fitting:
         if max(size, self.measure.dearest(reply)) > self.budget:
             self._exact = size
             return None
-        return Fitted(self._warned(levers) or reply)
+        return Fitted((self._warned(levers) if is_near_told else None) or reply)
 
     _exact: int | None = field(default=None, init=False)
     _envelope: Content | None = field(default=None, init=False)
     _light: Reply[Any] = field(default_factory=Reply, init=False)
+    _original: Any = field(default=None, init=False)
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
@@ -250,7 +253,7 @@ class _Fitting:
         return rows is not None and len(rows.items) * 2 > most
 
     def _warned(self, levers: Levers | None) -> Reply[Any] | None:
-        if self.whole_rows or self.reply.problem is not None:
+        if self.reply.problem is not None:
             return None
         warning = Notice.of("TOKEN_LIMIT_WARNING")
         if levers is not None:
@@ -297,6 +300,7 @@ class _Fitting:
 
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
+        self._original = self.reply.data
         self.reply = lean(self.reply).replace(data=self._without_additions(self.reply.data))
         for light in (self.reply, *lighter(self.reply)):
             self._light = light
@@ -439,14 +443,14 @@ class _Fitting:
     def _record(self, data: dict[str, Any], *, as_map: bool) -> Fitted | None:
         """Every member, with long ones cut; of a map, its first members."""
 
-        def dress(shown: dict[str, Any]) -> Reply[Any]:
+        def dress(shown: dict[str, Any] | None) -> Reply[Any]:
             cuts = cuts_between(data, shown) if shown else []
             lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
             place = {} if lone is None else {"path": pointer_of((lone.name,)), "offset": lone.shown}
             words, how = _describe_cuts(cuts, len(data)), "whole" if lone is None else "more"
             return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how=how, **place)
 
-        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
+        return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -488,9 +492,9 @@ class _Fitting:
             guess = (low + high + 1) // 2
         return low
 
-    def _cut(self, data: Any, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any]) -> Fitted | None:
+    def _cut(self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any]) -> Fitted | None:
         """What is shown of a value that is cut, with the richest cut that fits."""
-        frame = self.measure.dearest(dress(type(data)()))
+        frame = self.measure.dearest(dress(None))
         room, best = float(self.budget - frame), None
         for _ in range(ROUNDS):
             if room < 1:
@@ -600,7 +604,7 @@ class _Fitting:
 
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
-        data, rows = self.reply.data, rows_of(self.reply.data)
+        data, rows = self._original, rows_of(self._original)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
             return Content.of_json(data)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
@@ -660,7 +664,7 @@ class _Fitting:
         if budget < 1:
             return False
         attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
-        return bool(attempt.whole(None) or attempt.reduced())
+        return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
     def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
