@@ -75,8 +75,16 @@ def test_under_an_extreme_limit_items_still_say_what_they_are() -> None:
     for budget in (200, 400, 1200):
         reply = fitted(findings(300), budget).reply
         assert RESPONSE.encode(reply)["meta"]["content_fidelity"] == "summary"
-        assert reply.data and all(PROSE.split(".")[0] in row["text"] for row in reply.data)
+        assert reply.data and all(row["text"].startswith("A sentence about the market") for row in reply.data)
         assert reply.notices[-1].message.startswith(f"{len(reply.data)} of 300 shown, in less detail")
+
+
+def test_more_room_is_never_refused_where_less_was_enough() -> None:
+    """Lists with long items are cut after whole ones, at every budget from the smallest that is enough."""
+    vendor = {"name": "Acme", **{name: findings(9) for name in ("entities", "relationships")}}
+    replies = [fitted(vendor, budget).reply for budget in range(150, 2300, 25)]
+    is_refused = [reply.problem is not None for reply in replies]
+    assert is_refused == sorted(is_refused, reverse=True) and is_refused.count(True) < 10
 
 
 # --- warnings in knowledge-1.0 ---------------------------------------------------------------------------------------

@@ -394,7 +394,6 @@ class _Fitting:
         """The first row with its longest texts cut, where not even one fits as it is."""
         first = _Shown(0, 1)
         return self._cut(
-            rows[0],
             lambda row: self._dress_rows(build([row]), rows, first, {}),
             lambda room: shrink(rows[0], room, self.measure.price, self.mold.item),
             first,
@@ -436,14 +435,14 @@ class _Fitting:
         """Every member, with long ones cut; of a map, its first members."""
         inside = is_map(data)
 
-        def dress(shown: dict[str, Any]) -> Reply[Any]:
+        def dress(shown: dict[str, Any] | None) -> Reply[Any]:
             cuts = cuts_between(data, shown) if shown else []
             lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
             place = {} if lone is None else {"path": pointer_of((lone.name,)), "offset": lone.shown}
             words, how = _describe_cuts(cuts, len(data)), "whole" if lone is None else "more"
             return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how=how, **place)
 
-        return self._cut(data, dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=inside))
+        return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=inside))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -483,17 +482,13 @@ class _Fitting:
         return low
 
     def _cut(
-        self,
-        data: Any,
-        dress: Callable[[Any], Reply[Any]],
-        cut: Callable[[float], Any],
-        rows: _Shown | None = None,
+        self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: _Shown | None = None
     ) -> Fitted | None:
         """What is shown of a value that is cut, with the richest cut that fits.
 
         Cuts jump from item to item: a little less room may change nothing, so each step down is twice the one before.
         """
-        room, best = float(self.budget - self.measure.dearest(dress(type(data)()))), None
+        room, best = float(self.budget - self.measure.dearest(dress(None))), None
         enough, too_much, down = 0.0, inf, 1
         for _ in range(MOST_ROUNDS):
             if room < 1 or too_much - enough < 1:
