@@ -2,8 +2,10 @@
 
 import json
 import re
+from dataclasses import dataclass
 
 import jsonschema_rs
+import pytest
 
 from aerogram.client import read
 from tool_servers import ROWS, Task, build, talk
@@ -68,15 +70,33 @@ async def test_what_a_payload_lacks_is_said_where_a_model_reads_it(door):
     assert "in less detail; whole: retrieve(hash=" in fitted.structured_content["aerogram"]["note"]
 
 
-async def test_a_schema_that_is_listed_untouched_is_kept_to_the_letter(door):
-    async with door.open(dialect="bare", budget=3_000, schema="own") as server:
-        listed = (await server.tools())["rows"].output_schema
-        fitted = await server.call("rows")
-    tool, _ = await without(door, "rows")
-    assert tool.output_schema == listed
-    assert list(fitted.structured_content) == ["result"]
-    assert fitted.structured_content["result"] == ROWS[: len(fitted.structured_content["result"])] != []
-    assert "\naerogram: " in fitted.content[0].text
+@dataclass
+class Row:
+    id: str
+    title: str
+    text: str
+
+
+def typed_rows() -> list[Row]:
+    return [Row(**row) for row in ROWS]
+
+
+@pytest.mark.parametrize("schema", ["own", "slim"])
+async def test_rows_keep_the_members_that_a_listed_schema_requires(door, schema):
+    """A schema that is listed untouched is kept to the letter: rows are whole, and nothing stands beside them."""
+    listed, results = [], []
+    for settings in ({"installed": False}, {"dialect": "bare", "budget": 3_000, "schema": schema}):
+        server, _ = build(door.framework, **settings)
+        (server.tool if door.framework == "fastmcp" else server.add_tool)(typed_rows)
+        async with talk(door.framework, server, door.mode) as talking:
+            listed.append((await talking.tools())["typed_rows"].output_schema)
+            results.append(await talking.call("typed_rows"))
+    fitted = results[1].structured_content
+    shown = fitted["result"]
+    jsonschema_rs.validate(listed[1], fitted)
+    assert (listed[0] == listed[1]) == (list(fitted) == ["result"]) == (schema == "own")
+    assert (shown == ROWS[: len(shown)] != []) == (schema == "own")
+    assert "\naerogram: " in results[1].content[0].text
 
 
 async def test_a_problem_is_in_meta_and_in_words_and_breaks_no_schema(door):

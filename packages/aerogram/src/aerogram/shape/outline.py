@@ -37,8 +37,9 @@ def outline_rows(rows: Sequence[Any], room: int, count: Callable[[str], int]) ->
     told: dict[str, Any] = {} if len(sample) == len(rows) else {"estimate": True}
     for summarise in (_counts, _range):
         for name in _names(records):
-            is_told = name in told or (summarise is _range and is_identifier(name))
-            summary = None if is_told else summarise([one.get(name) for one in records])
+            values = [one.get(name) for one in records]
+            is_name = is_identifier(name) and (summarise is _range or _are_distinct(values))
+            summary = None if name in told or is_name else summarise(values)
             if summary is not None and count(dumps({**told, name: summary}).decode()) <= room:
                 told[name] = summary
     return told if told.keys() - {"estimate"} else {}
@@ -66,6 +67,12 @@ def _has(record: Mapping[str, Any], name: str, value: Any) -> bool:
 
 def _names(records: Records) -> dict[str, None]:
     return dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record)
+
+
+def _are_distinct(values: list[Any]) -> bool:
+    """Whether no value is there twice; missing items that have names are named elsewhere."""
+    found = list(_countable(values))
+    return len(set(found)) == len(found)
 
 
 def _counts(values: list[Any]) -> dict[str, int] | None:
