@@ -1,17 +1,9 @@
-"""Fitting: its cost against serialising, what it delivers against fixed modes and a cut, and the smallest budgets.
-
-`python bench/fit.py --plot docs/images/fit.svg` also draws the comparison.
-"""
+"""Fitting: its cost against serialising, and the smallest budgets; what it delivers is in `answers` and `facts`."""
 
 import asyncio
-import logging
-import random
-import re
-import sys
 import tempfile
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import orjson
 
@@ -22,13 +14,9 @@ from aerogram.channels import POLICIES, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
-from aerogram.identity import Names
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve, retrieve_for
 from aerogram.shape.fit import fit
-from aerogram.shape.modes import MODES, in_mode
-from aerogram.shape.records import SEARCH_RESULT
-from aerogram.tokens import Vocabulary
 from timing import best
 
 SIZER = Sizer()
@@ -51,28 +39,6 @@ def flat_rows(count):
     ]
 
 
-def search_results(count):
-    chance = random.Random(5)
-    return [
-        {
-            "chunk_id": 100 + number,
-            "chunk_text": " ".join(chance.choices(TEXT.split(), k=350)),
-            "similarity_score": round(chance.random(), 3),
-            "bm25_score": round(chance.random(), 3),
-            "hybrid_score": round(1 - number / count / 2, 3),
-            "rank": number + 1,
-            "score_type": "hybrid",
-            "source_file": f"docs/part-{number % 9}/page-{number}.md",
-            "source_category": "guide",
-            "context_header": f"Guide > Part {number % 9} > Page {number}",
-            "chunk_index": number % 7,
-            "total_chunks": 7,
-            "chunk_token_count": 400,
-        }
-        for number in range(count)
-    ]
-
-
 class CountingSizer(Sizer):
     """A sizer that remembers how much text it was asked to price."""
 
@@ -89,45 +55,20 @@ def cost():
     for count in (10_000, 100_000, 300_000):
         rows = flat_rows(count)
         reply = Reply.ok(rows)
-        serialised, fitted, hashed, spelled, proven = best(
+        serialised, fitted, hashed, spelled = best(
             lambda rows=rows: orjson.dumps(rows),
             lambda reply=reply: fit(reply, 8_000, measure=SIZER, archive=False),
             lambda reply=reply: fit(reply, 8_000, measure=SIZER),
             lambda rows=rows: canonical_json(rows),
-            lambda rows=rows: Names().shared_member(rows),
             rounds=7,
         )
         kept = len(fit(reply, 8_000, measure=SIZER).reply.data)
         print(
             f"  {count:>7} rows: serialise {serialised * 1e3:6.1f} ms, fit {fitted / serialised:.2f}x, "
             f"fit with the hashes of all that is left over {hashed / serialised:.2f}x "
-            f"(sorted spelling {spelled / serialised:.2f}x, proof of identifiers {proven / serialised:.2f}x), "
+            f"(sorted spelling {spelled / serialised:.2f}x), "
             f"{kept} items kept"
         )
-
-
-def named_rows(count, how):
-    """Rows that are told apart by numbers, by texts, by both, by an id that one of them lacks, or by nothing."""
-    ids = {
-        "numbers": lambda number: {"id": number},
-        "texts": lambda number: {"id": f"row-{number}"},
-        "numbers and texts": lambda number: {"id": number if number % 2 else f"row-{number}"},
-        "an id that one lacks": lambda number: {"id": number} if number != count - 9 else {},
-        "nothing": lambda _: {},
-    }[how]
-    return [{**row, "id": None, "name": "item", **ids(number)} for number, row in enumerate(flat_rows(count))]
-
-
-def identities():
-    """Every identifier that a reply shows is proven to be one of a kind: what that costs, by what there is."""
-    print("fit 100,000 rows with hashes, by what tells them apart, as a multiple of serialising")
-    for how in ("numbers", "texts", "numbers and texts", "an id that one lacks", "nothing"):
-        rows = named_rows(100_000, how)
-        reply = Reply.ok(rows)
-        serialised, fitted = best(
-            lambda rows=rows: orjson.dumps(rows), lambda reply=reply: fit(reply, 8_000, measure=SIZER), rounds=5
-        )
-        print(f"  {how:<21} {fitted / serialised:.1f}x")
 
 
 def growth():
@@ -187,55 +128,6 @@ def pages():
             print(f"  {name:<7} the first {first * 1e3:.0f} ms, each after it {min(others) * 1e3:.1f} ms")
 
 
-def fixed(rows, mode, budget, sizer):
-    """As many results as fit in one mode, as a tool with a page size would send them."""
-    low, high = 0, len(rows)
-    shown = [in_mode(row, mode, SEARCH_RESULT) for row in rows]
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if sizer(Reply.ok(shown[:middle])) <= budget else (low, middle - 1)
-    return low, sizer(Reply.ok(shown[:low])) if low else 0
-
-
-async def _limited(rows, budget, counter):
-    """FastMCP's response limiting, with the byte limit that comes closest to the budget in tokens."""
-    from fastmcp import Client, FastMCP
-    from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
-
-    logging.getLogger("fastmcp").setLevel(logging.ERROR)  # it warns at every cut
-    best_found = (0, 0)
-    for size in range(budget * 3, budget * 7, budget // 2):
-        server = FastMCP("limited", middleware=[ResponseLimitingMiddleware(max_size=size)])
-
-        @server.tool
-        def search() -> list[dict]:
-            return rows
-
-        async with Client(server) as client:
-            text = (await client.call_tool("search")).content[0].text
-        tokens = counter.count(text)
-        if best_found[1] < tokens <= budget:
-            best_found = (len(re.findall(r'"chunk_id":\s*\d+,', text)), tokens)
-    return best_found
-
-
-def delivered():
-    rows = search_results(200)
-    counter, sizer = Vocabulary(), Sizer("response-v2", "text")
-    table = {"aerogram": [], **{mode: [] for mode in MODES}, "FastMCP limiting": []}
-    for budget in BUDGETS:
-        reply = fit(Reply.ok(rows), budget, measure=sizer, kind=SEARCH_RESULT, retrieve="retrieve").reply
-        table["aerogram"].append((len(reply.data), sizer(reply)))
-        for mode in MODES:
-            table[mode].append(fixed(rows, mode, budget, sizer))
-        table["FastMCP limiting"].append(asyncio.run(_limited(rows, budget, counter)))
-    print("200 search results: items identifiable / tokens delivered, by budget")
-    print(f"  {'':<18}" + "".join(f"{budget:>15}" for budget in BUDGETS))
-    for name, cells in table.items():
-        print(f"  {name:<18}" + "".join(f"{items:>7} /{tokens:>6}" for items, tokens in cells))
-    return table
-
-
 def smallest_budgets():
     """The least that serves a long list: the first reply alone, and the whole way to everything that was left out."""
     print("smallest budget in tokens (the first reply / every page, and everything back)")
@@ -262,7 +154,7 @@ def _smallest(name, policy, way, headroom):
     return found + headroom
 
 
-REQUEST = "req_01M7EYEJYJREP2NHRNZKE47WZ9"
+REQUEST = "req_hsmuuba3"
 LONG_ROWS = [{"id": f"row-{number:04}", "text": "word " * 300} for number in range(100)]
 
 
@@ -292,38 +184,11 @@ async def _whole_way(contract):
     return replies
 
 
-def draw(table, path):
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "aerogram"
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    for name, cells in table.items():
-        style = {"linewidth": 2.5} if name == "aerogram" else {"linewidth": 1, "linestyle": "--"}
-        axes[0].plot(BUDGETS, [items for items, _ in cells], marker="o", label=name, **style)
-        axes[1].plot(BUDGETS, [tokens for _, tokens in cells], marker="o", label=name, **style)
-    for axis, title in zip(axes, ("items identifiable", "tokens delivered"), strict=True):
-        axis.set_title(title)
-        axis.set_xlabel("budget in tokens")
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(BUDGETS, [f"{budget // 1000}k" for budget in BUDGETS])
-    axes[0].legend()
-    figure.tight_layout()
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-
-
 def main():
     cost()
-    identities()
     growth()
     with_archive()
     pages()
-    table = delivered()
-    if "--plot" in sys.argv:
-        draw(table, sys.argv[sys.argv.index("--plot") + 1])
     smallest_budgets()
 
 

@@ -69,7 +69,7 @@ async def test_items_are_paged_back_whole_by_the_hash_in_the_reply() -> None:
 
 
 async def test_the_retrieval_call_in_the_reply_works_as_it_stands() -> None:
-    desk = Desk(900)
+    desk = Desk(500)
     reply = await desk.send(Reply.ok(FINDINGS))
     found = re.search(r"retrieve\(hash='(\w{12})', offset=(\d+)\)$", reply.notices[-1].message)
     assert found is not None

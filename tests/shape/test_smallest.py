@@ -13,11 +13,12 @@ import pytest
 from aerogram.answer import answer
 from aerogram.archive import Archive
 from aerogram.call import Call
-from aerogram.channels import POLICIES, Policy, Sizer
+from aerogram.channels import POLICIES, Payload, Policy, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve_for
+from aerogram.tokens import best_counter
 
 PAGE = Path(__file__).parents[2] / "docs" / "channels.md"
 ROWS = [{"id": f"row-{number:04}", "text": f"Number {number}. " * 150} for number in range(100)]
@@ -75,3 +76,17 @@ async def go_all_the_way(contract: Contract, budget: int) -> None:
     assert canonical_json(ROWS).decode().startswith("".join(page.data for page in texts))
     sizer = Sizer(contract.dialect, contract.channels)
     assert max(map(sizer, (*items, *by_id, *texts))) <= budget
+
+
+PROMISED = {"bare": 150, "response-v2": 250, "standard-v2": 300, "knowledge-1.0": 400}
+
+
+@pytest.mark.parametrize(("dialect", "budget"), PROMISED.items())
+async def test_a_small_budget_shows_a_row_with_its_title_or_forty_tokens_of_its_text(dialect: str, budget: int) -> None:
+    payload = Payload(has_schema=True, is_boxed=True) if dialect == "bare" else None
+    contract = Contract(dialect=dialect, budget=budget, archive=Archive.in_memory())
+    titled = [{"id": row["id"], "title": f"The title of {row['id']}", "text": row["text"]} for row in ROWS]
+    named = await answer(Call(contract, operation="search", payload=payload), titled)
+    assert named.data[0]["title"] == titled[0]["title"]
+    plain = await answer(Call(contract, operation="search", payload=payload), [row["text"] for row in ROWS])
+    assert best_counter().count(plain.data[0].partition("…")[0]) >= 40

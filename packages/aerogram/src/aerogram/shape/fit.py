@@ -655,7 +655,9 @@ class _Fitting:
         """Whether the next page may not have room for a row."""
         if reply.page is None or reply.page.cursor is None:
             return False
-        return self.measure.dearest(self.reply.replace(data=None, page=reply.page)) * TIGHT > self.budget
+        rows = rows_of(self.reply.data)
+        frame = None if rows is None else rows.replaced(self.reply.data, [])
+        return self.measure.dearest(self.reply.replace(data=frame, page=reply.page)) * TIGHT > self.budget
 
     def can_end(self) -> bool:
         """Whether the walk fits whose hardest page this is."""
