@@ -6,6 +6,8 @@ SOURCES := packages tests bench tools
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 # two workers on a small machine, more where there are more cores
 WORKERS ?= auto
+# what was compiled is kept, whatever the shell says: every process that a test starts would compile it again
+unexport PYTHONDONTWRITEBYTECODE
 # what is tried while one works: no server process, no browser, no database
 QUICK := tests/core tests/contract tests/cursor tests/tokens tests/flags tests/cache tests/structure/test_ladder.py
 

@@ -1,9 +1,11 @@
 """Run every benchmark, or the ones named: `python bench core normalize`.
 
-Each module of this folder with a `main` is one; it prints ratios measured in one run.
+Each module of this folder with a `main` is one; it prints ratios measured in one run. From the first option on, the
+arguments are the benchmark's own: `python bench fit --plot fit.svg`.
 """
 
 import importlib.util
+import itertools
 import sys
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def run(name):
 
 
 def entry():
-    chosen = sys.argv[1:] or names()
+    chosen = list(itertools.takewhile(lambda one: not one.startswith("--"), sys.argv[1:])) or names()
     unknown = sorted(set(chosen) - set(names()))
     if unknown:
         sys.exit(f"no benchmark named {', '.join(unknown)}; there are: {', '.join(names())}")

@@ -13,9 +13,9 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 class Server:
     """A server that has been started; its address is known when it is ready."""
 
-    def __init__(self, index, *arguments):
+    def __init__(self, index, *arguments, documents=SAMPLES):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AEROGRAM_")}
-        line = [sys.executable, "-m", "aerogram", "serve", str(SAMPLES), "--index", str(index), "--port", "0"]
+        line = [sys.executable, "-m", "aerogram", "serve", str(documents), "--index", str(index), "--port", "0"]
         self.process = subprocess.Popen(
             [*line, "--log-level", "warning", *arguments],
             stdout=subprocess.PIPE,
@@ -41,9 +41,9 @@ class Server:
 
 
 @contextmanager
-def serving(index, *arguments):
-    """A server over the sample documents, ended in the end."""
-    server = Server(index, *arguments)
+def serving(index, *arguments, documents=SAMPLES):
+    """A server over the sample documents or others, ended in the end."""
+    server = Server(index, *arguments, documents=documents)
     try:
         yield server
     finally:

@@ -27,7 +27,7 @@ PART = re.compile(r"(<!-- generated: (\w+)((?: [\w-]+)*) -->\n).*?(<!-- end -->)
 RETRY = {"yes": "yes", "no": "no", "check": "look first"}
 
 
-def command_help(*words: str) -> str:
+def print_help(*words: str) -> str:
     """What `aerogram … --help` prints in a pipe of 80 columns."""
     plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PY_COLORS")}
     done = subprocess.run(  # noqa: S603  # our own program with words from our own pages
@@ -36,7 +36,12 @@ def command_help(*words: str) -> str:
         check=True,
         env={**plain, "COLUMNS": "80"},
     )
-    return f"```text\n$ {' '.join(['aerogram', *words, '--help'])}\n{done.stdout.decode().rstrip()}\n```\n"
+    return done.stdout.decode()
+
+
+def command_help(*words: str) -> str:
+    """A session in which somebody asks for help."""
+    return f"```text\n$ {' '.join(['aerogram', *words, '--help'])}\n{print_help(*words).rstrip()}\n```\n"
 
 
 def errors() -> str:

@@ -134,13 +134,5 @@ def redis(tmp_path: Path) -> Iterator[Redis]:
         yield running
 
 
-def program_with_faked_time(offset: str) -> list[str]:
-    """The start of a command line whose program lives at another time; skipped where that cannot be had."""
-    faketime = shutil.which("faketime")
-    if faketime is None:
-        pytest.skip("faketime is not installed (Debian: apt-get install faketime)")
-    return [faketime, "-f", offset]
-
-
 def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0 and sys.platform == "linux"

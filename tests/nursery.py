@@ -21,6 +21,7 @@ import traceback
 from typing import Any
 
 MODULES = (
+    "aerogram.archive.files",
     "aerogram.archive.redis",
     "aerogram.archive.s3",
     "aerogram.cli.program",
@@ -38,17 +39,23 @@ MODULES = (
     "aerogram_knowledge.server.tools",
     "aerogram_knowledge.store.postgres.store",
     "aerogram_page.inspection",
+    "anyio._backends._asyncio",
     "asyncpg",
     "cachetools",
     "fastapi",
+    "fastapi.telemetry._runtime",
     "fastmcp.server.context",
+    "fastmcp.server.middleware.dereference",
+    "fastmcp.server.sessions",
     "griffe",
     "h11",
     "key_value.aio.stores.filetree",
+    "key_value.aio.stores.memory",
     "key_value.aio.stores.redis",
     "numpy.ma",
     "obstore",
     "opentelemetry.sdk.metrics",
+    "pydantic.v1",
     "redis.asyncio",
     "simsimd",
     "splintr",
@@ -67,10 +74,10 @@ MODULES = (
 def warm_up() -> None:
     """Read what verbs read from disk before they begin: the vocabulary, the model, and which verbs there are."""
     from aerogram.cli.program import verbs
-    from aerogram.tokens import best_counter
+    from aerogram.contract import Contract
 
     verbs()
-    best_counter().count("words")
+    Contract(budget=1_000).prepare()
     if "aerogram_knowledge.embedders" in sys.modules:
         from aerogram_knowledge.embedders import default_embedder
 

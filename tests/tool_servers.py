@@ -11,6 +11,8 @@ import math
 import socket
 import sys
 from contextlib import asynccontextmanager
+from functools import cache
+from unittest import mock
 
 import attrs
 import fastmcp
@@ -18,6 +20,7 @@ import mcp
 import mcp_types
 import uvicorn
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.utilities.func_metadata import func_metadata
 
 import aerogram.fastmcp
 import aerogram.mcp
@@ -117,16 +120,39 @@ def taking_long():
 def build(framework, *, installed=True, **settings):
     """A server of the framework with all handlers; gives it and its service."""
     server = fastmcp.FastMCP("tools") if framework == "fastmcp" else MCPServer("tools", log_level="CRITICAL")
-    add = server.tool if framework == "fastmcp" else server.add_tool
     install = aerogram.fastmcp.install if framework == "fastmcp" else aerogram.mcp.install
     for handler in BEFORE:
-        add(handler)
+        _add_tool(server, handler)
     server.resource("data://frame")(frame)
     service = install(server, **settings) if installed else None
     for handler in AFTER:
-        add(handler)
+        _add_tool(server, handler)
     server.resource("data://documents/{name}")(document)
     return server, service
+
+
+def _add_tool(server, handler):
+    """As the framework does; but what it has found out about a handler once is the same for the next server."""
+    if isinstance(server, MCPServer):
+        with mock.patch.object(mcp.server.mcpserver.tools.base, "func_metadata", _metadata):
+            server.add_tool(handler)
+    else:
+        server.add_tool(_parsed(handler).model_copy())
+
+
+@cache
+def _parsed(handler):
+    return fastmcp.tools.Tool.from_function(handler)
+
+
+@cache
+def _metadata_once(handler, options):
+    return func_metadata(handler, **dict(options))
+
+
+def _metadata(handler, **options):
+    hashable = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
+    return _metadata_once(handler, hashable).model_copy()
 
 
 class Talk:

@@ -40,7 +40,7 @@ PARTS: Final = (
 def main() -> int:
     """Run every part, and say which failed."""
     seconds = os.environ.get("CAMPAIGN_SECONDS", "60")
-    told = {"BENCH_SECONDS": seconds, "FUZZ_SECONDS": seconds, "PYTHONPATH": str(ROOT / "tests")}
+    told = {"BENCH_SECONDS": seconds, "FUZZ_SECONDS": seconds, "KILLS": "50", "PYTHONPATH": str(ROOT / "tests")}
     REPORT.parent.mkdir(exist_ok=True)
     rows, said, failed = [], [], 0
     for part in PARTS:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser, requires
 from starlette.middleware.authentication import AuthenticationMiddleware
@@ -26,6 +23,7 @@ from aerogram.limits import Limits, Plan
 from aerogram.serving.guard import protect
 from aerogram_knowledge.access.keys import Keys
 from aerogram_knowledge.hosting.settings import Settings
+from web_servers import client_of
 
 ROWS = [{"id": f"task-{number}", "title": "書く"} for number in range(7)]
 V2 = {"envelope": "v2"}
@@ -70,30 +68,11 @@ def application() -> FastAPI:
     return app
 
 
-@contextlib.contextmanager
-def listening(app: FastAPI) -> Iterator[httpx.Client]:
-    """A client whose requests go to the application over a real socket."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as place:
-        place.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
-        thread.start()
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.005)
-        try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{place.getsockname()[1]}", timeout=20) as client:
-                yield client
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """Serve applications until the test is done."""
     with contextlib.ExitStack() as stack:
-        yield lambda app: stack.enter_context(listening(app))
+        yield lambda app: stack.enter_context(client_of(app, log_config=None, access_log=False))
 
 
 def under_contract(**settings: Any) -> FastAPI:

@@ -51,7 +51,7 @@ async def test_a_source_that_takes_too_long_fails_alone(ferry):
         return Draft("Done.", ())
 
     digester = Digester(ALWAYS, writer=slow_on_one)
-    batch = await digest_many(digester, {"stuck": "I am stuck. " + ferry, "fine": ferry}, QUERY, seconds=5)
+    batch = await digest_many(digester, {"stuck": "I am stuck. " + ferry, "fine": ferry}, QUERY, seconds=2)
     release.set()
     assert [outcome.name for outcome in batch.failed_outcomes] == ["stuck"]
     assert (batch.failed_outcomes[0].problem.code, batch.failed_outcomes[0].problem.retryable) == ("UNAVAILABLE", True)

@@ -51,10 +51,7 @@ def index(made_index, tmp_path):
 @pytest.fixture
 def copied_database(made_database, postgres):
     """An index of one's own, in PostgreSQL."""
-    url = postgres.new_database()
-    name = url.rpartition("/")[2]
-    postgres.execute(f"DROP DATABASE {name}", f"CREATE DATABASE {name} TEMPLATE {made_database}")
-    return url
+    return postgres.new_database(template=made_database)
 
 
 @pytest.fixture(params=["folder", "postgres"])

@@ -29,10 +29,10 @@ def test_the_run_goes_on_without_them_and_names_the_reasons(write, tmp_path, wor
             "z.md": HARVEST,
         }
     )
-    with Knowledge(tmp_path / "index", limits=ReadLimits(memory=128 * MB, seconds=5)) as index:
+    with Knowledge(tmp_path / "index", limits=ReadLimits(memory=128 * MB, seconds=3)) as index:
         done = index.ingest(folder, workers=workers)
         assert done.added == 2
-        assert done.problems == {"bomb.pdf": TOO_MUCH, "slow.md": "the source took longer than 5 s to read"}
+        assert done.problems == {"bomb.pdf": TOO_MUCH, "slow.md": "the source took longer than 3 s to read"}
         assert {one["source_file"] for one in index.search("token harvest").data} == {"a.md", "z.md"}
         again = index.ingest(folder)
         assert (again.unchanged, again.problems["bomb.pdf"]) == (4, TOO_MUCH)

@@ -26,8 +26,10 @@ ONE = Policy(blocks="one")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_mcp_client_accepts_every_result(mode: str):
-    """It validates each result against the advertised schema, over a real process."""
+async def test_mcp_client_accepts_every_result_and_reads_every_resource(mode: str):
+    """Over a real process: it validates each result against the advertised schema; several contents of a resource
+    keep their own URIs, and each is text or a blob of the documented type.
+    """
     parameters = mcp.StdioServerParameters(command=sys.executable, args=MODULE, env=ENVIRONMENT)
     async with mcp.Client(parameters, mode=mode) as client:
         await client.list_tools()
@@ -37,13 +39,6 @@ async def test_mcp_client_accepts_every_result(mode: str):
                 assert result.is_error is row.is_error, row.name
                 if mode != "legacy" and not row.is_error:
                     assert result.structured_content == (None if row.data is ABSENT else row.data), row.name
-
-
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_mcp_client_reads_every_resource(mode: str):
-    """Several contents keep their own URIs, and each is text or a blob of the documented type."""
-    parameters = mcp.StdioServerParameters(command=sys.executable, args=MODULE, env=ENVIRONMENT)
-    async with mcp.Client(parameters, mode=mode) as client:
         contents = [one for uri in RESOURCES for one in (await client.read_resource(uri)).contents]
     assert [(one.uri, one.mime_type, getattr(one, "text", None) or one.blob) for one in contents] == [
         ("text://simple", "text/plain", "Hello, world!"),

@@ -160,7 +160,7 @@ def test_notices_of_a_result_stand_once_in_its_meta():
     assert json.loads(body)["result"] == again.to_wire()
 
 
-@pytest.mark.parametrize("error", [NotFound("x" * 20_000_000), NotFound("x", details={"a": ["y"] * 20_000_000})])
+@pytest.mark.parametrize("error", [NotFound("x" * 20_000_000), NotFound("x", details={"a": ["y" * 1_000] * 20_000})])
 def test_failure_that_says_too_much_is_told_in_short(error: NotFound):
     result = normalize_tool_result(error)
     assert result.isError and len(result.to_bytes(1)) < 10_000

@@ -207,7 +207,7 @@ async def test_one_server_follows_changes_speaks_another_dialect_and_survives_ba
 
 def test_who_does_not_say_what_they_want_loses_their_place(documents, tmp_path):
     """Before the first request and before the next one; the answer to a whole one comes first."""
-    with serving(tmp_path / "index", "--timeout", "5", documents=documents) as hasty, ExitStack() as lines:
+    with serving(tmp_path / "index", "--timeout", "2", documents=documents) as hasty, ExitStack() as lines:
         whole = f"GET /v1/health HTTP/1.1\r\nHost: {urlsplit(hasty.address).netloc}\r\n\r\n".encode()
         told = {b"": [], whole[:20]: [b"408"], whole + whole[:20]: [b"200", b"408"]}
         slow = {sent: lines.enter_context(dawdling(hasty)) for sent in told}  # all at once

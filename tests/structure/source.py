@@ -95,8 +95,11 @@ class Module:
 
     def imports(self) -> set[str]:
         """The modules of the package that this one imports, anywhere in it; also those it loads by name."""
-        found = {name for node in ast.walk(self.tree) for name in _targets(node)}
-        return {name for name in found if name in modules()} - {self.name}
+        return self._targets & modules().keys() - {self.name}
+
+    @cached_property
+    def _targets(self) -> set[str]:
+        return {name for node in ast.walk(self.tree) for name in _targets(node)}
 
     def functions(self) -> Iterator[tuple[str, int]]:
         """The name and the number of lines of each function."""

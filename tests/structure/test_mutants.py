@@ -13,7 +13,7 @@ import pytest
 from contracts.requirement_rows import requirements
 from structure.source import ROOT
 
-LOT = 12
+LOT = 6
 SURVIVORS = ROOT / "tests" / "contracts" / "survivors.toml"
 
 FEATURE = '''
@@ -154,9 +154,12 @@ def test_the_survivors_are_requirements():
 
 
 def test_the_tests_of_a_lot_of_requirements_notice_a_change_of_their_feature(tmp_path):
-    """The lot is drawn anew whenever the sources change, so that it is another one with each commit."""
+    """The lot is drawn anew whenever the sources change, so that it is another one with each commit.
+
+    Chance ranks among equals: a requirement on the list of the noticed may need more mutants with another seed.
+    """
     from mutants.sources import Tree
 
     seed = Tree(ROOT).digest
-    code, printed, _ = run_check(tmp_path, "--lot", str(LOT), "--seed", seed, "--tries", "9")
+    code, printed, _ = run_check(tmp_path, "--lot", str(LOT), "--seed", seed, "--tries", "20")
     assert code == 0, printed

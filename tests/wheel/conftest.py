@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from installations import PROJECTS, ROOT, import_name
+from installations import PROJECTS, ROOT, distributions, gather, import_name
 
 Environment = Callable[..., Path]
 
@@ -49,14 +49,10 @@ def environment(wheels, tmp_path_factory) -> Environment:
 
     @functools.cache
     def make(*packages: str, interpreter: str | None = None) -> Path:
-        folder = tmp_path_factory.mktemp("environment")
-        subprocess.run([interpreter or sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
-        python = folder / "bin" / "python"
-        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+        python = empty_environment(tmp_path_factory.mktemp("environment"), interpreter or sys.executable)
         # the versions that are known to work together are those for the Python of the checkout
         repeatable = ["-c", ROOT / "constraints.txt"] if interpreter is None else []
-        install = [*pip, "--find-links", wheels, *repeatable, *packages]
-        done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=600)
+        done = install(python, "--find-links", wheels, *repeatable, *packages)
         missing = re.search(r"No matching distribution found for (\S+)", done.stderr + done.stdout)
         if done.returncode and missing and not missing[1].startswith("aerogram"):
             pytest.skip(f"packages cannot be fetched here: {done.stderr.strip()[-200:]}")
@@ -64,6 +60,34 @@ def environment(wheels, tmp_path_factory) -> Environment:
         return python
 
     return make
+
+
+@pytest.fixture(scope="session")
+def linked_environment(wheels, tmp_path_factory) -> Environment:
+    """The same for our own Python in a moment: ours from the wheels, what they require as links to what is here."""
+
+    @functools.cache
+    def make(*packages: str) -> Path:
+        python = empty_environment(tmp_path_factory.mktemp("environment"), sys.executable)
+        ours = [wheel_of(name, wheels) for name in distributions(*packages) if name in PROJECTS]
+        done = install(python, "--no-deps", *ours)
+        assert done.returncode == 0, done.stderr
+        (site,) = python.parents[1].glob("lib/python*/site-packages")
+        gather(site, *packages)
+        return python
+
+    return make
+
+
+def empty_environment(folder: Path, interpreter: str) -> Path:
+    """The Python of a new environment in which nothing is installed."""
+    subprocess.run([interpreter, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
+    return folder / "bin" / "python"
+
+
+def install(python: Path, *what: object) -> subprocess.CompletedProcess[str]:
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+    return subprocess.run([*pip, *what], capture_output=True, text=True, check=False, timeout=600)
 
 
 def find_interpreter(version: str) -> str | None:

@@ -122,9 +122,9 @@ assert explain("NOT_FOUND").error.status == 404
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_with_the_cli_extra_alone_every_verb_shows_its_help(environment, tmp_path):
+def test_with_the_cli_extra_alone_every_verb_shows_its_help(linked_environment, tmp_path):
     """A verb whose own extra is missing says so when it is used, and does not stand in the way of the others."""
-    python = environment("aerogram[cli]")
+    python = linked_environment("aerogram[cli]")
     assert verbs(python, tmp_path) == OF_THE_LIBRARY
     for verb in OF_THE_LIBRARY:
         done = call(python, verb, "--help", cwd=tmp_path)
@@ -136,8 +136,8 @@ def test_with_the_cli_extra_alone_every_verb_shows_its_help(environment, tmp_pat
     )
 
 
-def test_the_page_alone_brings_its_verb_and_its_routes(environment, tmp_path):
-    python = environment("aerogram-page")
+def test_the_page_alone_brings_its_verb_and_its_routes(linked_environment, tmp_path):
+    python = linked_environment("aerogram-page")
     assert verbs(python, tmp_path) == {*OF_THE_LIBRARY, "inspect"}
     assert installed(python, "aerogram_knowledge", "tantivy", "fastapi") == set()
     shown = call(python, "inspect", "--help", cwd=tmp_path)
@@ -148,9 +148,9 @@ def test_the_page_alone_brings_its_verb_and_its_routes(environment, tmp_path):
     assert (done.returncode, done.stdout) == (0, "page_routes\n"), done.stderr
 
 
-def test_the_index_alone_reads_a_document_and_finds_it(environment, tmp_path):
+def test_the_index_alone_reads_a_document_and_finds_it(linked_environment, tmp_path):
     """With no framework of a server, and with the model that ships."""
-    python = environment("aerogram-knowledge")
+    python = linked_environment("aerogram-knowledge")
     assert installed(python, "aerogram_page", "fastapi", "fastmcp", "starlette", "uvicorn") == set()
     (tmp_path / "notes.md").write_text("# Notes\n\nThe board decided on Monday: a lighthouse.\n", encoding="utf-8")
     (tmp_path / "other.md").write_text("# Other\n\nBread needs flour, water, salt and time.\n", encoding="utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mutants import session
-from mutants.choose import Choice, Ranked, pick
+from mutants.choose import DRAWN_PER_TRY, Choice, Ranked, pick
 from mutants.operators import Mutant
 from mutants.pool import Job, Task, load_libraries, run_tasks
 from mutants.sources import Requirement, Tree
@@ -80,7 +80,8 @@ class Check:
         """Run the test with one mutant after the other until it notices one or enough have survived."""
         tried: list[tuple[Mutant, dict[str, Any]]] = []
         seconds = LEAST_SECONDS + TIMES_LONGER * trace["seconds"]
-        while mutant := pick(ranked, [(one, result["outcome"] == session.PASSED) for one, result in tried]):
+        most = DRAWN_PER_TRY * self.most_tried
+        while mutant := pick(ranked, [(one, result["outcome"] == session.PASSED) for one, result in tried], most):
             tried.append((mutant, (yield Job(partial(session.run_with, self.tree, requirement.test, mutant), seconds))))
             outcomes = [result["outcome"] for _, result in tried]
             if session.NOTICED in outcomes or outcomes.count(session.PASSED) == self.most_tried:

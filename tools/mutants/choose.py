@@ -35,7 +35,8 @@ from mutants.operators import (
 )
 from mutants.sources import Requirement, Tree
 
-MOST_DRAWN = 12
+DRAWN_PER_TRY = 4
+"""How many mutants may be drawn for each that may survive: many break the source down and tell nothing."""
 POOL = 60
 """How many of the best are looked at more closely."""
 TASTE = {DELETE: 0.3, NEGATE: 0.2, SHIFT: 0.1, DROP: 0.1, LOOSEN: 0.0, BLUR: 0.05, REWORD: 0.0, SKIP: -0.5}
@@ -258,8 +259,8 @@ def _meets(mutant: Mutant, lines: frozenset[int]) -> bool:
     return any(number in lines for number in range(mutant.place.first, mutant.place.last + 1))
 
 
-def pick(ranked: list[Ranked], tried: Iterable[tuple[Mutant, bool]]) -> Mutant | None:
-    """Return the next mutant to try; where one has survived, others count much less, where one broke down, a little."""
+def pick(ranked: list[Ranked], tried: Iterable[tuple[Mutant, bool]], most: int) -> Mutant | None:
+    """Return the next of at most so many: places where one survived count much less, where one broke a little."""
     statements: Counter[tuple[str, int]] = Counter()
     owners: Counter[tuple[str, str]] = Counter()
     gone = set()
@@ -275,7 +276,7 @@ def pick(ranked: list[Ranked], tried: Iterable[tuple[Mutant, bool]]) -> Mutant |
         return score - SAME_STATEMENT * statements[one.path, place.first] - SAME_OWNER * owners[one.path, place.owner]
 
     left = [pair for pair in ranked if pair[1] not in gone]
-    return max(left, key=value)[1] if left and len(gone) < MOST_DRAWN else None
+    return max(left, key=value)[1] if left and len(gone) < most else None
 
 
 def _union(some: Mapping[str, frozenset[int]], more: Mapping[str, frozenset[int]]) -> dict[str, frozenset[int]]:

@@ -91,8 +91,11 @@ def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | Non
 
 
 def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
-    """Items from all over a list."""
-    return rows if len(rows) <= most else [rows[at * len(rows) // most] for at in range(most)]
+    """Items from all over a list, at distances that are not all alike: every third row may be of one kind."""
+    if len(rows) <= most:
+        return rows
+    width = len(rows) / most
+    return [rows[int(at * width) + at * 7919 % max(int(width), 1)] for at in range(most)]
 
 
 # Columns

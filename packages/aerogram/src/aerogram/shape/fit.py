@@ -406,10 +406,12 @@ class _Fitting:
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
+        total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             status = self._incomplete() if missing else {}
+            if missing and self.code:
+                status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
             return self._light.replace(**changes, **status, **self._tell_envelope())
-        total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.rows if missing and not goes_on else None
         words = shown.describe(total if missing else None)
@@ -588,23 +590,18 @@ class _Fitting:
         return Fitted(counted(reply, self.measure)[0], leftovers, self.before)
 
     def _detailed(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
-        """The reply with the details of its warning for programs, and the names of a few missing items, if they fit."""
+        """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
         rows, own = rows_of(self.reply.data), dressed.notices[-1]
         missing = [] if shown is None or rows is None or self.resume is not None else rows.items[shown.rows :]
-        context = None
-        if missing and rows is not None:
-            context = {"dropped_count": len(missing), "total_count": len(rows.items), "reason": REASON}
-        notice = Notice(own.message, TRUNCATED, "info", context=context)
-        coded = dressed if self.code else dressed.replace(notices=(*dressed.notices[:-1], notice))
+        if rows is None or dressed.fidelity is None or not 0 < len(missing) <= MOST_NAMED:
+            return dressed
         names = tuple(map(str, Names(self.kind.ids_only if self.kind else ()).ids(missing, 0)))
-        richest = coded
-        if (
-            0 < len(names) <= MOST_NAMED
-            and coded.fidelity is not None
-            and not any(name.startswith(POSITION) for name in names)
-        ):
-            richest = coded.replace(fidelity=replace(coded.fidelity, dropped_ids=names))
-        return next((one for one in (richest, coded) if self.measure.dearest(one) <= self.budget), dressed)
+        context = {"dropped_count": len(missing), "total_count": len(rows.items), "reason": REASON}
+        coded = Notice(own.message, self.code or TRUNCATED, own.severity or "info", context=context)
+        told = dressed.replace(notices=(*dressed.notices[:-1], coded))
+        if not any(name.startswith(POSITION) for name in names):
+            told = told.replace(fidelity=replace(dressed.fidelity, dropped_ids=names))
+        return told if self.measure.dearest(told) <= self.budget else dressed
 
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""

@@ -27,6 +27,8 @@ def assert_success(
         raise AssertionError(f"its status is {reply.status}, not {status}")
     if whole and reply.fidelity is not None and reply.fidelity.level != "full":
         raise AssertionError(f"something was left out: its fidelity is {reply.fidelity.level}")
+    if whole and reply.status == "partial" and reply.page is not None and reply.page.cursor:
+        raise AssertionError("something was left out: it is one page, and others follow")
     return reply
 
 
