@@ -121,5 +121,5 @@ async def test_what_was_not_kept_is_never_taken_for_the_whole(dialect: str) -> N
                 continue
             with pytest.raises(AssertionError, match="left out"):
                 assert_success(result, dialect=dialect, whole=True)
-            with pytest.raises((NotFound, ValidationFailed), match="not kept|a page of several"):
+            with pytest.raises((NotFound, ValidationFailed), match=r"not kept|a page of several"):
                 await desk.client.whole(reply)

@@ -167,16 +167,16 @@ def long_text() -> dict[str, str]:
 
 
 @frameworks
-async def test_a_standard_warning_has_its_documented_severity_at_any_size(framework: str) -> None:
-    """Content that was shortened is information wherever there is room for a detail; the words are always there."""
-    told = []
+async def test_a_text_that_was_cut_says_so_once_at_any_size(framework: str) -> None:
+    """The words say how much is shown of how much, and the call that goes on; no detail repeats them."""
     for budget in (400, 700, 2000):
         async with asking(framework, long_text, budget=budget) as server:
             body = (await server.call("long_text", {})).structured_content
         [words], shown = body["meta"]["warnings"], body["data"]["text"].partition("…")[0]
-        assert words.startswith(f"Cut: text ({len(shown)} of 12000 characters); more: retrieve(")
-        told += [(one["code"], one["severity"]) for one in body["meta"].get("warning_details", ())]
-    assert set(told) == {("CONTENT_TRUNCATED", "info")}
+        digest = body["meta"]["content_archive_hashes"]["data"].removeprefix("sha256:")
+        call = f"retrieve(hash='{digest}', path='/text', offset={len(shown)})"
+        assert words == f"Cut: text ({len(shown)} of 12000 characters); more: {call}"
+        assert "warning_details" not in body["meta"]
 
 
 def many() -> list[dict[str, str]]:
@@ -192,12 +192,14 @@ def few() -> list[dict[str, str]]:
 @frameworks
 async def test_items_that_are_omitted_for_size_are_truncated_content(framework: str) -> None:
     """The document's own case: the code, the severity, the counts and the reason, beside the words."""
-    async with asking(framework, many, budget=1_200) as server:
-        body = (await server.call("many", {})).structured_content
+    async with asking(framework, few, many, budget=1_200) as server:
+        body, larger = [(await server.call(name, {})).structured_content for name in ("few", "many")]
     shown, [words], [told] = len(body["data"]["results"]), body["meta"]["warnings"], body["meta"]["warning_details"]
-    assert words.startswith(f"{shown} of 600 shown, in less detail; whole: retrieve(hash=")
-    context = {"dropped_count": 600 - shown, "total_count": 600, "reason": "token_limit_exceeded"}
+    assert words.startswith(f"{shown} of 45 shown, in less detail; whole: retrieve(hash=")
+    context = {"dropped_count": 45 - shown, "total_count": 45, "reason": "token_limit_exceeded"}
     assert told == {"code": "CONTENT_TRUNCATED", "severity": "info", "message": words, "context": context}
+    [words], shown = larger["meta"]["warnings"], len(larger["data"]["results"])
+    assert words.startswith(f"{shown} of 600 shown, in less detail; whole: retrieve(hash=")
     [notice] = aerogram.read(body).notices
     assert (notice.code, notice.severity, notice.context) == ("CONTENT_TRUNCATED", "info", context)
 
