@@ -21,11 +21,11 @@ from pathlib import Path
 import debian
 from facts_pairs import write_pairs
 from facts_reader import Seen, answer, is_cut
-from facts_replies import ask, envelope, first_rows, see_aside, see_bare, see_envelope, see_rows, serve
+from facts_replies import ask, envelope, first_rows, see_bare, see_envelope, see_rows, serve
 from facts_sets import DATA, MAKERS, load
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
-BARE, ASIDE, BODY = "ours, bare", "ours, bare with _meta", "ours, response-v2"
+BARE, BODY = "ours, bare", "ours, response-v2"
 WHOLE, FACTS = "first whole rows", "first rows of facts"
 BEFORE = DATA / "before.json"
 
@@ -58,7 +58,6 @@ async def measure():
             room = budget - envelope(bare, one)
             seen = {
                 BARE: see_bare(bare, one),
-                ASIDE: see_aside(bare, one),
                 BODY: see_envelope(await ask(serve(one, "response-v2", budget)), one),
                 WHOLE: see_rows(first_rows(one, room, facts=False), one, facts=False),
                 FACTS: see_rows(first_rows(one, room, facts=True), one, facts=True),
@@ -109,7 +108,7 @@ def main():
         return
     found, nameless = asyncio.run(measure())
     if (path := option("--store")) is not None:
-        path.write_text(json.dumps({name: found[name] for name in (BARE, ASIDE, BODY)}, indent=1) + "\n")
+        path.write_text(json.dumps({name: found[name] for name in (BARE, BODY)}, indent=1) + "\n")
     report(found, nameless)
 
 

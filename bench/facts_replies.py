@@ -6,12 +6,12 @@ import re
 from fastmcp import Client, FastMCP
 
 from aerogram import read
+from aerogram.channels import ACCOUNT, Account, split_account
 from aerogram.fastmcp import install
 from channel import COUNT, contract, size, texts_of
 from facts_reader import MARK, Seen, see
 
 NOTHING = Seen([], None)
-TOLD = "dev.aerogram/"
 
 
 def serve(one, dialect=None, budget=None):
@@ -36,22 +36,13 @@ async def ask(server):
 
 
 def see_bare(result, one):
-    """What a model sees of a bare payload: its data, and texts after it."""
+    """What a model sees of a bare payload: its data, and the account of what it lacks."""
     if result.is_error:
         return NOTHING
-    _, *words = texts_of(result)
-    return see(_payload(result, one), one.read, words=words, outline=_outline_in(words), partial=bool(words))
-
-
-def see_aside(result, one):
-    """What a program sees of a bare payload, which also reads `_meta`."""
-    if result.is_error:
-        return NOTHING
-    said = {name.removeprefix(TOLD): value for name, value in (result.meta or {}).items()}
-    words = [notice["message"] for notice in said.get("notices", ())]
-    outline = (said.get("extra") or {}).get("left_out")
-    partial = (said.get("fidelity") or {}).get("level", "full") != "full"
-    return see(_payload(result, one), one.read, words=words, outline=outline, partial=partial)
+    data, account = _payload(result, one)
+    words = [] if account is None else [account.note]
+    outline = None if account is None else account.left_out
+    return see(data, one.read, words=words, outline=outline, partial=bool(words))
 
 
 def see_envelope(result, one):
@@ -65,26 +56,20 @@ def see_envelope(result, one):
 
 
 def _payload(result, one):
+    """The data of a bare payload, and its account."""
     held = result.structured_content
     if held is None:
-        text = texts_of(result)[0]
-        return text if isinstance(one.value, str) else json.loads(text)
-    return held["result"] if not isinstance(one.value, dict) and held.keys() == {"result"} else held
-
-
-def _outline_in(words):
-    for text in words:
-        if found := re.search(r"\{.*\}", text, re.DOTALL):
-            try:
-                return json.loads(found[0])
-            except ValueError:
-                continue
-    return None
+        text, account = split_account(texts_of(result)[0])
+        return (text if isinstance(one.value, str) else json.loads(text)), account
+    told = held.get(ACCOUNT)
+    account = None if told is None else Account(told["note"], told.get("left_out"))
+    held = {name: value for name, value in held.items() if name != ACCOUNT}
+    return held["result"] if not isinstance(one.value, dict) and held.keys() == {"result"} else held, account
 
 
 def envelope(result, one):
     """The tokens of a bare reply that are not its data."""
-    return 0 if result.is_error else size(result) - COUNT(_spell(_payload(result, one)))
+    return 0 if result.is_error else size(result) - COUNT(_spell(_payload(result, one)[0]))
 
 
 def _spell(value):

@@ -412,7 +412,8 @@ def test_a_heavy_envelope_is_lightened_and_kept() -> None:
     assert SIZER(fitted) <= 500
     assert fitted.page == Page(cursor="abc", has_more=True)
     assert fitted.data
-    assert len(dict(leftovers)["envelope"].value()["citations"]) == 30
+    assert not fitted.citations  # what a reply says about itself goes first, and is not kept
+    assert dict(leftovers)["envelope"].value()["extra"] == {"trace": WORDS * 50}
 
 
 def test_a_failure_keeps_its_code_at_any_budget() -> None:

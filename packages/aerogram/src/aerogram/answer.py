@@ -556,6 +556,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         facts=contract.facts.get(call.operation, ()),
         among=None if draft.rows is None else draft.rows.items,
         code=contract.speaker.shortage,
+        warns=contract.speaker.explains_partial,
         levers=call.levers,
         ahead=draft.ahead,
     )

@@ -37,6 +37,8 @@ class Dialect(ABC):
     """Whether this contract says in every reply how the request was understood."""
     shortage: ClassVar[str | None] = "PARTIAL_RESULTS"
     """The code of the warning that something is missing; None where the warning and the fidelity say as much."""
+    explains_partial: ClassVar[bool] = False
+    """Whether this contract wants a warning wherever something is missing."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
     needs: ClassVar[frozenset[str]] = frozenset()

@@ -355,6 +355,7 @@ class StandardV2Dialect(Dialect):
     echoes: ClassVar[bool] = True
     channels: ClassVar[Literal["mirror", "summary"]] = "summary"
     body: ClassVar[type[BaseModel]] = StandardResponse
+    explains_partial = True
     members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
     vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})

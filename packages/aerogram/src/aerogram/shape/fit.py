@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
-from itertools import islice
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -32,7 +31,7 @@ from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
 from aerogram.shape.facts import choose_facts
 from aerogram.shape.ladder import Ladder, Show
-from aerogram.shape.lighten import lighter, removed_between
+from aerogram.shape.lighten import lean, lighter, removed_between
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
@@ -52,10 +51,6 @@ SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
 ROUNDS: Final = 6
 MOST_ROUNDS: Final = 12
-LEAN_STEPS: Final = 2
-"""So many steps of making an envelope lighter take only what an answer says about itself."""
-SMALL_SHARE, LARGE_SHARE = 8, 2
-"""One part in so many of the budget may go to an envelope: with what it says about itself, and without."""
 LOOSE: Final = 0.06
 """By such a share of the room prices may be off, as where a channel says less than all of the data."""
 SELF_COUNTS: Final = 4
@@ -120,6 +115,7 @@ def fit(
     facts: Sequence[str] = (),
     among: Sequence[Any] | None = None,
     code: str | None = None,
+    warns: bool = False,
     levers: Levers | None = None,
     ahead: Ahead | None = None,
 ) -> Fitted:
@@ -130,8 +126,8 @@ def fit(
     with it, what does not fit is the next page instead of a loss. With `whole_rows` no row is shown in less detail;
     `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen, from
     `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
-    missing, where a contract has one. `levers` are what its caller can change about
-    the call. `ahead` gives every row of a walk that begins with this reply.
+    missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
+    change about the call. `ahead` gives every row of a walk that begins with this reply.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -149,6 +145,7 @@ def fit(
         tuple(facts),
         among,
         code,
+        warns,
     )
     fitted = fitting.whole(levers) or fitting.leaner() or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
@@ -223,6 +220,7 @@ class _Fitting:
     facts: tuple[str, ...]
     among: Sequence[Any] | None
     code: str | None
+    warns: bool
 
     # whole
 
@@ -267,7 +265,7 @@ class _Fitting:
     def leaner(self) -> Fitted | None:
         """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
         plain = self._without_additions(self.reply.data)
-        light = next(islice(lighter(self.reply), LEAN_STEPS - 1, None)).replace(data=plain)
+        light = lean(self.reply).replace(data=plain)
         if light == self.reply or self._is_hopeless(plain):
             return None
         light, size = counted(light, self.measure)
@@ -298,11 +296,10 @@ class _Fitting:
 
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
-        self.reply = self.reply.replace(data=self._without_additions(self.reply.data))
-        for step, light in enumerate((self.reply, *lighter(self.reply))):
+        self.reply = lean(self.reply).replace(data=self._without_additions(self.reply.data))
+        for light in (self.reply, *lighter(self.reply)):
             self._light = light
-            share = SMALL_SHARE if step < LEAN_STEPS else LARGE_SHARE
-            if self.measure.dearest(light.replace(data=None)) * share <= self.budget:
+            if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
                 break
         removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
@@ -409,7 +406,7 @@ class _Fitting:
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             status = self._incomplete() if missing else {}
-            if missing and self.code:
+            if missing and self.warns:
                 status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
             return self._light.replace(**changes, **status, **self._tell_envelope())
         keeps = self.archive and (shown.lower > 0 or not goes_on)
@@ -670,7 +667,7 @@ class _Fitting:
     def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
         if self.reply.problem is not None:
-            *_, lightest = lighter(self.reply)
+            *_, lightest = lighter(lean(self.reply))
             return Fitted(lightest.replace(data=None))
         judged = hardest or self
         refusal = Refusal(

@@ -1,8 +1,9 @@
 """Lightening: an envelope that takes up too much of the budget gives up what a caller can do without.
 
-Step by step: what the server added, a long echo of the query, citations, follow-up calls, the context of notices, the
-details of a problem, long words, and at last a short echo, without which a reply would deny the filters it was asked
-with. What goes is returned as well, so that it can be archived.
+Where not all fits, what an answer says about itself goes at once: the echo of the query, but for its filters, without
+which a reply would deny what it was asked with; citations and follow-up calls. Then, step by step: what the server
+added, the context of notices, the details of a problem, long words, and at last the filters. What goes in these steps
+is returned as well, so that it can be archived.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from aerogram.jsontext import dumps
 from aerogram.reply import Notice, QueryEcho, Reply
 from aerogram.shape.text import clip
 
-__all__ = ["lighter", "removed_between", "without_echo"]
+__all__ = ["lean", "lighter", "removed_between", "without_echo"]
 
 LONG_WORDS: Final = 160
 MOST_NOTICES: Final = 3
@@ -24,6 +25,13 @@ LASTING: Final = frozenset({"UNTRUSTED_CONTENT", "CONTENT_REDACTED"})
 LONG_ECHO: Final = 300
 
 Step = Callable[[Reply[Any]], Reply[Any]]
+
+
+def lean(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without what it says about itself, which nobody has asked for."""
+    telemetry = reply.telemetry and replace(reply.telemetry, extra=None)
+    echo = reply.query_echo and _short_echo(reply.query_echo)
+    return reply.replace(query_echo=echo, telemetry=telemetry, citations=(), actions=())
 
 
 def lighter(reply: Reply[Any]) -> Iterator[Reply[Any]]:
@@ -51,20 +59,14 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _without_additions(reply: Reply[Any]) -> Reply[Any]:
-    telemetry = reply.telemetry and replace(reply.telemetry, extra=None)
-    echo = reply.query_echo and _short_echo(reply.query_echo)
-    return reply.replace(extra=None, query_echo=echo, retry_with=None, telemetry=telemetry)
-
-
 def _short_echo(echo: QueryEcho) -> QueryEcho | None:
-    """The echo if it is short, else the filters if they are: whoever asks knows their own question."""
+    """The filters of an echo, if they are short: whoever asks knows their own question."""
     filters = QueryEcho(applied_filters=echo.applied_filters) if echo.applied_filters else None
-    return next((one for one in (echo, filters) if one and len(dumps(_plain(one))) <= LONG_ECHO), None)
+    return filters if filters is not None and len(dumps(_plain(filters))) <= LONG_ECHO else None
 
 
-def _without_references(reply: Reply[Any]) -> Reply[Any]:
-    return reply.replace(citations=(), actions=())
+def _without_additions(reply: Reply[Any]) -> Reply[Any]:
+    return reply.replace(extra=None, retry_with=None)
 
 
 def _plain_notices(reply: Reply[Any]) -> Reply[Any]:
@@ -109,7 +111,6 @@ def _notices(reply: Reply[Any], most: int) -> tuple[Notice, ...]:
 
 _STEPS: Final[tuple[Step, ...]] = (
     _without_additions,
-    _without_references,
     _plain_notices,
     _without_details,
     _few_words,
