@@ -22,6 +22,7 @@ from aerogram.reply import Notice
 
 ROOT = Path(__file__).parents[1]
 QUESTION = "For how long are failed webhook deliveries repeated?"
+VENDOR = "Palmaris Messaging LLC"
 PASSAGE = ["source_file", "chunk_text"]
 
 
@@ -45,10 +46,10 @@ async def converse(target: Any) -> None:
         second = await server.call("semantic_search", {**asked, "cursor": first.page.cursor})
         print(f"next      passages {second.data[0]['rank']} to {second.data[-1]['rank']}")
 
-        tight = await server.call("semantic_search", {**asked, "max_tokens": 1_000})
-        print(f"tight     the same within 1,000 tokens: fidelity {tight.fidelity.level}, {len(tight.data)} passages")
+        vendor = {"vendor_name": VENDOR, "response_mode": "full"}
+        full, tight = [await server.call("find_vendor_info", {**vendor, **size}) for size in ({}, {"max_tokens": 600})]
         whole = await server.whole(tight)
-        print(f"whole     what was left out is back: {whole.data == first.data}")
+        print(f"whole     what was left out is back: {whole.data == full.data != tight.data}")
 
         condensed = await server.call("digest_document", {"source_file": best["source_file"], "query": QUESTION})
         digest = payload_of(condensed.data["sources"][0])

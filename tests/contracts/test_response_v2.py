@@ -21,10 +21,10 @@ MINIMAL = {"success": True, "data": {}, "error": None, "meta": {"version": "resp
 
 def everything() -> Reply[Any]:
     """Return a reply that has something to say under every key of meta."""
-    return Reply.ok(
+    return Reply.partial(
         {"value": 1},
+        STALE,
         request_id="req_abc123",
-        notices=[STALE],
         page=Page("eyJvZmZzZXQiOjIwfQ==", True, 150, 20),
         rate_limit=RateLimit(100, 95, "2025-12-04T12:00:00Z"),
         telemetry=Telemetry(45, True, extra={"downstream_calls": 3}),
@@ -306,6 +306,20 @@ def test_dropped_ids_and_archive_hashes_travel_together() -> None:
     assert aerogram.read(body) == reply
     assert pointer_of_refusal(body_with(dropped_content_ids=[3])) == "/meta/dropped_content_ids/0"
     assert pointer_of_refusal(body_with(content_archive_hashes={"a": 3})) == "/meta/content_archive_hashes/a"
+
+
+def test_rows_that_are_on_the_next_page_need_the_level_alone() -> None:
+    """With a cursor the level says that there is more; whoever names what was dropped says more than that."""
+    reply = Reply.ok([{"id": "a"}], status="partial", page=Page("abc", has_more=True))
+    body = DIALECT.encode(reply)
+    assert body["meta"] == {
+        "version": "response-v2",
+        "pagination": {"cursor": "abc", "has_more": True},
+        "content_fidelity": "partial",
+    }
+    assert aerogram.read(body) == reply
+    named = aerogram.read(body_with(pagination={"cursor": "abc"}, dropped_content_ids=["b"]))
+    assert (named.status, named.fidelity.level, named.fidelity.dropped_ids) == ("partial", "partial", ("b",))
 
 
 def test_a_complete_reply_carries_no_fidelity_keys() -> None:

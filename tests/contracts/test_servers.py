@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ import aerogram
 from aerogram import Notice, Page, RateLimit, Reply, Telemetry
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram.archive import Archive
+from aerogram.client import read
 from aerogram.cursor import Cursors
 from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
@@ -165,34 +167,41 @@ def long_text() -> dict[str, str]:
 
 
 @frameworks
-@pytest.mark.parametrize("budget", [400, 700, 2000])
-async def test_a_standard_warning_has_its_documented_severity_at_any_size(framework: str, budget: int) -> None:
-    """Content that was shortened is information, however little room there is to say it."""
-    async with asking(framework, long_text, budget=budget) as server:
-        meta = (await server.call("long_text", {})).structured_content["meta"]
-    told = {one["code"]: one["severity"] for one in meta.get("warning_details", ())}
-    assert told == {"CONTENT_TRUNCATED": "info"}
+async def test_a_text_that_was_cut_says_so_once_at_any_size(framework: str) -> None:
+    """The words say how much is shown of how much, and the call that goes on; no detail repeats them."""
+    for budget in (400, 700, 2000):
+        async with asking(framework, long_text, budget=budget) as server:
+            body = (await server.call("long_text", {})).structured_content
+        [words], shown = body["meta"]["warnings"], body["data"]["text"].partition("…")[0]
+        digest = body["meta"]["content_archive_hashes"]["data"].removeprefix("sha256:")
+        call = f"retrieve(hash='{digest}', path='/text', offset={len(shown)})"
+        assert words == f"Cut: text ({len(shown)} of 12000 characters); more: {call}"
+        assert "warning_details" not in body["meta"]
 
 
 def many() -> list[dict[str, str]]:
-    """More items than a small budget can name."""
-    return [{"id": f"finding-{number:03}"} for number in range(600)]
+    """More items than a small budget can show."""
+    return [{"id": f"finding-{number:03}", "text": FERRY} for number in range(600)]
+
+
+def few() -> list[dict[str, str]]:
+    """A few more items than a small budget can show."""
+    return many()[:45]
 
 
 @frameworks
-@pytest.mark.parametrize("budget", [2_000, 4_000])
-async def test_items_that_are_omitted_for_size_are_truncated_content(framework: str, budget: int) -> None:
-    """The document's own case: the code, the severity, and with room for it the counts and the reason."""
-    async with asking(framework, many, budget=budget) as server:
-        body = (await server.call("many", {})).structured_content
-    [told] = body["meta"]["warning_details"]
-    assert (told["code"], told["severity"]) == ("CONTENT_TRUNCATED", "info")
-    if "context" in told:
-        left_out = 600 - len(body["data"]["results"])
-        assert told["context"] == {"dropped_count": left_out, "total_count": 600, "reason": "token_limit_exceeded"}
-    assert ("context" in told) == (budget > 2_000)
+async def test_items_that_are_omitted_for_size_are_truncated_content(framework: str) -> None:
+    """The document's own case: the code, the severity, the counts and the reason, beside the words."""
+    async with asking(framework, few, many, budget=1_200) as server:
+        body, larger = [(await server.call(name, {})).structured_content for name in ("few", "many")]
+    shown, [words], [told] = len(body["data"]["results"]), body["meta"]["warnings"], body["meta"]["warning_details"]
+    assert words.startswith(f"{shown} of 45 shown, in less detail; whole: retrieve(hash=")
+    context = {"dropped_count": 45 - shown, "total_count": 45, "reason": "token_limit_exceeded"}
+    assert told == {"code": "CONTENT_TRUNCATED", "severity": "info", "message": words, "context": context}
+    [words], shown = larger["meta"]["warnings"], len(larger["data"]["results"])
+    assert words.startswith(f"{shown} of 600 shown, in less detail; whole: retrieve(hash=")
     [notice] = aerogram.read(body).notices
-    assert (notice.code, notice.severity) == ("PARTIAL_RESULTS", "warning")  # the exact one, as other dialects say it
+    assert (notice.code, notice.severity, notice.context) == ("CONTENT_TRUNCATED", "info", context)
 
 
 def everything() -> Reply[list[dict[str, Any]]]:
@@ -203,6 +212,7 @@ def everything() -> Reply[list[dict[str, Any]]]:
         page=Page("abc", True, 3, 2),
         rate_limit=RateLimit(100, 5, "2099-01-01T00:00:00Z"),
         telemetry=Telemetry(duration_ms=45),
+        request_id="order-7",
     )
 
 
@@ -274,26 +284,23 @@ async def test_who_asks_for_the_standard_contract_gets_its_line_too(framework: s
 @frameworks
 async def test_the_hash_and_the_dropped_ids_bring_back_what_was_left_out(framework: str) -> None:
     """Both are taken from the meta as they stand and given to the retrieval tool."""
-    names = [{"id": f"item-{place}", "place": place} for place in range(3_000)]
-
-    def listed() -> list[dict[str, Any]]:
-        return names
-
-    async with asking(framework, listed, budget=4_000) as server:
-        meta = (await server.call("listed")).structured_content["meta"]
-        dropped = meta["dropped_content_ids"][:3]
-        by_hash = await server.call("retrieve", {"hash": meta["content_archive_hashes"]["data"], "page_size": 5})
-        by_ids = await server.call("retrieve", {"ids": dropped})
+    async with asking(framework, few, budget=1_200) as server:
+        body = (await server.call("few")).structured_content
+        meta, shown = body["meta"], len(body["data"]["results"])
+        dropped, digest = meta["dropped_content_ids"], meta["content_archive_hashes"]["data"]
+        by_hash = await server.call("retrieve", {"hash": digest, "offset": shown, "page_size": 5})
+        by_ids = await server.call("retrieve", {"ids": dropped[:3]})
     assert meta["content_fidelity"] != "full"
-    assert by_hash.structured_content["data"]["results"] == names[:5]
-    assert by_ids.structured_content["data"]["results"] == [row for row in names if row["id"] in dropped] != []
+    assert dropped == [row["id"] for row in few()[shown:]] != []
+    assert by_hash.structured_content["data"]["results"] == few()[shown : shown + 5] != []
+    assert by_ids.structured_content["data"]["results"] == few()[shown : shown + 3]
 
 
 @frameworks
 async def test_ids_that_are_not_there_are_parts_that_failed_and_no_truncated_content(framework: str) -> None:
     """One of two ids is known: its item comes back, and the other is named."""
-    async with asking(framework, many, budget=4_000) as server:
-        known = (await server.call("many")).structured_content["meta"]["dropped_content_ids"][0]
+    async with asking(framework, few, budget=1_200) as server:
+        known = (await server.call("few")).structured_content["meta"]["dropped_content_ids"][0]
         meta = (await server.call("retrieve", {"ids": [known, "unheard-of"]})).structured_content["meta"]
     [told] = meta["warning_details"]
     assert (told["code"], told["severity"], told["context"]) == (
@@ -303,15 +310,24 @@ async def test_ids_that_are_not_there_are_parts_that_failed_and_no_truncated_con
     )
 
 
+CALL = re.compile(r"(?:more|whole): (?P<tool>\w+)\((?P<arguments>.*)\)$")
+
+
 @frameworks
-async def test_a_suggested_action_gives_its_follow_up_as_it_stands(framework: str) -> None:
-    """The action in a fitted reply is called with exactly its arguments, and gives the rows that were cut."""
-    async with asking(framework, dialect="standard-v2", budget=3_000, channels="mirror") as server:
-        fitted = (await server.call("rows")).structured_content
-        [action] = fitted["suggested_actions"]
-        followed = (await server.call(action["tool"], action["args"])).structured_content
-    assert fitted["results"][0] != ROWS[0]
-    assert followed["results"][:5] == ROWS[:5]
+@pytest.mark.parametrize("dialect", ["standard-v2", "response-v2", "bare"])
+@pytest.mark.parametrize("budget", [600, 3_000])
+async def test_the_call_in_a_warning_gives_what_was_left_out_as_it_stands(
+    framework: str, dialect: str, budget: int
+) -> None:
+    """It is made with exactly its arguments, and gives the rows that are missing, or else those in less detail."""
+    async with asking(framework, dialect=dialect, budget=budget, channels="mirror") as server:
+        fitted = read(await server.call("rows"))
+        call = CALL.search(fitted.notices[-1].message)
+        arguments = eval(f"dict({call['arguments']})", {"dict": dict})
+        followed = read(await server.call(call["tool"], arguments)).data
+    begin = arguments.get("offset", 0)
+    assert fitted.data[-1] != ROWS[len(fitted.data) - 1] and begin == len(fitted.data) % len(ROWS)
+    assert followed == ROWS[begin : begin + len(followed)] != []
 
 
 @frameworks

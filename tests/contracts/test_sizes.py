@@ -24,9 +24,10 @@ def cost(value: Any) -> int:
     return TOKENS.count(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
-def fitted(data: Any, budget: int) -> Any:
+def fitted(data: Any, budget: int, dialect: str = "response-v2", **asked: Any) -> Any:
     """Return the fitted reply and its leftovers."""
-    return fit(Reply.ok(data), budget, measure=Sizer(), retrieve="retrieve")
+    code = aerogram.dialect(dialect).shortage
+    return fit(Reply.ok(data), budget, measure=Sizer(dialect), retrieve="retrieve", code=code, **asked)
 
 
 def findings(number: int) -> list[dict[str, Any]]:
@@ -39,31 +40,53 @@ def findings(number: int) -> list[dict[str, Any]]:
 
 def test_a_reply_over_its_limit_is_partial_and_names_what_it_dropped() -> None:
     """Items are left out, the rest keeps its structure, and the meta lists the dropped ids and where they are."""
-    names = [{"id": f"item-{place}"} for place in range(300)]
-    reply, leftovers = fitted(names, 1300)
-    meta = RESPONSE.encode(reply)["meta"]
+    fit = fitted(findings(10), 1000, whole_rows=True)
+    meta, dropped = RESPONSE.encode(fit.reply)["meta"], [row["id"] for row in findings(10)[len(fit.reply.data) :]]
+    assert fit.reply.data == findings(10)[: len(fit.reply.data)] != []
     assert (meta["content_fidelity"], meta["content_fidelity_schema_version"]) == ("partial", "1.0")
-    dropped = [row["id"] for row in names[len(reply.data) :]]
-    assert meta["dropped_content_ids"] == dropped[: len(meta["dropped_content_ids"])] != []
-    assert meta["content_archive_hashes"] == {name: content.hash for name, content in leftovers}
-    assert dict(leftovers)["data"].value() == names
+    assert meta["dropped_content_ids"] == dropped != []
+    [leftover] = fit.leftovers
+    assert meta["content_archive_hashes"] == {leftover.name: leftover.content.hash[: len("sha256:") + 12]}
+    assert leftover.content.value() == findings(10)
+
+
+def test_more_than_a_few_dropped_items_are_counted_and_not_named() -> None:
+    """Ids that nobody can read take no room from items: the warning says how many there are, and where they begin."""
+    names = [{"id": f"item-{place}"} for place in range(300)]
+    reply = fitted(names, 1300).reply
+    meta, shown = RESPONSE.encode(reply)["meta"], len(reply.data)
+    digest = meta["content_archive_hashes"]["data"].removeprefix("sha256:")
+    assert meta["warnings"] == [f"{shown} of 300 shown; more: retrieve(hash='{digest}', offset={shown})"]
+    assert "dropped_content_ids" not in meta
 
 
 def test_a_condensed_reply_is_a_summary() -> None:
-    """Every item is there with less detail, and the meta says so, with the warning about it."""
-    reply, leftovers = fitted(findings(30), 2000)
+    """Every item is there, most with less detail, and the meta says so, with the warning about it."""
+    reply, leftovers, _ = fitted(findings(30), 2000)
     meta = RESPONSE.encode(reply)["meta"]
     assert (len(reply.data), meta["content_fidelity"]) == (30, "summary")
-    assert [detail["code"] for detail in meta["warning_details"]] == ["CONTENT_TRUNCATED"]
+    condensed = sum(row not in findings(30) for row in reply.data)
+    digest = meta["content_archive_hashes"]["data"].removeprefix("sha256:")
+    assert meta["warnings"] == [f"{condensed} in less detail; whole: retrieve(hash='{digest}')"] and condensed > 15
     assert "dropped_content_ids" not in meta
     assert dict(leftovers)["data"].value() == findings(30)
 
 
-def test_under_an_extreme_limit_only_references_are_left() -> None:
-    """Identifiers alone remain, and the meta says so."""
-    reply = fitted(findings(300), 1200).reply
-    assert RESPONSE.encode(reply)["meta"]["content_fidelity"] == "reference_only"
-    assert all(set(row) == {"id"} for row in reply.data)
+def test_under_an_extreme_limit_items_still_say_what_they_are() -> None:
+    """The level reference_only is never chosen: as many items as fit are condensed, and the others are counted."""
+    for budget in (200, 400, 1200):
+        reply = fitted(findings(300), budget).reply
+        assert RESPONSE.encode(reply)["meta"]["content_fidelity"] == "summary"
+        assert reply.data and all(row["text"].startswith("A sentence about the market") for row in reply.data)
+        assert reply.notices[-1].message.startswith(f"{len(reply.data)} of 300 shown, in less detail")
+
+
+def test_more_room_is_never_refused_where_less_was_enough() -> None:
+    """Lists with long items are cut after whole ones, at every budget from the smallest that is enough."""
+    vendor = {"name": "Acme", **{name: findings(9) for name in ("entities", "relationships")}}
+    replies = [fitted(vendor, budget).reply for budget in range(150, 2300, 25)]
+    is_refused = [reply.problem is not None for reply in replies]
+    assert is_refused == sorted(is_refused, reverse=True) and is_refused.count(True) < 10
 
 
 # --- warnings in knowledge-1.0 ---------------------------------------------------------------------------------------
@@ -93,7 +116,8 @@ def test_a_reply_beyond_the_limit_is_an_error_whose_suggestion_works() -> None:
 
 def test_left_out_results_warn() -> None:
     """A reply that lost items says that there are more."""
-    assert ("warning", "PARTIAL_RESULTS") in warnings_of(fitted([{"id": place} for place in range(900)], 600).reply)
+    reply = fitted([{"id": place} for place in range(900)], 600, "knowledge-1.0").reply
+    assert warnings_of(reply) == [("warning", "PARTIAL_RESULTS")]
 
 
 # --- what modes cost -------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ async def test_both_channels_of_a_mounted_tool_keep_the_budget(mount):
     result = await asked(outer, prefix + "rows")
     counter = find_counter("o200k_base")
     assert counter.count(result.content[0].text) <= 700
-    assert counter.count(json.dumps(result.structured_content, separators=(",", ":"))) <= 700
+    assert counter.count(json.dumps(result.structured_content, separators=(",", ":"), ensure_ascii=False)) <= 700
 
 
 @MOUNTS

@@ -27,16 +27,16 @@ def proxy(**settings: Any) -> FastMCP[Any]:
 
 @ERAS
 async def test_what_the_server_behind_has_left_out_is_fetched_there(era: str) -> None:
-    """By its hash, page by page, and whole through the resource."""
+    """By its hash, page by page, and every row of every page whole."""
     async with Client(proxy(), mode=era) as client:
         cut = (await client.call_tool("rows")).structured_content
         named = {"hash": cut["meta"]["content_archive_hashes"]["data"], "page_size": 3}
         first = (await client.call_tool("retrieve", named)).structured_content
         cursor = first["meta"]["pagination"]["cursor"]
         second = (await client.call_tool("retrieve", {**named, "cursor": cursor})).structured_content
-        whole = await AsyncClient(client).whole(await AsyncClient(client).call("rows"))
+        whole = [row async for row in AsyncClient(client).items("rows", whole=True)]
     assert [row["id"] for row in first["data"]["results"] + second["data"]["results"]] == [0, 1, 2, 3, 4, 5]
-    assert whole.data == ROWS
+    assert whole == ROWS
 
 
 @ERAS
@@ -50,5 +50,5 @@ async def test_what_nobody_has_is_not_found(era: str) -> None:
 async def test_replies_in_another_dialect_lead_there_as_well(era: str) -> None:
     async with Client(proxy(dialect="standard-v2", budget=None), mode=era) as client:
         caller = AsyncClient(client)
-        whole = await caller.whole(await caller.call("rows"))
-    assert whole.data == ROWS
+        whole = [row async for row in caller.items("rows", whole=True)]
+    assert whole == ROWS

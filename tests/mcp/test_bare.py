@@ -2,7 +2,12 @@
 
 import json
 import re
+from dataclasses import dataclass
 
+import jsonschema_rs
+import pytest
+
+from aerogram.client import read
 from tool_servers import ROWS, Task, build, talk
 
 KEY = re.compile(r"([a-z][a-z0-9-]*\.)+[a-z0-9-]+/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -42,10 +47,56 @@ async def test_page_and_fidelity_are_in_meta(door):
     async with door.open(dialect="bare", budget=3_000, controls=["rows"]) as server:
         page = await server.call("rows", {"page_size": 3})
         fitted = await server.call("rows")
-    assert page.structured_content == {"result": ROWS[:3]}
+    assert page.structured_content["result"] == ROWS[:3]
     assert page.meta["dev.aerogram/page"]["has_more"] is True and page.meta["dev.aerogram/page"]["cursor"]
     assert fitted.meta["dev.aerogram/fidelity"]["level"] != "full"
     assert fitted.meta["dev.aerogram/fidelity"]["archive_hashes"]["data"].startswith("sha256:")
+
+
+async def test_what_a_payload_lacks_is_said_where_a_model_reads_it(door):
+    """In both channels, in the same words; a reader takes them out again."""
+    async with door.open(dialect="bare", budget=3_000, controls=["rows"]) as server:
+        listed = (await server.tools())["rows"].output_schema
+        page = await server.call("rows", {"page_size": 3})
+        fitted = await server.call("rows")
+    for result in (page, fitted):
+        jsonschema_rs.validate(listed, result.structured_content)
+        payload, _, account = result.content[0].text.partition("\naerogram: ")
+        assert json.loads(payload) == result.structured_content["result"]
+        assert account.splitlines()[0] == result.structured_content["aerogram"]["note"]
+        assert read(result).data == result.structured_content["result"]
+    cursor = page.meta["dev.aerogram/page"]["cursor"]
+    assert page.structured_content["aerogram"] == {"note": f"this is one page of 120 in all; next: cursor='{cursor}'"}
+    assert "in less detail; whole: retrieve(hash=" in fitted.structured_content["aerogram"]["note"]
+
+
+@dataclass
+class Row:
+    id: str
+    title: str
+    text: str
+
+
+def typed_rows() -> list[Row]:
+    return [Row(**row) for row in ROWS]
+
+
+@pytest.mark.parametrize("schema", ["own", "slim"])
+async def test_rows_keep_the_members_that_a_listed_schema_requires(door, schema):
+    """A schema that is listed untouched is kept to the letter: rows are whole, and nothing stands beside them."""
+    listed, results = [], []
+    for settings in ({"installed": False}, {"dialect": "bare", "budget": 3_000, "schema": schema}):
+        server, _ = build(door.framework, **settings)
+        (server.tool if door.framework == "fastmcp" else server.add_tool)(typed_rows)
+        async with talk(door.framework, server, door.mode) as talking:
+            listed.append((await talking.tools())["typed_rows"].output_schema)
+            results.append(await talking.call("typed_rows"))
+    fitted = results[1].structured_content
+    shown = fitted["result"]
+    jsonschema_rs.validate(listed[1], fitted)
+    assert (listed[0] == listed[1]) == (list(fitted) == ["result"]) == (schema == "own")
+    assert (shown == ROWS[: len(shown)] != []) == (schema == "own")
+    assert "\naerogram: " in results[1].content[0].text
 
 
 async def test_a_problem_is_in_meta_and_in_words_and_breaks_no_schema(door):
@@ -74,5 +125,7 @@ async def test_a_handler_that_says_it_returns_a_reply_is_sent_without_complaint(
     """The framework's conversion of the class, which would warn about it, is left out."""
     async with door.open(dialect="bare") as server:
         result = await server.call("own_page")
-    assert json.loads(result.content[0].text) == ROWS[:10]
+    payload, _, account = result.content[0].text.partition("\n")
+    assert json.loads(payload) == ROWS[:10]
+    assert account == "aerogram: this is one page of 120 in all; next: cursor='10'"
     assert result.meta["dev.aerogram/page"]["cursor"] == "10"

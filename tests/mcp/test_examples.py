@@ -32,6 +32,6 @@ async def test_an_example_shows_all_that_it_promises(framework):
     assert [task["task_id"] for task in page.data] == [f"task-{number:03}" for number in range(1, 6)]
     assert page.page.has_more and page.page.cursor
     fitted = read(whole.structured_content)
-    assert fitted.fidelity.level != "full" and fitted.fidelity.archive_hashes["data"]
+    assert fitted.status == "partial" and 5 < len(fitted.data) < fitted.page.total == 30 and fitted.page.cursor
     assert validate(whole.structured_content).name == "standard-v2"
     assert failed.is_error and failed.meta["dev.aerogram/problem"]["remediation"] == "list_tasks has the numbers"

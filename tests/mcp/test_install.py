@@ -60,7 +60,7 @@ async def listed(server):
         ({"channels": "x"}, "channels is one of mirror, summary, compact, text, not 'x'"),
         ({"dialect": "respnse-v2"}, "unknown dialect 'respnse-v2'; known: response-v2"),
         ({"offers": ["v9"]}, "unknown dialect 'v9'"),
-        ({"schema": "fat"}, "schema is one of slim, full, or None, not 'fat'"),
+        ({"schema": "fat"}, "schema is one of slim, full, own, or None, not 'fat'"),
         ({"budget": "plenty"}, "'plenty' is not a budget"),
         ({"budgets": {"search": 0}}, "a budget must be a whole number of at least 1"),
         ({"controls": "search"}, "controls is True, a list of tools"),

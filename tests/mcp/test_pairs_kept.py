@@ -100,13 +100,14 @@ def archive_of(kind):
     return kind(Archive.in_memory()._store)
 
 
-def size_of(result):
+def sizes_of(result):
+    """The size of each channel."""
     count = best_counter().count
     texts = [
         block.resource.text if block.type == "resource" else getattr(block, "text", "") for block in result.content
     ]
     structured = result.structured_content
-    return sum(map(count, texts)) + (0 if structured is None else count(dumps(structured).decode()))
+    return sum(map(count, texts)), 0 if structured is None else count(dumps(structured).decode())
 
 
 @pytest.fixture(params=["fastmcp", "sdk"])
@@ -163,7 +164,7 @@ async def test_where_nothing_is_kept_content_is_cut_and_says_so(framework, name,
     kind = settings["archive"]
     (result,) = await called(framework, name, budget=600, archive=kind and archive_of(kind))
     said = repr(result.content)
-    assert not result.is_error and size_of(result) <= 600
+    assert not result.is_error and max(sizes_of(result)) <= 600
     assert NOT_KEPT in said and "sha256" not in said and "10.0.0.7" not in said
 
 
@@ -173,14 +174,20 @@ async def test_where_nothing_is_kept_content_is_cut_and_says_so(framework, name,
 @pytest.mark.parametrize("budget", [400, 600])
 async def test_with_an_archive_content_keeps_within_the_budget_and_names_the_rest(framework, name, budget):
     (result,) = await called(framework, name, budget=budget, archive=Archive.in_memory())
-    assert not result.is_error and size_of(result) <= budget
+    assert not result.is_error and max(sizes_of(result)) <= budget
     assert "sha256:" in repr(result.content)
+
+
+@pytest.mark.parametrize("name", ["long_pair", "long_pair_of_rows", "many_blocks"])
+async def test_where_both_channels_count_the_content_gets_what_the_data_leaves(framework, name):
+    (result,) = await called(framework, name, budget=600, count="both", archive=Archive.in_memory())
+    assert not result.is_error and sum(sizes_of(result)) <= 600
 
 
 async def test_a_caller_may_ask_for_less_content_than_the_server_would_send(framework):
     asked = {"max_tokens": 300}
     (result,) = await called(framework, "long_pair", asked, controls=True, budget=600, archive=None)
-    assert size_of(result) <= 300 and NOT_KEPT in result.content[0].text
+    assert max(sizes_of(result)) <= 300 and NOT_KEPT in result.content[0].text
 
 
 @pytest.mark.parametrize("archive", [None, LostArchive], ids=["no archive", "archive lost"])

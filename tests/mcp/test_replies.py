@@ -144,8 +144,12 @@ async def test_the_request_id_is_the_callers_or_its_traces_or_a_new_one(door):
     ]
     async with door.open() as server:
         found = [(await server.call("task", {"task_id": "t"}, meta)).structured_content["meta"] for meta in asked]
+        failed = (await server.call("task", {"task_id": "missing"}, asked[2])).structured_content["meta"]
+    async with door.open(dialect="standard-v2") as server:
+        standard = (await server.call("task", {"task_id": "t"}, asked[2])).structured_content["meta"]
     assert [one["request_id"] for one in found[:2]] == ["my-id-1", trace]
-    assert found[2]["request_id"].startswith("req_")
+    assert "request_id" not in found[2]  # of a success nobody looks up what was made here
+    assert failed["request_id"].startswith("req_") and standard["request_id"].startswith("req_")
 
 
 async def test_resources_are_normalised_and_their_faults_explained(door):

@@ -241,22 +241,31 @@ def split_account(text: str) -> tuple[str, Account | None]:
     return text[: found.start()], Account(found["note"], outline if isinstance(outline, dict) else None)
 
 
+def _as_object(data: Any) -> Any:
+    """The payload of a handler that makes objects: what was read out of one with a lone `result` is put back."""
+    if data is None or isinstance(data, dict):
+        return data
+    return {"results" if isinstance(data, list) else BOX: data}
+
+
 @dataclass(frozen=True, slots=True)
 class Payload:
     """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
 
     `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it has no place for the account.
+    `is_object`: the handler itself makes an object.
     """
 
     has_schema: bool = False
     is_boxed: bool = False
     is_closed: bool = False
+    is_object: bool = False
 
     def channels(self, reply: Reply[Any]) -> Channels:
         """The two channels of a payload and of what it lacks; a failure is told in words."""
         if reply.problem is not None:
             return Channels(summary_of(reply))
-        account, data = Account.of(reply), reply.data
+        account, data = Account.of(reply), _as_object(reply.data) if self.is_object else reply.data
         text = data if isinstance(data, str) else dumps(data).decode()
         structured = data if self.has_schema or isinstance(data, dict) else None
         if self.is_boxed and self.has_schema:

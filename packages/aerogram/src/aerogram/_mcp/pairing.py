@@ -4,8 +4,9 @@
                           ──taken───▶ blocks without secrets, and a Reply ──contract──▶ result ──joined──▶ result
                                                                                         whose content is the payload
 
-The budget of the call holds for both: the data is fitted as ever, and the content gets what that leaves. What is cut
-from content is archived before it is sent, and named beside it; content says so where nothing could be kept.
+The budget of the call holds for each, or for both together where the contract counts so: then the data is fitted as
+ever, and the content gets what that leaves. What is cut from content is archived before it is sent, and named beside
+it; content says so where nothing could be kept.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ async def fit_content(
     if budget is None:
         return FittedContent(content)
     scale = Scale(budget.counter)
-    gone = scale.weigh(rest) + (0 if structured is None else budget.counter.count(dumps(structured).decode()))
+    gone = scale.weigh(rest)
+    if structured is not None and (call.contract.count == "both" or scale.counts_media):
+        gone += budget.counter.count(dumps(structured).decode())
     room, keeping = budget.room - gone, Keeping(archive is not None, call.contract.retrieve)
     shown, leftovers = fit_blocks(content, room, scale, keeping)
     if not leftovers or archive is None:

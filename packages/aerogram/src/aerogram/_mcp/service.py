@@ -86,7 +86,8 @@ class Profile:
         """How its payload is sent when it is sent alone."""
         own = self.own_schema
         is_closed = own is not None and ACCOUNT not in own.get("properties", {})
-        return Payload(own is not None, self.is_boxed, is_closed)
+        is_object = own is not None and own.get("type") == "object" and not self.is_boxed
+        return Payload(own is not None, self.is_boxed, is_closed, is_object)
 
     @property
     def data_schema(self) -> Mapping[str, Any] | None:

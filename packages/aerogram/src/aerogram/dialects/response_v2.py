@@ -306,7 +306,7 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
 def _goes_on(meta: Mapping[str, Any]) -> bool:
     """Whether all that is said to be missing is on the next page."""
     has_cursor = bool((meta.get("pagination") or {}).get("cursor"))
-    return has_cursor and meta[_LEVEL] == "partial" and meta.keys() & _FIDELITY == {_LEVEL}
+    return has_cursor and meta.get(_LEVEL) == "partial" and meta.keys() & _FIDELITY == {_LEVEL}
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
+from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import Content
@@ -394,17 +395,12 @@ class _Fitting:
 
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         """The first row with its longest texts cut, where not even one fits as it is."""
-        room = float(self.budget - self.measure.dearest(self._dress_rows(build([]), rows, _Shown(0, 1), {})))
-        for _ in range(ROUNDS):
-            if room < 1:
-                return None
-            row = shrink(rows[0], room, self.measure.price, self.mold.item)
-            dressed = self._dress_rows(build([row]), rows, _Shown(0, 1), {})
-            size = self.measure.dearest(dressed)
-            if size <= self.budget:
-                return self._finish(dressed, _Shown(0, 1))
-            room -= size - self.budget + 1
-        return None
+        first = _Shown(0, 1)
+        return self._cut(
+            lambda row: self._dress_rows(build([row]), rows, first, {}),
+            lambda room: shrink(rows[0], room, self.measure.price, self.mold.item),
+            first,
+        )
 
     def _dress_rows(self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]) -> Reply[Any]:
         """The reply with these rows, and what it says about the others."""
@@ -492,21 +488,31 @@ class _Fitting:
             guess = (low + high + 1) // 2
         return low
 
-    def _cut(self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any]) -> Fitted | None:
-        """What is shown of a value that is cut, with the richest cut that fits."""
-        frame = self.measure.dearest(dress(None))
-        room, best = float(self.budget - frame), None
-        for _ in range(ROUNDS):
-            if room < 1:
+    def _cut(
+        self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: _Shown | None = None
+    ) -> Fitted | None:
+        """What is shown of a value that is cut, with the richest cut that fits.
+
+        Cuts jump from item to item: a little less room may change nothing, so each step down is twice the one before.
+        """
+        room, best = float(self.budget - self.measure.dearest(dress(None))), None
+        enough, too_much, down = 0.0, inf, 1
+        for _ in range(MOST_ROUNDS):
+            if room < 1 or too_much - enough < 1:
                 break
             shown = cut(room)
-            size = self.measure.dearest(dress(shown))
-            if size <= self.budget and (best is None or len(dumps(shown)) > len(dumps(best))):
-                best = shown
-            if 0 <= self.budget - size <= 0.03 * self.budget:
+            spare = self.budget - self.measure.dearest(dress(shown))
+            if spare >= 0:
+                enough = room
+                best = shown if best is None or len(dumps(shown)) > len(dumps(best)) else best
+            else:
+                too_much, spare, down = room, spare * down, down * 2
+            if 0 <= spare <= 0.03 * self.budget:
                 break
-            room += self.budget - size
-        return None if best is None else self._finish(dress(best))
+            room += spare
+            if best is not None and not enough < room < too_much:
+                room = (enough + too_much) / 2
+        return None if best is None else self._finish(dress(best), rows)
 
     # what is said about it
 

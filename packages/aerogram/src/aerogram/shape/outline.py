@@ -45,7 +45,9 @@ def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     """What there is to say of each member."""
     for name in dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record):
         values = [one.get(name) for one in records]
-        summary = _counts(values) or (None if is_identifier(name) else _range(values))
+        is_name = is_identifier(name)
+        summary = None if is_name and _are_distinct(values) else _counts(values)
+        summary = summary or (None if is_name else _range(values))
         if summary is not None:
             yield name, summary
 
@@ -76,6 +78,12 @@ def outline_same(rows: Sequence[Any], room: int, count: Callable[[str], int]) ->
 
 def _has(record: Mapping[str, Any], name: str, value: Any) -> bool:
     return name in record and record[name] == value
+
+
+def _are_distinct(values: list[Any]) -> bool:
+    """Whether no value is there twice; missing items that have names are named elsewhere."""
+    found = list(_countable(values))
+    return len(set(found)) == len(found)
 
 
 def _counts(values: list[Any]) -> dict[str, int] | None:
