@@ -46,8 +46,8 @@ def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     for name in dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record):
         values = [one.get(name) for one in records]
         is_name = is_identifier(name)
-        summary = None if is_name and _are_distinct(values) else _counts(values)
-        summary = summary or (None if is_name else _range(values))
+        counts = None if is_name and _are_distinct(values) else _counts(values)
+        summary = counts or (None if is_name else _range(values))
         if summary is not None:
             yield name, summary
 
