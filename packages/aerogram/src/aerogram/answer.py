@@ -551,7 +551,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         archive=contract.archive is not None,
         retrieve=contract.retrieve if contract.archive is not None else None,
         resume=draft.resume,
-        whole_rows=draft.whole_rows or call.response_mode is not None or call.fields is not None,
+        whole_rows=draft.whole_rows or call.wants_whole_rows,
         ranked=call.is_ranked,
         facts=contract.facts.get(call.operation, ()),
         among=None if draft.rows is None else draft.rows.items,

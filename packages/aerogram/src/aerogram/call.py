@@ -98,6 +98,12 @@ class Call:
         return self.contract.kinds.get(self.operation)
 
     @property
+    def wants_whole_rows(self) -> bool:
+        """Whether its rows are shown as they are or not at all: in the mode that was asked for, or in a schema's own."""
+        is_closed = self.payload is not None and self.payload.is_closed
+        return is_closed or self.response_mode is not None or self.fields is not None
+
+    @property
     def is_ranked(self) -> bool:
         """Whether its rows come best first."""
         return self.operation in self.contract.ranked or (self.kind is not None and self.kind.is_ranked)
