@@ -62,7 +62,7 @@ async def converse(target: Any) -> None:
 
 def told(notice: Notice, _: Any) -> None:
     """What a reply says beside its data."""
-    print(f"notice    {notice.code}: {notice.message}")
+    print(f"notice    {notice.code}: {notice.message.partition(';')[0]}")
 
 
 def _sentence(text: str) -> str:

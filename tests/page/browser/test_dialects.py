@@ -44,7 +44,7 @@ async def test_differences_are_marked_and_fields_explained_on_hover_and_on_focus
 
 async def test_what_says_the_same_elsewhere_lights_up(open_page, served):
     page = await opened(open_page, served)
-    said = page.locator(".sheet", has_text="response-v2").locator("[data-says='request_id'] > .key").first
+    said = page.locator(".sheet", has_text="standard-v2").locator("[data-says='request_id'] > .key").first
     await said.hover()
     await page.locator(".sheet", has_text="knowledge-1.0").locator("[data-says='request_id'].same").first.wait_for()
 

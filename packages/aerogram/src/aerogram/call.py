@@ -99,7 +99,7 @@ class Call:
 
     @property
     def wants_whole_rows(self) -> bool:
-        """Whether its rows are shown as they are or not at all: in the mode that was asked for, or in a schema's own."""
+        """Whether its rows are shown as they are or not at all: in the mode that was asked for, or by a schema."""
         is_closed = self.payload is not None and self.payload.is_closed
         return is_closed or self.response_mode is not None or self.fields is not None
 

@@ -116,7 +116,7 @@ def _facts(operation: str, reply: Reply[Any], dialect: str | None) -> dict[str, 
     """The words by which replies are counted."""
     told = {
         "dialect": dialect,
-        "fidelity": reply.fidelity.level if reply.fidelity else "full",
+        "fidelity": reply.fidelity.level if reply.fidelity else "partial" if reply.status == "partial" else "full",
         "cache_hit": reply.telemetry.cache_hit if reply.telemetry else None,
         "error.type": reply.problem.code if reply.problem else None,
     }

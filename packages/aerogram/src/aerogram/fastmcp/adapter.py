@@ -242,13 +242,18 @@ class _Replies(Transform):
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
         """The name that a client has for the retrieval tool, where this server is mounted on another one.
 
-        A client that called `kid_rows` to reach `rows` has `kid_retrieve`, if there is one.
+        A client that called `kid_rows` to reach `rows` has `kid_retrieve`, if there is one. Where a tool has another
+        name altogether, it is the one retrieval tool that is listed.
         """
         own, asked = self._service.offer.retrieve, (request._srctx.params or {}).get("name")
-        if own is None or asked is None or asked == tool.name or not asked.endswith(tool.name):
+        outer = None if own is None or asked is None or asked == tool.name else await outermost()
+        if outer is None:
             return None
-        outer, listed = await outermost(), asked.removesuffix(tool.name) + own
-        return listed if outer is not None and await outer.get_tool(listed) is not None else None
+        if asked.endswith(tool.name):
+            listed = asked.removesuffix(tool.name) + own
+            return listed if await outer.get_tool(listed) is not None else None
+        found = [one.name for one in await outer.list_tools() if one.name == own or one.name.endswith(f"_{own}")]
+        return found[0] if len(found) == 1 else None
 
     def _replying(self, tool: Tool, is_legacy: bool = False) -> Tool:
         """The copy of a tool that answers under the contract; one is enough for as long as the tool lives."""
