@@ -246,7 +246,9 @@ class _Replies(Transform):
         name altogether, it is the one retrieval tool that is listed.
         """
         own, asked = self._service.offer.retrieve, (request._srctx.params or {}).get("name")
-        outer = None if own is None or asked is None or asked == tool.name else await outermost()
+        if own is None or asked is None or asked == tool.name:
+            return None
+        outer = await outermost()
         if outer is None:
             return None
         if asked.endswith(tool.name):
