@@ -372,14 +372,14 @@ def test_an_archive_whose_disk_is_full_costs_nobody_their_answer(fleet, index, s
         with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 4096)
-        full = [client.get("/v1/search", params={**CUT, "q": f"keys {number}"}) for number in range(5)]
+        full = [client.get("/v1/search", params={**CUT, "q": f"{word} now"}) for word in WORDS]
         assert {reply.status_code for reply in full} == {200}
         assert not pieces(full)
         assert in_shape([client.post("/v1/digests", params={"envelope": "v2"}, json=digest)])
         assert client.get("/v1/health/deep").json()["checks"]["archive"]["status"] == "failing"
         recover(server.address, kept)
         filler.unlink()
-        again = client.get("/v1/search", params={**CUT, "q": "keys again"})
-        assert pieces([again])
-        recover(server.address, pieces([again]) | kept)
+        again = [client.get("/v1/search", params={**CUT, "q": f"{word} again"}) for word in WORDS]
+        assert pieces(again)
+        recover(server.address, pieces(again) | kept)
         assert client.post("/v1/digests", params={"envelope": "v2"}, json=digest).status_code == 200

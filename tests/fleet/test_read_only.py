@@ -11,7 +11,7 @@ import pytest
 from backends import is_root
 
 SEARCH = {"q": "token", "envelope": "v2", "page_size": 5}
-CUT = {**SEARCH, "response_mode": "full", "max_tokens": 600}
+CUT = {**SEARCH, "response_mode": "full", "page_size": 20, "max_tokens": 1200}
 DIGEST = {"source_file": "security/jwt-guide.md", "query": "How long is a token valid?"}
 
 

@@ -118,7 +118,7 @@ class LiveView {
     const query = new URLSearchParams({
       q: this._context.suggestion ?? "token",
       response_mode: "full",
-      max_tokens: 2000,
+      max_tokens: 1200,
       envelope: "v2",
     });
     try {
