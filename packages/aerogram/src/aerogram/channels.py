@@ -69,7 +69,7 @@ COUNTS: Final[tuple[Count, ...]] = get_args(Count)
 _DEAR_ID: Final = "req_7n3k6k5n"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
-_DEAR_HASH: Final = "sha256:e7c3be7c3be7"
+_DEAR_HASH: Final = "sha256:4d7b3c9e5f8a"
 _STAND_INS: Final = {
     "request_id": "req_hsmuuba3",
     "operation": "an_operation",
