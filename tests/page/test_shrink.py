@@ -128,7 +128,7 @@ def test_the_figures_of_the_mcp_way_are_those_of_a_tool_call(shrink, over_mcp, b
     assert tokens(told["body"]) == about(tokens(body))
 
 
-@pytest.mark.parametrize("budget", [900, 1500, 2000])
+@pytest.mark.parametrize("budget", [900, 1600, 2000])
 def test_the_figures_of_the_http_way_are_those_of_a_request(shrink, http, budget):
     told = shrink(budget, mode="full", dialect="standard-v2", way="http")
     body, size = over_http(http, budget)
