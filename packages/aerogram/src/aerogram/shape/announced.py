@@ -43,12 +43,6 @@ class Announced(NamedTuple):
         except (ContractError, KeyError, TypeError, AttributeError):
             return  # it was no digest
 
-    @property
-    def least(self) -> str:
-        """The smallest text that is of the same type."""
-        *_, least = self.text, *self.smaller()
-        return least
-
 
 def announced_in(record: Mapping[str, Any]) -> Announced | None:
     """What a record announces and holds, if only a program reads it."""

@@ -11,10 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aerogram.shape.announced import announced_in
-from aerogram.shape.modes import Mode, in_mode
-
-__all__ = ["ANYTHING", "Mold", "lawful"]
+__all__ = ["ANYTHING", "Mold"]
 
 _CHOICES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependentRequired"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$defs", "$schema"})
@@ -108,37 +105,6 @@ def _look_up(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | Non
     for step in reference[1:].strip("/").split("/") if reference != "#" else ():
         found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else None
-
-
-def lawful(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
-    """What a mode shows of an item, with what the schema insists on put back."""
-    if mold.is_free:
-        return shown
-    return item if mold.keeps_whole(item) else _mended(shown, item, mode, mold)
-
-
-def _mended(shown: Any, item: Any, mode: Mode, mold: Mold) -> Any:
-    """What a mode shows, with required members in their smallest lawful form."""
-    if isinstance(item, dict) and isinstance(shown, dict):
-        names = [name for name in item if name in shown or name in mold.required]
-        least = _least(item, names, mode)
-        return {
-            name: lawful(shown[name] if name in shown else least[name], item[name], mode, mold.member(name))
-            for name in names
-        }
-    if isinstance(item, list) and isinstance(shown, list):
-        count = max(len(shown), mold.fewest_items)
-        return [lawful(in_mode(inner, mode), inner, mode, mold.item) for inner in item[:count]]
-    return shown
-
-
-def _least(item: dict[str, Any], names: list[str], mode: Mode) -> dict[str, Any]:
-    """The members of a record as small as a mode makes them; what is of an announced type stays of that type."""
-    small = {name: in_mode(item[name], mode) for name in names}
-    announced = announced_in(item)
-    if announced is not None and announced.type_member in names and announced.member in names:
-        small[announced.member] = announced.least
-    return small
 
 
 ANYTHING: Final = Mold({}, {})

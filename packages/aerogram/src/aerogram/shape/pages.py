@@ -17,9 +17,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.cursor import Cursors, Position, query_hash
 from aerogram.errors import ValidationFailed
-from aerogram.jsontext import dumps
 from aerogram.reply import Page, Reply, ResumablePage, Resume
-from aerogram.shape.modes import Mode, RecordType, bare
+from aerogram.shape.modes import Mode
 
 __all__ = [
     "Pager",
@@ -27,8 +26,6 @@ __all__ = [
     "Resume",
     "Rows",
     "Window",
-    "cut_after",
-    "hardest_row",
     "has_longer_list",
     "packed",
     "rows_of",
@@ -99,28 +96,6 @@ def rows_of(data: Any) -> Rows | None:
 def has_longer_list(data: Any, size: int) -> bool:
     """Whether an object holds a list that a page of this size would have cut."""
     return isinstance(data, dict) and any(isinstance(one, list) and len(one) > size for one in data.values())
-
-
-def cut_after(data: Any, shown: Any) -> int | None:
-    """After how many of its rows, or characters, some data goes on elsewhere; None when it does not."""
-    if isinstance(data, str):
-        return len(shown) if len(shown) < len(data) else None
-    rows = rows_of(data)
-    if rows is None:
-        return None
-    kept = shown if rows.name is None else shown.get(rows.name, [])
-    return len(kept) if len(kept) < len(rows.items) else None
-
-
-def hardest_row(rows: list[Any], kind: RecordType | None = None, shared: str | None = None) -> Any:
-    """A row than which none is harder to show: as long as the longest, and with the longest name."""
-    longest = max(rows, key=_length)
-    named = max((bare(row, kind, shared) for row in rows), key=_length)
-    return {**longest, **named} if isinstance(longest, dict) and isinstance(named, dict) else longest
-
-
-def _length(row: Any) -> int:
-    return len(dumps(row))
 
 
 @dataclass(frozen=True)
