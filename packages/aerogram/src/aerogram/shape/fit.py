@@ -29,7 +29,7 @@ from aerogram.jsontext import dumps, pointer_of
 from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
 from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
-from aerogram.shape.facts import choose_facts
+from aerogram.shape.facts import choose_facts, spread
 from aerogram.shape.ladder import Ladder, Show
 from aerogram.shape.lighten import lean, lighter, removed_between
 from aerogram.shape.loss import is_map
@@ -64,6 +64,8 @@ MOST_NAMED: Final = 20
 NOT_KEPT: Final = "the rest was not kept"
 TRUNCATED: Final = "CONTENT_TRUNCATED"
 REASON: Final = "token_limit_exceeded"
+JUDGED_BY: Final = 200
+"""By so many rows it is judged how large all of them are."""
 MOST_JUDGED: Final = 20
 """So many of the longest rows are looked at for the one that is hardest to show."""
 
@@ -611,9 +613,18 @@ class _Fitting:
         """The size of the whole, or about it."""
         if self._exact is not None:
             return self._exact
-        text = dumps(self.reply.data)
+        data, rows = self.reply.data, rows_of(self.reply.data)
+        if rows is None or len(rows.items) <= JUDGED_BY:
+            return round(self._price_about(data))
+        beside = self._price_about(rows.replaced(data, []))
+        some = spread(rows.items, JUDGED_BY)
+        return round(beside + self._price_about(some) * len(rows.items) / len(some))
+
+    def _price_about(self, data: Any) -> float:
+        """What data costs, judged by its beginning."""
+        text = dumps(data)
         few = text[: self.budget * 16].decode("utf-8", "ignore")
-        return round(self.measure.price(few) * len(text) / max(len(few.encode()), 1))
+        return self.measure.price(few) * len(text) / max(len(few.encode()), 1)
 
     # refusals
 
