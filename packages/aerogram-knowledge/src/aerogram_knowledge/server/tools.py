@@ -16,11 +16,9 @@ from mcp_types import INVALID_PARAMS, ToolAnnotations
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from aerogram._mcp.results import protocol_error
 from aerogram.contract import Contract
-from aerogram.errors import NotFound, ReplyError, Unavailable
+from aerogram.errors import NotFound, Unavailable
 from aerogram.fastmcp import install
-from aerogram.problems import problem_of
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
@@ -77,25 +75,15 @@ def build_tools(
     server.add_transform(_ShortToolList(library))
     _add_resources(server, library)
     _add_prompts(server)
-    server.add_middleware(_Readings(contract, principal))
+    server.add_middleware(_PromptCheck())
     return server
 
 
-class _Readings(Middleware):
-    """Resources and prompts take from the limits of their caller as tools do."""
-
-    def __init__(self, contract: Contract, principal: Callable[[], str | None]) -> None:
-        self._limits = contract.limits
-        self._principal = principal
-
-    async def on_read_resource(self, context: Any, call_next: Any) -> Any:
-        """Read a resource, if the caller may."""
-        await self._take("resources/read")
-        return await call_next(context)
+class _PromptCheck(Middleware):
+    """A prompt without one of its arguments is the caller's mistake."""
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Get a prompt, if the caller may and says what it needs."""
-        await self._take("prompts/get")
+        """Get a prompt, if the caller says what it needs."""
         asked = context.message
         server = context.fastmcp_context.fastmcp if context.fastmcp_context is not None else None
         prompt = await server.get_prompt(asked.name) if server is not None else None
@@ -105,15 +93,6 @@ class _Readings(Middleware):
         if missing:
             raise MCPError(INVALID_PARAMS, f"{asked.name} needs {', '.join(missing)}")
         return await call_next(context)
-
-    async def _take(self, operation: str) -> None:
-        if self._limits is None:
-            return
-        try:
-            await self._limits.take(self._principal(), operation)
-        except ReplyError as error:
-            told = protocol_error(problem_of(error))
-            raise MCPError(told["code"], told["message"], told["data"]) from None
 
 
 class LibraryTools:
