@@ -330,7 +330,7 @@ class _Replies(Transform):
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
-                explain(error, tool)
+                explain(error, tool, profile.parameters)
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._parted(value, tool)
