@@ -15,6 +15,7 @@ from aerogram import dialects
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram.client import AsyncClient
 from aerogram.digest import payload_of, verify
+from aerogram.tokens import Budget
 from serving import clean_environment, command
 from tool_servers import Talk, talk
 
@@ -252,3 +253,14 @@ async def test_prompts_show_good_use(served):
         assert names == ["answer_from_documents", "brief_on_vendor"]
         told = await client.get_prompt("answer_from_documents", {"question": "How long is a token valid?"})
     assert "semantic_search" in told.messages[0].content.text
+
+
+async def test_the_reply_with_a_digest_costs_little_more_than_the_digest(served):
+    """What programs want to know of it besides, and where it quotes, is in the digest or comes over HTTP."""
+    asked = {"source_file": "contracts/brackwater-framework.pdf", "query": "carrier fees, reports and depots"}
+    async with fastmcp.Client(served.mcp) as client:
+        (told,) = (await client.call_tool("digest_document", asked)).content
+    (source,) = json.loads(told.text)["results"]["sources"]
+    count = Budget.of(1).counter.count
+    assert len(payload_of(source).evidence_snippets) >= 3
+    assert count(told.text) <= 1.3 * count(source["content"])
