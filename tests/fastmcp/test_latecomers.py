@@ -22,7 +22,7 @@ def server(is_late: bool, *transforms: Any, **settings: Any) -> FastMCP[Any]:
     chosen = [one(made) if one in (ResourcesAsTools, PromptsAsTools) else one() for one in transforms]
     for one in chosen if not is_late else ():
         made.add_transform(one)
-    install(made, **settings)
+    install(made, **{"dialect": "response-v2", **settings})
     for one in chosen if is_late else ():
         made.add_transform(one)
 
