@@ -10,7 +10,7 @@ from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
-from aerogram import Contract
+from aerogram import Contract, read
 from aerogram.cache import Cache
 from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
@@ -179,3 +179,29 @@ async def test_a_tool_that_can_be_called_unlisted_is_there(caplog):
     aerogram.fastmcp.install(server, budgets={"search": 2_000})
     assert "search" not in await listed(server)
     assert not warnings_in(caplog)
+
+
+@pytest.mark.parametrize(
+    ("settings", "dialect"),
+    [
+        ({}, "bare"),
+        ({"budget": 2_000}, "bare"),
+        ({"contract": Contract()}, "bare"),
+        ({"contract": Contract(budget=2_000)}, "bare"),
+        ({"dialect": "standard-v2"}, "standard-v2"),
+        ({"contract": Contract(dialect="response-v2")}, "response-v2"),
+    ],
+    ids=str,
+)
+def test_a_server_sends_payloads_alone_unless_a_dialect_is_named(framework, settings, dialect):
+    assert INSTALLS[framework](framework("library"), **settings).contract.speaker.name == dialect
+
+
+async def test_a_page_size_holds_without_an_envelope_too():
+    server = FastMCP("library")
+    server.tool(lambda: [{"id": number} for number in range(25)], name="search")
+    aerogram.fastmcp.install(server, controls=True, page_sizes={"search": 10})
+    async with fastmcp.Client(server) as client:
+        first = read(await client.call_tool("search"))
+        second = read(await client.call_tool("search", {"cursor": first.page.cursor}))
+    assert (len(first.data), first.page.total, second.data[0]) == (10, 25, {"id": 10})

@@ -14,7 +14,6 @@ from aerogram.cache import Cache
 from aerogram.channels import COUNTS, POLICIES, Count, Policy
 from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
-from aerogram.dialects import dialect
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import InvalidReply
@@ -39,6 +38,7 @@ _UNUSUAL = '"zzqxv"'
 class Contract:
     """The promise: a dialect, a size, and what becomes of the rest.
 
+    Where no `dialect` is named, MCP servers send payloads alone (`bare`), and everything else `response-v2`.
     `budget` is a number of tokens, a text such as "10240 bytes", or the name of a client's limit; `budgets` are
     those of single operations. What counts is the larger channel, which is what a model reads; with `count="both"`,
     both do. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
@@ -49,10 +49,10 @@ class Contract:
     `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
     """
 
-    dialect: str | Dialect = "response-v2"
+    dialect: str | Dialect | None = None
     budget: int | str | Budget | None = None
     budgets: Mapping[str, int | str | Budget | None] = field(default_factory=dict)
-    channels: Policy = None  # type: ignore[assignment]  # settled below: what the dialect's contract has
+    channels: Policy = "mirror"
     count: Count = "larger"
     archive: Archive | None = None
     cursors: Cursors = field(default_factory=Cursors)
@@ -71,8 +71,6 @@ class Contract:
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        if self.channels is None:
-            object.__setattr__(self, "channels", self.speaker.channels)
         check_settings({one.name: getattr(self, one.name) for one in fields(self)})
 
     @property
@@ -83,7 +81,7 @@ class Contract:
     @cached_property
     def speaker(self) -> Dialect:
         """The dialect that replies are encoded in."""
-        return dialect_named(self.dialect)
+        return dialect_named("response-v2" if self.dialect is None else self.dialect)
 
     def prepare(self) -> None:
         """Load the counters of the budgets, so that the first reply does not wait for them."""
@@ -127,7 +125,8 @@ def check_settings(given: Mapping[str, Any]) -> None:
 
 
 def _check_dialect(_: str, value: Any) -> None:
-    dialect(value)
+    if value is not None:
+        dialect_named(value)
 
 
 def _check_channels(name: str, value: Any) -> None:

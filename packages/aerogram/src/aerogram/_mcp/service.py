@@ -232,12 +232,12 @@ class Service:
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
-        is_fitted = self.contract.own_limit(name) is not None or "max_tokens" in given.names
+        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
+        is_fitted = self.contract.own_limit(name) is not None or "max_tokens" in given.names or size is not None
         if outputs is not None and is_fitted and self._schema != "own" and outputs.get("type") == "object":
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
         return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
@@ -277,8 +277,9 @@ class Service:
             agreed = replace(agreed, dialect="bare")
         contract = self._contract_for(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
-        # a walk goes on with the size that it began with, and a payload alone cannot say that more follows
-        if profile.page_size is not None and "cursor" not in asked and contract.speaker.name != "bare":
+        # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
+        can_say_more = contract.speaker.name != "bare" or not profile.payload.is_closed
+        if profile.page_size is not None and "cursor" not in asked and can_say_more:
             asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
             notices = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -45,8 +45,6 @@ class Dialect(ABC):
     """What the contract requires and a handler rarely says; `complete` fills it in."""
     vocabularies: ClassVar[frozenset[str]] = frozenset()
     """Where a body has a word of a list that may grow: one that was added later can be read, and not written."""
-    channels: ClassVar[Literal["mirror", "summary"]] = "mirror"
-    """What the contract puts into the text of a tool result: the body again, or a line about it."""
 
     @abstractmethod
     def write(self, reply: Reply[Any]) -> dict[str, Any]:

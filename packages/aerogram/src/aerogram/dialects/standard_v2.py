@@ -353,7 +353,6 @@ class StandardV2Dialect(Dialect):
 
     name: ClassVar[str] = NAME
     echoes: ClassVar[bool] = True
-    channels: ClassVar[Literal["mirror", "summary"]] = "summary"
     body: ClassVar[type[BaseModel]] = StandardResponse
     explains_partial = True
     members: ClassVar[frozenset[str]] = _TOP
