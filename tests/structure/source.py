@@ -21,7 +21,7 @@ LADDERS = {
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
         ("channels", "documents"),
-        ("contract",),
+        ("contract", "reading"),
         ("call",),
         ("answer", "retrieval"),
         ("_http", "_mcp", "aerogram"),

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
-from aerogram.channels import ACCOUNT, BOX, Channels
+from aerogram.channels import ACCOUNT, BOX, PREFIX, Channels
 from aerogram.dialects.bare import BareDialect
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra
@@ -36,7 +36,6 @@ __all__ = [
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
-PREFIX: Final = "dev.aerogram/"
 _TEXT: Final = frozenset({"type", "text"})
 
 SchemaForm: TypeAlias = Literal["slim", "full", "own"]
