@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import re
 import typing
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
@@ -56,6 +56,7 @@ from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
+from aerogram.shape.media import describe_media
 from aerogram.shape.modes import Mode
 from aerogram.tokens import Budget
 
@@ -395,6 +396,8 @@ class Service:
         """The result of a reply in the making."""
         try:
             blocks, said = take_content(draft.reply, call.contract)
+            if draft.media and call.contract.speaker.name != "bare":
+                said = _tell_media(said, draft.media)
             done = await fit_media(call, await finish(call, draft._replace(reply=said)))
             is_whole = done.reply.problem is None and done.reply.data is said.data
             sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
@@ -452,7 +455,7 @@ class Service:
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
-        done = await finish(call, ReplyDraft(Reply(data)))
+        done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
         if done.reply.problem is not None:
             return self._report(call, done, self._write(call, profile, done))
         if call.observation is not None:
@@ -499,6 +502,8 @@ class Service:
         return body, _MIME_TYPES[content.kind], int(left * 1000)
 
 
+BESIDE: Final = "beside"
+"""Where an envelope says which pictures and sounds are sent beside it."""
 _UNSAID: Final = Reply.failed("INTERNAL_ERROR", "The tool said so")
 _MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
 
@@ -539,6 +544,16 @@ def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
     """The words of some content, for those who see nothing else of it."""
     texts = [block["text"] for block in content if block["type"] == "text"]
     return texts[0] if len(texts) == 1 else texts or None
+
+
+def _tell_media(reply: Reply[Any], blocks: Iterable[Mapping[str, Any]]) -> Reply[Any]:
+    """The reply with word of the pictures and sounds that are sent beside it; they are an answer, and not nothing."""
+    beside = describe_media(blocks)
+    if beside is None or reply.problem is not None:
+        return reply
+    if reply.data is None:
+        return reply.replace(data={BESIDE: beside})
+    return reply.replace(extra={**(reply.extra or {}), BESIDE: beside})
 
 
 def _size(written: Mapping[str, Any]) -> int | None:
