@@ -84,8 +84,14 @@ async def listed(server):
         ({"offers": "standard-v2"}, "offers is a list of dialects, such as ['standard-v2']"),
         ({"flags": {"response_contract_v2": False}}, "flags is a Flags, not dict"),
         ({"principal": "ann"}, "principal is a function that says who is calling, not 'ann'"),
-        ({"negotiate": "retrieve", "budget": 500}, "negotiate and retrieve are both 'retrieve'"),
-        ({"negotiate": "search"}, "this server has a tool 'search' already: give ours another name with negotiate="),
+        (
+            {"dialect": "response-v2", "negotiate": "retrieve", "budget": 500},
+            "negotiate and retrieve are both 'retrieve'",
+        ),
+        (
+            {"dialect": "response-v2", "negotiate": "search"},
+            "this server has a tool 'search' already: give ours another name with negotiate=",
+        ),
         ({"retrieve": "search", "budget": 500}, "give ours another name with retrieve="),
         ({"contract": Contract(), "budget": 100}, "a contract is given, so budget belongs into it"),
         ({"contract": {"budget": 100}}, "contract is a Contract, not dict"),
@@ -158,9 +164,8 @@ async def test_where_nothing_is_near_the_tools_are_listed(framework, caplog):
 
 
 async def test_tools_that_are_there_or_come_later_are_not_told(framework, caplog):
-    server = library(
-        framework, controls=["list_books", "search"], budgets={"retrieve": 2_000, "list_books": 2_000, "server": 900}
-    )
+    budgets = {"retrieve": 2_000, "list_books": 2_000, "server": 900}
+    server = library(framework, dialect="response-v2", controls=["list_books", "search"], budgets=budgets)
     await listed(server)
     assert not warnings_in(caplog)
 

@@ -13,6 +13,7 @@ request as a `Caller`. It sends what `serve`, which is all of the above, gives b
 from __future__ import annotations
 
 import logging
+import os
 import re
 import typing
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -20,11 +21,11 @@ from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
-from pydantic import WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result
+from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result, type_data
 from aerogram.answer import (
     CURRENT,
     ReplyDraft,
@@ -46,7 +47,7 @@ from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
@@ -81,6 +82,8 @@ class Profile:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     page_size: int | None = None
     """The items of a page, unless its caller says how many."""
+    typed: Mapping[str, Any] | None = None
+    """The schema of its data as it stands in an envelope."""
 
     @property
     def payload(self) -> Payload:
@@ -178,6 +181,7 @@ class Service:
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         self.contract = contract
         contract.prepare()
+        self._has_flags = flags is not None or VARIABLE in os.environ
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)
@@ -188,8 +192,9 @@ class Service:
         self.offer = _offer(contract, offers)
         own = contract.speaker
         spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
-        self._listed = output_schema(spoken, schema) if schema and contract.channels != "text" else None
+        self._spoken = spoken if schema and contract.channels != "text" else ()
         self._contracts: dict[Any, Contract] = {}
+        self._own_tools: frozenset[str] = frozenset()
         self.has_checked_names = False
 
     @property
@@ -198,14 +203,21 @@ class Service:
         by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
         return {"controls": by_name, **self.contract.names_by_setting}
 
-    def claim(self, negotiate: str | None, taken: Collection[str]) -> None:
-        """Refuse to take the place of a tool that a server has already by one of the service's own."""
+    def claim(self, negotiate: str | None, taken: Collection[str]) -> str | None:
+        """The name of the negotiation tool, where there is something to negotiate.
+
+        Taking the place of a tool that a server has already by one of the service's own is refused.
+        """
+        if self.offer.dialects == ("bare",) and not self._has_flags:
+            negotiate = None
         own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
+        self._own_tools = frozenset(name for name in own.values() if name is not None)
         if negotiate is not None and negotiate == self.offer.retrieve:
             raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
         for setting, name in own.items():
             if name is not None and name in taken:
                 raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
+        return negotiate
 
     def check_names(self, known: Collection[str]) -> None:
         """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
@@ -226,7 +238,9 @@ class Service:
         controls: Controls | None = None,
     ) -> Profile:
         """What there is to know about a tool, from its schemas and its return annotation."""
-        given = controls_for(self._controls, name) if controls is None else controls
+        given = (
+            controls_for(None if name in self._own_tools else self._controls, name) if controls is None else controls
+        )
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self.contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
@@ -239,7 +253,8 @@ class Service:
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
+        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
+        return replace(made, typed=type_data(made.data_schema)) if self._spoken else made
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
@@ -248,10 +263,14 @@ class Service:
         """
         if is_legacy or self.offer.dialects == ("bare",):
             return profile.own_schema
-        return None if profile.is_content else self._listed
+        if profile.is_content or profile.name in self._own_tools or not self._spoken or self._schema is None:
+            return None
+        return output_schema(self._spoken, self._schema, profile.typed)
 
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
+        if profile.name in self._own_tools:
+            inputs = _lean_inputs(inputs)
         controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
         listed = controls.extend(inputs)
         if profile.page_size is not None:
@@ -298,6 +317,8 @@ class Service:
             asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
+        elif self._schema != "full":
+            asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
@@ -438,7 +459,7 @@ class Service:
         contract, structured = call.contract, result.data()
         if result.isError:
             await forgive(call)
-        is_listed = self._listed is not None and not profile.is_content and contract.speaker.name != "bare"
+        is_listed = bool(self._spoken) and not profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
             or result.isError
@@ -469,15 +490,15 @@ class Service:
 
     async def retrieve(
         self,
-        hash: str | None = None,
-        ids: Ids | None = None,
-        path: str = "",
-        response_mode: Mode = "full",
-        fields: list[str] | None = None,
-        as_text: bool = False,
-        cursor: str | None = None,
-        page_size: int | None = None,
-        offset: int = 0,
+        hash: Annotated[str | None, Field(description="Hash in the reply")] = None,
+        ids: Annotated[Ids | None, Field(description="Only these items")] = None,
+        path: Annotated[str, Field(description="JSON Pointer to a part")] = "",
+        response_mode: Annotated[Mode, Field(description="Detail of each item")] = "full",
+        fields: Annotated[list[str] | None, Field(description="Only these fields")] = None,
+        as_text: Annotated[bool, Field(description="One text instead of rows")] = False,
+        cursor: Annotated[str | None, Field(description="From the last reply")] = None,
+        page_size: Annotated[int | None, Field(description="Items per page")] = None,
+        offset: Annotated[int, Field(description="Items or characters to skip")] = 0,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
@@ -512,6 +533,18 @@ def _ignored_notice(control: str) -> Notice:
     return Notice(
         f"This answer has a schema of its own, so {control} was not used", "CONTROL_IGNORED", "info", "Ask without it"
     )
+
+
+def _lean_inputs(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a tool of ours, absent rather than null, which keeps listings short."""
+    return {**schema, "properties": {name: _lean_input(part) for name, part in schema["properties"].items()}}
+
+
+def _lean_input(part: Mapping[str, Any]) -> dict[str, Any]:
+    options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
+    told = {**(options[0] if len(options) == 1 else {}), **part}
+    left_out = ("anyOf", "default", "title") if len(options) == 1 else ("default", "title")
+    return {name: one for name, one in told.items() if name not in left_out}
 
 
 def _offer(contract: Contract, offers: Sequence[str]) -> Offer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,6 +20,7 @@ from aerogram.jsontext import pointer_of
 from aerogram.reply import Problem, Reply
 
 _MISSING = "missing"
+Form: TypeAlias = Literal["rows", "record", "value"]
 
 
 class Dialect(ABC):
@@ -152,6 +153,13 @@ class Dialect(ABC):
             "$id": f"urn:aerogram:schema:{self.name}",
             **self.body.model_json_schema(),
         }
+
+    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The slim schema with the type of the data in it: of `rows`, of one `record`, or of a single `value`.
+
+        It holds for failures as well, and for replies from which something was left out.
+        """
+        return self.schema(slim=True)
 
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""

@@ -95,16 +95,17 @@ def install(
 
     `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
-    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
-    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
-    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, which is
+    there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
+    who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
+    it, and not as FastMCP would.
     """
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    service.claim(negotiate, _names_of_tools(server))
+    negotiate = service.claim(negotiate, _names_of_tools(server))
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
