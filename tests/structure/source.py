@@ -14,7 +14,7 @@ SOURCES = sorted((ROOT / "packages").glob("*/src"))
 
 LADDERS = {
     "aerogram": (
-        ("errors", "identity", "state"),
+        ("clients", "errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
         ("content", "encodings", "reply"),
         ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),

@@ -16,8 +16,9 @@ failure the author's words, the code, whether and when to retry, the next step, 
 A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): it comes first, and a summary
 of a whole reply is that line alone.
 A reply's size is that of the larger channel, because a model reads one of them; with `count="both"` it is what both
-take together, for clients that pass on both. Pictures and sounds are not text and are not counted as text; a budget in
-bytes counts the result as it goes over the wire.
+take together, for clients that pass on both, and with "text" or "structured" (where there is any) that of one.
+Pictures and sounds are not text and are not counted as text; a budget in bytes counts the result as it goes over the
+wire.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ FRAME_BYTES: Final = 256
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
-Count: TypeAlias = Literal["larger", "both"]
+Count: TypeAlias = Literal["larger", "both", "text", "structured"]
 COUNTS: Final[tuple[Count, ...]] = get_args(Count)
 _DEAR_ID: Final = "req_7n3k6k5n"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
@@ -396,11 +397,15 @@ class Sizer:
             return self.counter.count(_wire_text(channels)) + FRAME_BYTES
         text = self.counter.count(channels.text)
         structured = 0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode())
-        return text + structured if self.counted == "both" else max(text, structured)
+        if self.counted == "both":
+            return text + structured
+        if self.counted == "text" or (self.counted == "structured" and channels.structured is None):
+            return text
+        return structured if self.counted == "structured" else max(text, structured)
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
-        if self.counted == "larger" and self.counter.unit != "bytes":
+        if self.counted != "both" and self.counter.unit != "bytes":
             return self.counter.count(text)
         if self.payload is not None:
             return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]

@@ -14,7 +14,7 @@ from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
 
-__all__ = ["check_principal", "contract_for"]
+__all__ = ["check_principal", "client_name", "contract_for"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
@@ -38,6 +38,12 @@ def _call_principal(principal: Principal) -> str | None:
     if inspect.iscoroutine(found):
         found.close()
     raise TypeError(f"principal gave a {type(found).__name__}, and not a text or None")
+
+
+def client_name(session: Any) -> str | None:
+    """What the client of a session calls itself."""
+    params = session.client_params
+    return None if params is None else str(params.client_info.name)
 
 
 def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:

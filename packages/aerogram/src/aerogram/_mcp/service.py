@@ -42,6 +42,7 @@ from aerogram.answer import (
 from aerogram.archive import Archive
 from aerogram.call import Call
 from aerogram.channels import ACCOUNT, Payload
+from aerogram.clients import find_client
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
@@ -59,7 +60,7 @@ from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
 from aerogram.shape.media import describe_media
 from aerogram.shape.modes import Mode
-from aerogram.tokens import Budget
+from aerogram.tokens import Budget, split_by_client
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Profile", "Service"]
 
@@ -120,7 +121,7 @@ class Caller(NamedTuple):
     `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
     are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
     answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
-    does already.
+    does already. `client` is what the client calls itself, which nobody has checked.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -130,6 +131,7 @@ class Caller(NamedTuple):
     archive: Archive | None = None
     has_answered: bool = False
     around: OuterContract = OuterContract()
+    client: str | None = None
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -155,6 +157,8 @@ class Caller(NamedTuple):
 log = logging.getLogger("aerogram")
 
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
+MOST_STRANGERS: Final = 100
+"""How many clients that nobody knows are told of in the log."""
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
@@ -195,6 +199,7 @@ class Service:
         self._spoken = spoken if schema and contract.channels != "text" else ()
         self._contracts: dict[Any, Contract] = {}
         self._own_tools: frozenset[str] = frozenset()
+        self._strangers: set[str | None] = set()
         self.has_checked_names = False
 
     @property
@@ -248,7 +253,8 @@ class Service:
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
-        is_fitted = self.contract.own_limit(name) is not None or "max_tokens" in given.names or size is not None
+        has_limit = self.contract.own_limit(name) is not None or self.contract.chooses_by_client(name)
+        is_fitted = has_limit or "max_tokens" in given.names or size is not None
         if outputs is not None and is_fitted and self._schema != "own" and outputs.get("type") == "object":
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
@@ -310,8 +316,7 @@ class Service:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
-        if caller.has_answered:  # what it told this server is for its own answer
-            asked["apart"] = None
+        asked |= self._keep_apart(profile, caller)
         most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
             asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
@@ -320,6 +325,15 @@ class Service:
         elif self._schema != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
+
+    def _keep_apart(self, profile: Profile, caller: Caller) -> dict[str, Any]:
+        """From whom the answer to a call is kept: what a caller told this server is for its own answer."""
+        if caller.has_answered:
+            return {"apart": None}
+        if not self.contract.chooses_by_client(profile.name):
+            return {}
+        client = find_client(caller.client)
+        return {"apart": "client" if client is None else f"client {client.name}"}
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
         """A call that is answered although it was not accepted."""
@@ -338,6 +352,19 @@ class Service:
         )
 
     def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
+        agreed_on = self._agreed_contract(agreed, profile, caller)
+        if not agreed_on.chooses_by_client(profile.name):
+            return agreed_on
+        client = find_client(caller.client)
+        if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
+            self._strangers.add(caller.client)
+            log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
+        key = ("client", None if client is None else client.name, id(agreed_on))
+        if key not in self._contracts:
+            self._contracts[key] = agreed_on.for_client(client)
+        return self._contracts[key]
+
+    def _agreed_contract(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
         if agreed.dialect == self.contract.speaker.name:  # which may have settings of its own
@@ -552,7 +579,7 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     return Offer(
         dialects=(own, *(name for name in offers if name != own)),
         channels=contract.channels,
-        budget=None if contract.budget is None else Budget.of(contract.budget),
+        budget=None if (own := split_by_client(contract.budget)[1]) is None else Budget.of(own),
         retrieve=contract.retrieve if contract.archive is not None else None,
     )
 
