@@ -21,7 +21,7 @@ from aerogram.tokens import Bytes, Characters, Estimate
 
 SIZER = Sizer()
 WORDS = "A sentence about the market and its quarterly figures. "
-FACTS = {"id", "number", "title", "state", "user", "labels", "comments"}
+FACTS = {"created_at", "id", "number", "title", "state", "user", "labels", "comments"}
 
 
 def rows(count: int, sentences: int = 12) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def issues(count: int = 300) -> list[dict[str, Any]]:
             "user": {"login": chance.choice(["ada", "grace", "kt"]), "id": number, "url": "https://example.org/u"},
             "labels": [{"name": "bug", "color": "f00"}][: number % 2],
             "comments": chance.randrange(40),
-            "created_at": "2026-01-02T10:00:00Z",
+            "created_at": f"2026-01-{number % 28 + 1:02}T10:00:00Z",
             "url": f"https://example.org/{number}",
             "body": WORDS * 10,
         }

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
+from itertools import accumulate
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -251,7 +252,10 @@ class _Fitting:
         if isinstance(data, str):
             return len(data) > most
         rows = rows_of(data)
-        return rows is not None and len(rows.items) * 2 > most
+        if rows is None or len(rows.items) <= JUDGED_BY:
+            return False
+        written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
+        return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
     def _warned(self, levers: Levers | None) -> Reply[Any] | None:
         if self.reply.problem is not None:

@@ -166,7 +166,10 @@ def _range(values: list[Any]) -> list[Any] | None:
     held = [value for value in values if value is not None]
     kinds = set(map(type, held))
     is_dated = kinds == {str} and all(map(is_moment, held[:_LOOKED_AT]))
-    return [min(held), max(held)] if is_dated or (held and kinds <= {int, float}) else None
+    if not is_dated and (not held or not kinds <= {int, float}):
+        return None
+    least, most = min(held), max(held)
+    return [least, most] if least != most else None
 
 
 def _is_short(value: Any) -> bool:
