@@ -12,6 +12,7 @@ import typer
 
 import aerogram
 from aerogram import dialects
+from aerogram.cli import wrap
 from aerogram.cli.terminal import read_input, write_json, write_text
 from aerogram.errors import UnknownDialect
 from aerogram.reference import schemas
@@ -27,6 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command("validate", epilog=_VALIDATE_EXAMPLES)(_validate)
     app.command("schema", epilog=_SCHEMA_EXAMPLES)(_schema)
     app.command("explain", epilog=_EXPLAIN_EXAMPLES)(_explain)
+    wrap.register(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,61 @@
+"""Front: where clients reach the gateway, on standard streams."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+import aerogram
+from aerogram.gateway.relay import Relay
+from aerogram.gateway.report import Report
+
+__all__ = ["make_server", "serve_streams"]
+
+LAST_WORDS: Final = 0.2
+"""Seconds for the answers to calls that the end has cut short."""
+
+
+def make_server(relay: Relay) -> Server[Any]:
+    """A server of the SDK whose every answer is the relay's."""
+    server: Server[Any] = Server(
+        "aerogram", version=aerogram.__version__, get_tool_input_schema=relay.tools.input_schema
+    )
+    server.middleware.append(relay)
+    return server
+
+
+async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object]) -> None:
+    """Serve the client on standard input and output until it goes, or until a signal wants the end.
+
+    In the second case `leave` has to end the process: a thread waits for the next line of the client, and nothing else
+    wakes it.
+    """
+    end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(kind, end.set)
+    async with relay.running():
+        serving = asyncio.ensure_future(_serve(make_server(relay)))
+        wanted = asyncio.ensure_future(end.wait())
+        await asyncio.wait((serving, wanted), return_when=asyncio.FIRST_COMPLETED)
+    has_gone = serving.done()
+    if not has_gone:
+        await anyio.sleep(LAST_WORDS)
+    report.end()
+    if has_gone:
+        serving.result()
+    else:
+        sys.stderr.flush()
+        leave()
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
