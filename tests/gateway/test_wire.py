@@ -15,8 +15,8 @@ from gateway.conftest import behind
 class Wire:
     """A client that writes lines."""
 
-    def __init__(self, era, *options):
-        words = [sys.executable, "-m", "aerogram", "wrap", *options, "--", *behind(era)]
+    def __init__(self, era, *options, server=None):
+        words = [sys.executable, "-m", "aerogram", "wrap", *options, "--", *(server or behind(era))]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def send(self, **message):
