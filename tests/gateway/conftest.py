@@ -33,12 +33,14 @@ def gateway(*arguments: str, **environment: str) -> StdioServerParameters:
 class Person:
     """Whoever sits before the client: answers what is asked, and keeps what is told."""
 
+    name = "Ada"
+
     def __init__(self):
         self.logs, self.news = [], []
         self.heard = asyncio.Event()
 
     async def elicit(self, *_):
-        return types.ElicitResult(action="accept", content={"name": "Ada"})
+        return types.ElicitResult(action="accept", content={"name": self.name})
 
     async def sample(self, _, params):
         content = types.TextContent(type="text", text=f"{params.messages[0].content.text}!")
@@ -59,10 +61,10 @@ class Person:
 
 
 @asynccontextmanager
-async def connect(server, mode="auto", person=None, errors=sys.stderr):
+async def connect(server, mode="auto", person=None):
     """A client of the SDK on a gateway."""
     person = person or Person()
-    transport = stdio_client(server, errlog=errors) if isinstance(server, StdioServerParameters) else server
+    transport = stdio_client(server) if isinstance(server, StdioServerParameters) else server
     async with Client(
         transport,
         mode=mode,

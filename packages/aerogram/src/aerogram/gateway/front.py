@@ -1,9 +1,10 @@
-"""Front: where clients reach the gateway, on standard streams."""
+"""Front: where clients reach the gateway, on standard streams or at a port of this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,11 +14,14 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 import aerogram
+from aerogram.gateway.process import LARGEST
 from aerogram.gateway.relay import Relay
 from aerogram.gateway.report import Report
 
-__all__ = ["make_server", "serve_streams"]
+__all__ = ["make_server", "serve_port", "serve_streams"]
 
+GRACE: Final = 2
+"""Seconds that requests have when the gateway ends."""
 LAST_WORDS: Final = 0.2
 """Seconds for the answers to calls that the end has cut short."""
 
@@ -54,6 +58,21 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
     else:
         sys.stderr.flush()
         leave()
+
+
+async def serve_port(relay: Relay, report: Report, host: str, port: int) -> None:
+    """Serve clients over HTTP until a signal wants the end; Host and Origin have to be of this machine."""
+    import uvicorn
+
+    app = make_server(relay).streamable_http_app(host=host, max_request_body_size=LARGEST)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        settings = uvicorn.Config(app, log_config=None, log_level="error", timeout_graceful_shutdown=GRACE, ws="none")
+        async with relay.running():
+            report.note(f"listening on http://{shown}:{listener.getsockname()[1]}/mcp")
+            await uvicorn.Server(settings).serve([listener])
+    report.end()
 
 
 async def _serve(server: Server[Any]) -> None:

@@ -54,6 +54,9 @@ class Source(Protocol):
     def open(self) -> AbstractAsyncContextManager[Any]:
         """Its two streams."""
 
+    def refusal(self, request_id: Any) -> ReplyError | None:
+        """Why a request was not even looked at, if that is so."""
+
 
 @dataclass(frozen=True)
 class Client:
@@ -96,6 +99,7 @@ class Link:
         self._dispatcher: JSONRPCDispatcher[Any] | None = None
         self._stop = anyio.Event()
         self._numbers = itertools.count(1)
+        self._ids = itertools.count(1)
         self._headers: dict[str, dict[tuple[str, ...], str]] = {}
         self.failure: Exception | None = None
         self.closed = anyio.Event()
@@ -214,7 +218,14 @@ class Link:
     async def _ask(self, method: str, params: Params, options: CallOptions) -> dict[str, Any]:
         assert self._dispatcher is not None
         options["headers"] = self._headers_for(method, params or {})
-        return await self._dispatcher.send_raw_request(method, params, options)
+        options.setdefault("request_id", next(self._ids))
+        try:
+            return await self._dispatcher.send_raw_request(method, params, options)
+        except MCPError as error:
+            refusal = self._source.refusal(options["request_id"])
+            if refusal is not None:
+                raise refusal from error
+            raise
 
     async def notify(self, method: str, params: Params) -> None:
         """Tell the server something."""
@@ -266,6 +277,9 @@ class Link:
             return Unavailable(
                 "The server behind ended before it answered", remediation=f"{LOOK_FIRST}; it is restarted"
             )
+        if error.code == mcp_types.INVALID_REQUEST and error.message == "Session terminated":
+            self.stop()
+            return Unavailable("The server behind has ended the session", remediation="Call again: a new one is begun")
         if error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
             return Unavailable(f"The server behind did not answer within {self._timeout:g} s", remediation=LOOK_FIRST)
         return None

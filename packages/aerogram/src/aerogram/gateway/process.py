@@ -137,6 +137,9 @@ class Command:
                 for stream in (received_in, received, sent, sent_out):
                     stream.close()
 
+    def refusal(self, _: object) -> None:
+        """A process refuses nothing before it has read it."""
+
     async def _start(self) -> asyncio.subprocess.Process:
         environment = {**get_default_environment(), **self.environment}
         try:

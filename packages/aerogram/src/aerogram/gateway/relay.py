@@ -48,6 +48,8 @@ LONGEST_PAUSE: Final = 10.0
 SETTLED: Final = 30.0
 """Seconds after which a server counts as one that stays up."""
 MOST_ROUNDS: Final = 50
+MOST_LINES: Final = 16
+"""Links for clients that share the gateway and can be asked."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _FILTERS: Final = {
@@ -81,6 +83,8 @@ class Front:
     channel: Any
     request_id: Any
     meta: Mapping[str, Any]
+    key: Any = None
+    """Whose link it takes, once that is known."""
 
     @property
     def is_modern(self) -> bool:
@@ -286,13 +290,25 @@ class Relay:
         """Whose link a request takes: where several clients share the gateway, one that can be asked has its own."""
         if not self._shares:
             return "only"
-        if not front.is_modern and front.client.can_be_asked:
-            return front.session
-        return (front.is_modern, *sorted(front.client.capabilities))
+        if not front.client.can_be_asked:
+            return (front.is_modern, *sorted(front.client.capabilities))
+        return self._free_key(front) if front.is_modern else front.session
+
+    def _free_key(self, front: Front) -> Any:
+        """A link on which nobody else is asked at the moment; a modern client has no session that could own one."""
+        for number in range(MOST_LINES):
+            key = ("asked", number, *sorted(front.client.capabilities))
+            line = self._lines.get(key)
+            is_free = line is None or not (line.flights or line.questions.some.is_set())
+            if is_free or (line is not None and line.link is not None and line.link.is_modern):
+                break
+        return key
 
     async def _open(self, front: Front) -> tuple[Line, Link]:
         """The link to the server, which is started if it is not there."""
-        line = self._lines.setdefault(self._key(front), Line())
+        if front.key is None:
+            front.key = self._key(front)
+        line = self._lines.setdefault(front.key, Line())
         if line.link is not None and not line.link.has_ended:
             return line, line.link
         async with line.lock:
