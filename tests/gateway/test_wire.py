@@ -16,7 +16,7 @@ class Wire:
     """A client that writes lines."""
 
     def __init__(self, era, *options, server=None):
-        words = [sys.executable, "-m", "aerogram", "wrap", *options, "--", *(server or behind(era))]
+        words = [sys.executable, "-m", "aerogram", "wrap", *options, "--", *(behind(era) if server is None else server)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def send(self, **message):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Mapping, Sequence
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aerogram.cli.interrupt import end_at_once
+from aerogram.cli.terminal import note, write_json, write_text
 from aerogram.errors import ValidationFailed, require
 
 if TYPE_CHECKING:
-    from aerogram.gateway.link import Source
+    from aerogram.gateway.client_files import Change
+    from aerogram.gateway.settings import Settings
 
 _WRAP_EXAMPLES = """\b
 Examples:
@@ -20,15 +22,22 @@ Examples:
   aerogram wrap --budget claude-code --env GITHUB_TOKEN -- github-mcp-server stdio
   aerogram wrap https://mcp.example.com/mcp --header 'Authorization: Bearer ${EXAMPLE_TOKEN}'
   aerogram wrap --listen 8000 -- uvx mcp-server-git
+  aerogram wrap --config .mcp.json --for claude-code
 """
-_DEFAULT_BUDGET = "10000"
+_UNWRAP_EXAMPLES = """\b
+Examples:
+  aerogram unwrap .mcp.json
+"""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LAST_PORT = 65535
+
+Yes = Annotated[bool, typer.Option("--yes", help="Make the change without asking.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command("wrap", epilog=_WRAP_EXAMPLES)(wrap)
+    app.command("unwrap", epilog=_UNWRAP_EXAMPLES)(unwrap)
 
 
 def wrap(
@@ -36,7 +45,7 @@ def wrap(
         list[str] | None,
         typer.Argument(metavar="URL | -- COMMAND...", help="The server: its URL, or a command after --."),
     ] = None,
-    budget: Annotated[str, typer.Option(help="Tokens of a reply, or the name of a client.")] = _DEFAULT_BUDGET,
+    budget: Annotated[str | None, typer.Option(help="Tokens of a reply, or the name of a client; 10000.")] = None,
     env: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A variable that the server gets; may stand often.")
     ] = None,
@@ -49,35 +58,111 @@ def wrap(
         str | None, typer.Option(metavar="[HOST:]PORT", help="Serve over HTTP on this machine; 0 is any free port.")
     ] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Take secrets out of replies.")] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a call may take.")] = 300.0,
+    timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that a call may take; 300.")] = None,
+    settings: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with settings of servers.")] = None,
+    name: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Which server of the file.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Print what would apply, and end.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A client's file: wrap each server in it.")
+    ] = None,
+    client: Annotated[str | None, typer.Option("--for", metavar="CLIENT", help="Whose limits hold for it.")] = None,
+    yes: Yes = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No line for each call.")] = False,
 ) -> None:
     """Put the contract before an MCP server that cannot be changed."""
     require("mcp", "mcp")
+    if config is not None:
+        _rewrite(config, client or budget, redact=redact, is_agreed=yes)
+        return
+    given: dict[str, Any] = {
+        "budget": int(budget) if budget and budget.isdecimal() else budget or client,
+        "env": env,
+        "headers": _headers(header or []),
+        "transport": "sse" if sse else None,
+        "redact": redact or None,
+        "timeout": timeout,
+    }
+    if settings is None:
+        chosen = _settings_of(server or [], given)
+    else:
+        chosen = _settings_from(settings, name, given, is_check=check)
+    if chosen is None:
+        return
+    if check:
+        write_json(chosen.describe())
+    else:
+        _run(chosen, None if listen is None else _place(listen), is_quiet=quiet)
+
+
+def unwrap(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A client's file whose servers are wrapped.")],
+    yes: Yes = False,
+) -> None:
+    """Take the wrapping out of a client's file again."""
+    from aerogram.gateway.client_files import plan_unwrap
+
+    _agree(plan_unwrap(file), is_agreed=yes)
+
+
+def _run(settings: Settings, place: tuple[str, int] | None, *, is_quiet: bool) -> None:
     import asyncio
+    import logging
 
     from aerogram.gateway.front import serve_port, serve_streams
     from aerogram.gateway.relay import Relay
     from aerogram.gateway.report import Report
 
-    _set_up_logging()
-    place = None if listen is None else _place(listen)
-    source = _source(server or (), env or (), header or (), sse)
-    report = Report(is_quiet=quiet)
-    relay = Relay(source, _tools(budget, redact), report, timeout=timeout, shares=place is not None)
-    if place is not None:
-        asyncio.run(serve_port(relay, report, *place))
-        return
-    asyncio.run(serve_streams(relay, report, lambda: os._exit(0)))
-
-
-def _set_up_logging() -> None:
-    """Warnings as lines among those of the calls; how each reply went is on its own line already."""
-    import logging
-
+    # warnings are lines among those of the calls; how each reply went is on its own line already
     logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
     logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    report = Report(is_quiet=is_quiet)
+    shares = place is not None
+    relay = Relay(settings.source(), settings.make_tools(), report, timeout=settings.timeout, shares=shares)
+    if place is not None:
+        asyncio.run(serve_port(relay, report, *place))
+    else:
+        asyncio.run(serve_streams(relay, report, end_at_once))
+
+
+def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
+    """The settings of a server that the command line names."""
+    from pydantic import ValidationError
+
+    from aerogram.gateway.settings import Settings
+
+    if not words:
+        raise ValidationFailed("There is no server to wrap", remediation="Name its URL, or its command after --")
+    is_url = words[0].startswith(("http://", "https://"))
+    if is_url and words[1:]:
+        raise ValidationFailed("A URL stands alone", remediation="Write options with two dashes")
+    said = {name: value for name, value in given.items() if value is not None}
+    try:
+        return Settings.model_validate({**said, **({"url": words[0]} if is_url else {"command": words})})
+    except ValidationError as error:
+        raise ValidationFailed(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+
+def _settings_from(path: Path, name: str | None, given: dict[str, Any], *, is_check: bool) -> Settings | None:
+    """The settings of a server in a file; what the command line says goes before them."""
+    from aerogram.gateway.settings import choose, read_settings
+
+    servers = read_settings(path)
+    if is_check and name is None:
+        write_json({one: found.describe() for one, found in servers.items()})
+        return None
+    said = {key: value for key, value in given.items() if value}
+    return choose(servers, name).model_copy(update=said)
+
+
+def _headers(given: list[str]) -> dict[str, str] | None:
+    found = {}
+    for line in given:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise ValidationFailed("A header is 'NAME: VALUE'", remediation="Quote it whole")
+        found[name.strip()] = value.strip()
+    return found or None
 
 
 def _place(listen: str) -> tuple[str, int]:
@@ -94,57 +179,26 @@ def _place(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _source(words: Sequence[str], names: Sequence[str], headers: Sequence[str], is_sse: bool) -> Source:
-    from aerogram.gateway.address import Address
-    from aerogram.gateway.process import Command
+def _rewrite(config: Path, budget: str | None, *, redact: bool, is_agreed: bool) -> None:
+    """Wrap the servers of a client's file."""
+    from aerogram.gateway.client_files import plan_wrap
+    from aerogram.tokens import Budget
 
-    if not words:
-        raise ValidationFailed("There is no server to wrap", remediation="Name its URL, or its command after --")
-    if words[0].startswith(("http://", "https://")):
-        if words[1:]:
-            raise ValidationFailed("A URL stands alone", remediation="Put options before it")
-        return Address(words[0], _headers(headers), "sse" if is_sse else "http")
-    return Command(tuple(words), _variables(names))
-
-
-def _headers(given: Sequence[str]) -> dict[str, str]:
-    """Headers with the values of variables in them, so that no secret stands in a command or a file."""
-    found = {}
-    for line in given:
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip():
-            raise ValidationFailed("A header is 'NAME: VALUE'", remediation="Quote it whole")
-        found[name.strip()] = expand(value.strip())
-    return found
+    options = []
+    if budget is not None:
+        Budget.of(budget)
+        options += ["--budget", budget]
+    _agree(plan_wrap(config, [*options, "--redact"] if redact else options), is_agreed=is_agreed)
 
 
-def expand(text: str) -> str:
-    """A text with the values of the variables that it names as ${NAME}."""
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in os.environ:
-            raise ValidationFailed(f"The variable {match[1]} is not set", remediation=f"Set {match[1]} for the gateway")
-        return os.environ[match[1]]
-
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)
-
-
-def _variables(names: Sequence[str]) -> dict[str, str]:
-    """The variables that a server gets: those that are named, if they are set."""
-    wrong = [name for name in names if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)]
-    if wrong:
-        raise ValidationFailed(
-            f"{wrong[0].partition('=')[0]!r} is not the name of a variable",
-            remediation="Name it alone: its value comes from the environment",
-        )
-    return {name: os.environ[name] for name in names if name in os.environ}
-
-
-def _tools(budget: str, redact: bool) -> Any:
-    from aerogram._mcp.defaults import contract_for
-    from aerogram.gateway.report import observer
-    from aerogram.gateway.tools import Tools
-    from aerogram.sanitize import Redaction
-
-    settings: Mapping[str, Any] = {"dialect": "bare", "budget": budget, "observer": observer()}
-    return Tools(contract_for(None, {**settings, "sanitizers": [Redaction()] if redact else []}))
+def _agree(change: Change, *, is_agreed: bool) -> None:
+    """Show a change, and make it if that is wanted."""
+    write_text(change.diff())
+    if not is_agreed:
+        is_person = sys.stdin is not None and sys.stdin.isatty()
+        if not is_person or not typer.confirm("Make this change?", err=True):
+            note("nothing was changed" if is_person else "nothing was changed; --yes makes the change")
+            raise typer.Exit(0 if is_person else 1)
+    change.make()
+    kept = f"; the original is {change.backup.name}" if change.keeps else ""
+    note(f"{', '.join(change.names)}: {'wrapped' if change.keeps else 'as before'}{kept}")

@@ -102,9 +102,7 @@ class Tools:
 
     def _show(self, tool: Message) -> Message:
         own = self.service.output_schema(self.profile(str(tool.get("name"))))
-        if own is None or "outputSchema" not in tool:
-            return tool
-        return {**tool, "outputSchema": dict(own)}
+        return tool if own is None else {**tool, "outputSchema": dict(own)}
 
     def profile(self, name: str) -> Profile:
         """What is known about a tool."""
@@ -147,7 +145,7 @@ class Tools:
             held.update(result)
             return self._outcome(result, profile) if is_complete(result) else _Unfinished(result)
 
-        return await self._serve(profile, arguments, caller, handler, lambda *_: dict(held))
+        return await self._serve(profile, arguments, caller, handler, lambda *_: dict(held) or None)
 
     async def _serve(
         self, profile: Profile, arguments: Mapping[str, Any], caller: Caller, handler: Any, convert: Any = None
