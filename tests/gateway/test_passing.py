@@ -148,6 +148,9 @@ def test_a_large_answer_fits_and_all_of_it_comes_back(talk, tool):
         whole = json.loads(body)
         rows = whole["rows"] if isinstance(whole, dict) else whole
         assert [row["id"] for row in rows] == [f"row-{number}" for number in range(300)]
+    if tool != "prose":
+        asked = {"hash": digest, "query": f"{'rows' if tool == 'rows' else '@'}[?id=='row-299'].title"}
+        assert json.loads(talk.text("retrieve", asked)) == ["Row 299"]
     piece = talk.tool("retrieve", {"hash": digest})
     assert not piece.is_error
     assert ("A paragraph" if tool == "prose" else "row-0") in piece.content[0].text

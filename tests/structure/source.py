@@ -16,7 +16,7 @@ LADDERS = {
     "aerogram": (
         ("errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
-        ("content", "encodings", "reply"),
+        ("content", "encodings", "query", "reply"),
         ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),

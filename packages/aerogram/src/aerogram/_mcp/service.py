@@ -154,6 +154,10 @@ ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
+Text: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
+Query: TypeAlias = Annotated[
+    str | None, WithJsonSchema({"type": "string", "description": "JMESPath over it, such as [?a=='b'].c"})
+]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
@@ -465,19 +469,20 @@ class Service:
 
     async def retrieve(
         self,
-        hash: str | None = None,
+        hash: Text = None,
         ids: Ids | None = None,
         path: str = "",
         response_mode: Mode = "full",
         fields: list[str] | None = None,
         as_text: bool = False,
-        cursor: str | None = None,
-        page_size: int | None = None,
+        cursor: Text = None,
+        page_size: Annotated[int | None, WithJsonSchema({"type": "integer"})] = None,
         offset: int = 0,
+        query: Query = None,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
-        asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size, offset)
+        asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size, offset, query)
         return await retrieve_for(CURRENT.get(), asked)
 
     def negotiate(
