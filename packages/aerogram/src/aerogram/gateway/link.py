@@ -171,7 +171,7 @@ class Link:
         try:
             await first()
         except (MCPError, _OtherEra) as error:
-            if isinstance(error, MCPError) and error.code == mcp_types.CONNECTION_CLOSED:
+            if isinstance(error, MCPError) and _is_closed(error):
                 raise
             log.debug("the other era: %s", error)
             await second()
@@ -273,7 +273,7 @@ class Link:
                 code="INTERNAL_ERROR",
                 remediation="Ask for less: fewer rows, a narrower filter, a part of it",
             )
-        if error.code == mcp_types.CONNECTION_CLOSED:
+        if _is_closed(error):
             return Unavailable(
                 "The server behind ended before it answered", remediation=f"{LOOK_FIRST}; it is restarted"
             )
@@ -287,6 +287,11 @@ class Link:
 
 class _OtherEra(Exception):
     """The server knows the question, and speaks another version."""
+
+
+def _is_closed(error: MCPError) -> bool:
+    """Whether the SDK says that the connection is gone; servers use the same code for errors of their own."""
+    return error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith(("Connection closed", "SSE stream"))
 
 
 def _first(error: BaseException) -> Exception:

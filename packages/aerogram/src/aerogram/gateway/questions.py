@@ -67,8 +67,8 @@ class Questions:
 class _Waiting:
     """A call that has been sent to the server, and what it is about."""
 
-    def __init__(self, task: asyncio.Task[Message], about: bytes, questions: Questions) -> None:
-        self.task, self.about, self.questions = task, about, questions
+    def __init__(self, task: asyncio.Task[Message], about: bytes, questions: Questions, place: Any) -> None:
+        self.task, self.about, self.questions, self.place = task, about, questions, place
         self.until = time.monotonic() + PATIENCE
 
 
@@ -78,17 +78,28 @@ class Calls:
     def __init__(self) -> None:
         self._waiting: dict[str, _Waiting] = {}
 
+    def place_of(self, params: Mapping[str, Any]) -> Any:
+        """Where the call is under way that a request goes on with; None for a request that begins one."""
+        found = self._waiting.get(str(params.get("requestState")))
+        return None if found is None else found.place
+
     async def take(
-        self, questions: Questions, method: str, params: Mapping[str, Any], call: Coroutine[Any, Any, Message]
+        self,
+        questions: Questions,
+        method: str,
+        params: Mapping[str, Any],
+        call: Coroutine[Any, Any, Message],
+        place: Any,
     ) -> Message:
         """The outcome of a call: the server's answer, or what the client is to be asked first.
 
-        A request that brings answers goes on with the call that asked for them, and its own is not made.
+        A request that brings answers goes on with the call that asked for them, and its own is not made. `place` is
+        where a call is under way, for whoever goes on with it.
         """
         self._forget_old()
         about, state = _about(method, params), params.get("requestState")
         if state is None:
-            waiting = _Waiting(asyncio.ensure_future(call), about, questions)
+            waiting = _Waiting(asyncio.ensure_future(call), about, questions, place)
         else:
             call.close()
             found = self._waiting.pop(str(state), None)

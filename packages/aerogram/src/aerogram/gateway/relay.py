@@ -57,6 +57,9 @@ _FILTERS: Final = {
     "notifications/prompts/list_changed": "promptsListChanged",
     "notifications/resources/list_changed": "resourcesListChanged",
 }
+_REMOVED: Final = frozenset(("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
+_ADDED: Final = frozenset(("server/discover", "subscriptions/listen"))
+"""Requests that only one of the eras has: a client's own era decides, whatever the server behind would answer."""
 _SESSION: Final = "aerogram"
 
 Message = dict[str, Any]
@@ -192,6 +195,8 @@ class Relay:
             await call_next(context)
             await self._pass_notification(front, context.method, context.params)
             return None
+        if context.method in (_REMOVED if front.is_modern else _ADDED):
+            raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", context.method)
         try:
             if context.method == "initialize":
                 return await self._initialize(front)
@@ -370,25 +375,27 @@ class Relay:
 
     async def _exchange(self, front: Front, line: Line, link: Link, method: str, params: Message) -> Message:
         token = progress_token_from_params(params)
-        own = link.new_id("progress")
+        line, own = self._calls.place_of(params) or (line, link.new_id("progress"))
         sent = params if token is None else with_meta(params, {"progressToken": own})
         line.flights[own] = Flight(front, method, token)
         try:
             if front.is_modern and not link.is_modern:
-                return await self._ask_legacy(front, line, link, method, sent)
+                return await self._ask_legacy(front, line, link, method, sent, own)
             if link.is_modern and not front.is_modern:
                 return await self._ask_modern(front, link, method, sent)
             return await link.request(method, sent or None)
         finally:
             line.flights.pop(own, None)
 
-    async def _ask_legacy(self, front: Front, line: Line, link: Link, method: str, params: Message) -> Message:
+    async def _ask_legacy(
+        self, front: Front, line: Line, link: Link, method: str, params: Message, own: str
+    ) -> Message:
         """A modern client's request to a legacy server, which may ask something in between."""
         await self._set_legacy_level(front, line, link)
         rest = {name: value for name, value in params.items() if name not in ("inputResponses", "requestState")}
         call = link.request(method, strip_envelope(rest))
         if method in INTERACTIVE and front.client.can_be_asked:
-            return await self._calls.take(line.questions, method, params, call)
+            return await self._calls.take(line.questions, method, params, call, (line, own))
         return await call
 
     async def _ask_modern(self, front: Front, link: Link, method: str, params: Message) -> Message:

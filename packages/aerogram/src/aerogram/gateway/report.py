@@ -106,7 +106,9 @@ class Report:
     def _write_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for entry in waiting:
-            self._write(self._line(entry))
+            line = self._line(entry)
+            if not self._is_quiet:
+                self._write(line)
 
     def _line(self, entry: Entry) -> str:
         counter = best_counter()
@@ -124,7 +126,7 @@ class Report:
     def end(self) -> None:
         """The totals."""
         self._write_waiting()
-        if not self.calls:
+        if not self.calls or self._is_quiet:
             return
         saved = 0 if not self.before else round(100 * (1 - self.after / self.before))
         failed = f", {self.failures} failed" if self.failures else ""
@@ -132,8 +134,6 @@ class Report:
         self._write(f"aerogram: {self.calls} calls{failed}, {sizes} ({saved} % less)")
 
     def _write(self, line: str) -> None:
-        if self._is_quiet:
-            return
         with contextlib.suppress(OSError, ValueError):
             print(line, file=self._out, flush=True)
 
