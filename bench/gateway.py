@@ -8,6 +8,7 @@ python bench gateway [--seconds 60]
 """
 
 import asyncio
+import json
 import statistics
 import subprocess
 import sys
@@ -43,6 +44,7 @@ def serve(server, transport):
         anyio.run(streams)
         return
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="critical")).run([listener])
 
@@ -170,19 +172,27 @@ def compare_streams():
 
 async def crowd(url, seconds):
     """Many clients that call as fast as they are answered: calls and errors."""
+    import httpx2
     from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
 
-    until, calls, errors = time.monotonic() + seconds, 0, 0
+    calls = errors = 0
 
-    async def one():
+    async def one(client, until):
         nonlocal calls, errors
-        async with Client(url) as client:
-            while time.monotonic() < until:
-                result = await client.call_tool("small", {})
-                calls += 1
-                errors += result.is_error or result.content[0].text != "a few words"
+        while time.monotonic() < until:
+            result = await client.call_tool("small", {})
+            calls += 1
+            errors += result.is_error or result.content[0].text != "a few words"
 
-    outcomes = await asyncio.gather(*(one() for _ in range(CLIENTS)), return_exceptions=True)
+    async with AsyncExitStack() as stack:
+        clients = []
+        for _ in range(CLIENTS):  # none needs certificates, which take long to read
+            http = await stack.enter_async_context(httpx2.AsyncClient(verify=False, timeout=60))
+            transport = streamable_http_client(url, http_client=http)
+            clients.append(await stack.enter_async_context(Client(transport)))
+        until = time.monotonic() + seconds
+        outcomes = await asyncio.gather(*(one(client, until) for client in clients), return_exceptions=True)
     return calls, errors + sum(isinstance(one, BaseException) for one in outcomes)
 
 
@@ -199,10 +209,32 @@ def compare_http(seconds):
         print(f"one gateway holds {psutil.Process(pid).memory_info().rss / 1e6:.0f} MB after that")
 
 
+def weigh_ten():
+    """The memory of one gateway with ten servers behind it, each of which has answered."""
+    import tempfile
+
+    from mcp import Client
+
+    async def ask_all(url):
+        for number in range(10):
+            async with Client(url.replace("server-0", f"server-{number}")) as client:
+                await client.call_tool("small", {})
+
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        command = json.dumps(own("behind", "stdio"))
+        file.write("".join(f"[servers.server-{number}]\ncommand = {command}\n" for number in range(10)))
+        file.flush()
+        words = [sys.executable, "-m", "aerogram", "wrap", "--quiet", "--settings", file.name, "--listen", "0"]
+        with listening(words) as (url, pid):
+            asyncio.run(ask_all(url))
+            print(f"one gateway with ten servers holds {psutil.Process(pid).memory_info().rss / 1e6:.0f} MB")
+
+
 def main():
     seconds = float(sys.argv[sys.argv.index("--seconds") + 1]) if "--seconds" in sys.argv else 10.0
     compare_streams()
     compare_http(seconds)
+    weigh_ten()
 
 
 if __name__ == "__main__":

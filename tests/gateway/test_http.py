@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -77,6 +78,18 @@ async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own
 
     levels = await asyncio.gather(*(talk(name) for name in ("Ada", "Bob", "Eve")))
     assert "full" not in levels
+
+
+async def test_one_gateway_serves_the_servers_of_a_file(tmp_path):
+    file = tmp_path / "servers.toml"
+    file.write_text(
+        "".join(f"[servers.{name}]\ncommand = {json.dumps(behind(name))}\n" for name in ("legacy", "modern"))
+    )
+    words = [sys.executable, "-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0"]
+    with running(words, "stderr") as url:
+        for name in ("legacy", "modern"):
+            async with connect(url.replace("legacy", name), "auto") as client:
+                assert (await client.call_tool("ask", {})).content[0].text == "accept {'name': 'Ada'}"
 
 
 @pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])

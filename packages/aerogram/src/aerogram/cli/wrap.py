@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +11,12 @@ import typer
 
 from aerogram.cli.interrupt import end_at_once
 from aerogram.cli.terminal import note, write_json, write_text
-from aerogram.errors import ValidationFailed, require
+from aerogram.errors import NotFound, ValidationFailed, require
 
 if TYPE_CHECKING:
     from aerogram.gateway.client_files import Change
+    from aerogram.gateway.relay import Relay
+    from aerogram.gateway.report import Report
     from aerogram.gateway.settings import Settings
 
 _WRAP_EXAMPLES = """\b
@@ -22,6 +25,7 @@ Examples:
   aerogram wrap --budget claude-code --env GITHUB_TOKEN -- github-mcp-server stdio
   aerogram wrap https://mcp.example.com/mcp --header 'Authorization: Bearer ${EXAMPLE_TOKEN}'
   aerogram wrap --listen 8000 -- uvx mcp-server-git
+  aerogram wrap --settings servers.toml --listen 8000
   aerogram wrap --config .mcp.json --for claude-code
 """
 _UNWRAP_EXAMPLES = """\b
@@ -82,16 +86,18 @@ def wrap(
         "redact": redact or None,
         "timeout": timeout,
     }
-    if settings is None:
-        chosen = _settings_of(server or [], given)
-    else:
-        chosen = _settings_from(settings, name, given, is_check=check)
-    if chosen is None:
-        return
+    chosen = {"": _settings_of(server or [], given)} if settings is None else _settings_from(settings, name, given)
     if check:
-        write_json(chosen.describe())
+        said = {one: found.describe() for one, found in chosen.items()}
+        write_json(said.get("", said))
+    elif listen is not None:
+        _run_port(chosen, *_place(listen), is_quiet=quiet)
+    elif len(chosen) > 1:
+        raise ValidationFailed(
+            "Which server?", remediation=f"Add --server, one of {', '.join(chosen)}, or --listen PORT"
+        )
     else:
-        _run(chosen, None if listen is None else _place(listen), is_quiet=quiet)
+        _run_streams(next(iter(chosen.values())), is_quiet=quiet)
 
 
 def unwrap(
@@ -104,25 +110,38 @@ def unwrap(
     _agree(plan_unwrap(file), is_agreed=yes)
 
 
-def _run(settings: Settings, place: tuple[str, int] | None, *, is_quiet: bool) -> None:
+def _run_streams(settings: Settings, *, is_quiet: bool) -> None:
     import asyncio
+
+    from aerogram.gateway.front import serve_streams
+    from aerogram.gateway.report import Report
+
+    report = Report(is_quiet=is_quiet)
+    asyncio.run(serve_streams(_relay(settings, report, shares=False), report, end_at_once))
+
+
+def _run_port(servers: Mapping[str, Settings], host: str, port: int, *, is_quiet: bool) -> None:
+    import asyncio
+
+    from aerogram.gateway.front import serve_port
+    from aerogram.gateway.report import Report
+
+    report = Report(is_quiet=is_quiet)
+    paths = {f"/{name}/mcp" if name else "/mcp": found for name, found in servers.items()}
+    relays = {path: _relay(found, report, shares=True) for path, found in paths.items()}
+    asyncio.run(serve_port(relays, report, host, port))
+
+
+def _relay(settings: Settings, report: Report, *, shares: bool) -> Relay:
     import logging
 
-    from aerogram.gateway.front import serve_port, serve_streams
     from aerogram.gateway.relay import Relay
-    from aerogram.gateway.report import Report
 
     # warnings are lines among those of the calls; how each reply went is on its own line already
     logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
     logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    report = Report(is_quiet=is_quiet)
-    shares = place is not None
-    relay = Relay(settings.source(), settings.make_tools(), report, timeout=settings.timeout, shares=shares)
-    if place is not None:
-        asyncio.run(serve_port(relay, report, *place))
-    else:
-        asyncio.run(serve_streams(relay, report, end_at_once))
+    return Relay(settings.source(), settings.make_tools(), report, timeout=settings.timeout, shares=shares)
 
 
 def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
@@ -143,16 +162,17 @@ def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
         raise ValidationFailed(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
-def _settings_from(path: Path, name: str | None, given: dict[str, Any], *, is_check: bool) -> Settings | None:
-    """The settings of a server in a file; what the command line says goes before them."""
-    from aerogram.gateway.settings import choose, read_settings
+def _settings_from(path: Path, name: str | None, given: dict[str, Any]) -> dict[str, Settings]:
+    """The settings of the servers in a file, or of one of them; what the command line says goes before them."""
+    from aerogram.errors import hint
+    from aerogram.gateway.settings import read_settings
 
     servers = read_settings(path)
-    if is_check and name is None:
-        write_json({one: found.describe() for one, found in servers.items()})
-        return None
+    if name is not None and name not in servers:
+        raise NotFound(f"There is no server {name!r} in {path}; {hint(name, servers)}")
     said = {key: value for key, value in given.items() if value}
-    return choose(servers, name).model_copy(update=said)
+    chosen = servers if name is None else {name: servers[name]}
+    return {one: found.model_copy(update=said) for one, found in chosen.items()}
 
 
 def _headers(given: list[str]) -> dict[str, str] | None:

@@ -6,7 +6,8 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 import anyio
@@ -60,18 +61,37 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
         leave()
 
 
-async def serve_port(relay: Relay, report: Report, host: str, port: int) -> None:
-    """Serve clients over HTTP until a signal wants the end; Host and Origin have to be of this machine."""
-    import uvicorn
+async def serve_port(relays: Mapping[str, Relay], report: Report, host: str, port: int) -> None:
+    """Serve clients over HTTP until a signal wants the end, each relay at its path.
 
-    app = make_server(relay).streamable_http_app(host=host, max_request_body_size=LARGEST)
+    Host and Origin have to be of this machine.
+    """
+    import uvicorn
+    from starlette.applications import Starlette
+
+    parts = [
+        make_server(relay).streamable_http_app(host=host, streamable_http_path=path, max_request_body_size=LARGEST)
+        for path, relay in relays.items()
+    ]
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for relay in relays.values():
+                await stack.enter_async_context(relay.running())
+            for part in parts:
+                await stack.enter_async_context(part.router.lifespan_context(part))
+            yield
+
+    app = Starlette(routes=[route for part in parts for route in part.routes], lifespan=running)
+    settings = uvicorn.Config(app, log_config=None, log_level="error", timeout_graceful_shutdown=GRACE, ws="none")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer waits for the client's receipt
         shown = f"[{host}]" if ":" in host else host
-        settings = uvicorn.Config(app, log_config=None, log_level="error", timeout_graceful_shutdown=GRACE, ws="none")
-        async with relay.running():
-            report.note(f"listening on http://{shown}:{listener.getsockname()[1]}/mcp")
-            await uvicorn.Server(settings).serve([listener])
+        for path in relays:
+            report.note(f"listening on http://{shown}:{listener.getsockname()[1]}{path}")
+        await uvicorn.Server(settings).serve([listener])
     report.end()
 
 

@@ -14,7 +14,7 @@ import base64
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -127,7 +127,9 @@ class Listen:
 class Line:
     """A link, who is using it, and what became of those before it."""
 
+    key: Any
     link: Link | None = None
+    holders: int = 0
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     flights: dict[str, Flight] = field(default_factory=dict)
     listens: dict[str, Listen] = field(default_factory=dict)
@@ -200,7 +202,9 @@ class Relay:
         try:
             if context.method == "initialize":
                 return await self._initialize(front)
-            return await self._answer(front, context.method, dict(context.params or {}))
+            params = dict(context.params or {})
+            with self._reserve(front, context.method, params):
+                return await self._answer(front, context.method, params)
         except ReplyError as error:
             raise MCPError(**protocol_error(problem_of(error))) from error
 
@@ -297,23 +301,44 @@ class Relay:
             return "only"
         if not front.client.can_be_asked:
             return (front.is_modern, *sorted(front.client.capabilities))
-        return self._free_key(front) if front.is_modern else front.session
+        return ("asked", 0, *sorted(front.client.capabilities)) if front.is_modern else front.session
+
+    @contextlib.contextmanager
+    def _reserve(self, front: Front, method: str, params: Message) -> Iterator[None]:
+        """Where several clients share the gateway, keep a link for one call of a modern client that can be asked.
+
+        It has no session that could own a link, and nobody else may be asked what its call needs to know.
+        """
+        is_alone = self._shares and front.is_modern and front.client.can_be_asked and method in INTERACTIVE
+        if not is_alone:
+            yield
+            return
+        place = self._calls.place_of(params)
+        front.key = self._free_key(front) if place is None else place[0].key
+        line = self._line(front.key)
+        line.holders += 1
+        try:
+            yield
+        finally:
+            line.holders -= 1
 
     def _free_key(self, front: Front) -> Any:
-        """A link on which nobody else is asked at the moment; a modern client has no session that could own one."""
         for number in range(MOST_LINES):
             key = ("asked", number, *sorted(front.client.capabilities))
-            line = self._lines.get(key)
-            is_free = line is None or not (line.flights or line.questions.some.is_set())
-            if is_free or (line is not None and line.link is not None and line.link.is_modern):
+            line = self._line(key)
+            is_free = not (line.holders or line.questions.some.is_set())
+            if is_free or (line.link is not None and line.link.is_modern):  # a modern server asks nobody by itself
                 break
         return key
+
+    def _line(self, key: Any) -> Line:
+        return self._lines.setdefault(key, Line(key))
 
     async def _open(self, front: Front) -> tuple[Line, Link]:
         """The link to the server, which is started if it is not there."""
         if front.key is None:
             front.key = self._key(front)
-        line = self._lines.setdefault(front.key, Line())
+        line = self._line(front.key)
         if line.link is not None and not line.link.has_ended:
             return line, line.link
         async with line.lock:

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from aerogram._mcp.defaults import contract_for
-from aerogram.errors import NotFound, ValidationFailed, hint
+from aerogram.errors import ValidationFailed, hint
 from aerogram.gateway.address import Address
 from aerogram.gateway.link import Source
 from aerogram.gateway.process import Command
@@ -178,14 +178,3 @@ def _settings(path: Path, name: str, said: Mapping[str, Any]) -> Settings:
         first = error.errors()[0]
         where = ".".join(map(str, ("servers", name, *first["loc"])))
         raise ValidationFailed(f"{path}: {where}: {first['msg']}") from None
-
-
-def choose(servers: Mapping[str, Settings], name: str | None) -> Settings:
-    """The server of a name; the only one where none is named."""
-    if name is None and len(servers) == 1:
-        return next(iter(servers.values()))
-    if name is None:
-        raise ValidationFailed("Which server?", remediation=f"Add --server, one of {', '.join(servers)}")
-    if name not in servers:
-        raise NotFound(f"There is no server {name!r} in the file; {hint(name, servers)}")
-    return servers[name]
