@@ -30,6 +30,8 @@ TOOLS = ("fastmcp", "sdk")
 ROUTES = ("starlette", "fastapi")
 ERAS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 """How a client is told to speak, and the version that it then speaks."""
+ALIKE = ("code ", "type ", "warning ", "severity ", "level ", "fail ", "empty ")
+"""How calls begin that differ from each other in a word alone: only the usual servers are asked all of them."""
 V2 = "application/vnd.jpcite.v2+json"
 
 
@@ -72,7 +74,9 @@ class Recordings:
     def routes(self, framework: str, document: str, kind: str = "usual", shape: str = "v2") -> dict[str, Any]:
         """The response to every call of a document's handlers, as routes, in the shape v1, v2 or by Accept."""
         address = self.address(framework, f"{document} {kind}")
-        return self._keep((framework, document, kind, shape), lambda: _ask_routes(address, DOCUMENTS[document], shape))
+        return self._keep(
+            (framework, document, kind, shape), lambda: _ask_routes(address, DOCUMENTS[document], kind, shape)
+        )
 
     def _keep(self, key: tuple[str, ...], ask: Any) -> dict[str, Any]:
         if key not in self._kept:
@@ -107,6 +111,11 @@ class Result:
         return list(self.meta.get("dev.aerogram/notices", ()))
 
 
+def calls_of(document: ModuleType, kind: str) -> dict[str, Any]:
+    """What is asked of one kind of server."""
+    return {name: call for name, call in document.CALLS.items() if kind == "usual" or not name.startswith(ALIKE)}
+
+
 def _plain(part: Any) -> Any:
     return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -114,10 +123,9 @@ def _plain(part: Any) -> Any:
 async def _ask_tools(framework: str, url: str, era: str, document: ModuleType, kind: str) -> dict[str, Any]:
     meta = {EXTENSION: {"dialect": "bare"}} if kind == "asked" else None
     async with talk(framework, url, era) as client:
-        assert client.client.protocol_version == ERAS[era] if hasattr(client.client, "protocol_version") else True
         listed = await client.tools()
         found = {"": listed}
-        for name, (handler, arguments) in document.CALLS.items():
+        for name, (handler, arguments) in calls_of(document, kind).items():
             received = await client.call(handler.__name__, arguments, meta)
             found[name] = Result(received, listed[handler.__name__])
         await _ask_more(client, found)
@@ -162,12 +170,12 @@ async def _read(client: Talk, uri: str) -> Any:
     return [_plain(one) for one in result.contents]
 
 
-def _ask_routes(address: str, document: ModuleType, shape: str) -> dict[str, Any]:
+def _ask_routes(address: str, document: ModuleType, kind: str, shape: str) -> dict[str, Any]:
     headers = {"Accept": V2} if shape == "accept" else {}
     chosen = {"envelope": "v2"} if shape == "v2" else {}
     found = {}
     with httpx.Client(base_url=address, timeout=20, headers={"X-Request-Id": "order-7", **headers}) as client:
-        for name, (handler, arguments) in document.CALLS.items():
+        for name, (handler, arguments) in calls_of(document, kind).items():
             if handler not in getattr(document, "FOR_TOOLS", ()):
                 found[name] = client.get(f"/{handler.__name__}", params={**arguments, **chosen})
     return found

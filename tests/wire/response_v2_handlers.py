@@ -97,6 +97,22 @@ def partial_findings() -> dict:
     )
 
 
+def two_warnings() -> dict:
+    sources = {"failed_sources": ["source-a", "source-b", "source-c"], "successful_sources": 7, "total_sources": 10}
+    ages = {"cache_age_seconds": 7200, "max_freshness_seconds": 3600}
+    texts = ("3 sources failed to respond", "Cache data is 2 hours old")
+    return asdict(
+        success(
+            data={"results": [{"id": "result-001"}]},
+            warnings=texts,
+            warning_details=[
+                {"code": "PARTIAL_FAILURE", "severity": "warning", "message": texts[0], "context": sources},
+                {"code": "STALE_CACHE", "severity": "warning", "message": texts[1], "context": ages},
+            ],
+        )
+    )
+
+
 def missing_field() -> dict:
     return asdict(
         error_response(
@@ -152,9 +168,9 @@ def say_everything() -> dict:
                 "has_more": True,
                 "total_count": 150,
                 "page_size": 20,
-                "sort": "created_at",
+                "sort": "rank",
             },
-            rate_limit={"limit": 100, "remaining": 95, "reset_at": "2025-12-04T12:00:00Z", "retry_after": 30},
+            rate_limit={"limit": 100, "remaining": 95, "reset_at": "2025-12-04T12:00:00Z", "retry_after": 45},
             telemetry={"duration_ms": 45, "cache_hit": True, "downstream_calls": 3},
             content_fidelity="partial",
             dropped_content_ids=["finding-003", "source-015"],
@@ -274,7 +290,7 @@ WARNINGS = (
 )
 HANDLERS = (
     *(task_query, nothing_found, partial_work, blocked_work, bad_characters, missing_spec),
-    *(partial_findings, missing_field, several_payloads, feature_disabled, rate_limited),
+    *(partial_findings, two_warnings, missing_field, several_payloads, feature_disabled, rate_limited),
     *(say_everything, fail_with_everything, fail_with_code, fail_with_type, warn, warn_with_severity, say_level),
     *(say_nothing, give_nothing, give_rows, give_number, raise_not_found, raise_unexpected),
     *(all_tasks, list_tasks, digest_source),

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import uvicorn
 
 from aerogram import Archive, Contract
+from aerogram.errors import ValidationFailed
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from wire import knowledge_v1_handlers, normalization_handlers, response_v2_handlers, standard_v2_handlers
 
@@ -147,8 +148,11 @@ def asked(handler: Callable[..., Any]) -> Callable[[Any], Any]:
     parameters = inspect.signature(handler).parameters.values()
 
     async def handle(request: Any) -> Any:
-        given = {one.name: request.query_params[one.name] for one in parameters if one.name in request.query_params}
-        return handler(**{one.name: one.annotation(given[one.name]) for one in parameters if one.name in given})
+        query = request.query_params
+        for one in parameters:
+            if one.default is one.empty and one.name not in query:
+                raise ValidationFailed(f"query.{one.name} is missing", details={"field": f"query.{one.name}"})
+        return handler(**{one.name: one.annotation(query[one.name]) for one in parameters if one.name in query})
 
     return handle
 

@@ -21,9 +21,9 @@ CITATION = Citation(
     source_id="src-1",
     source_url="https://www.meti.go.jp/a",
     publisher="経済産業省",
-    title="IT導入補助金",
+    title="手引き",
     fetched_at="2026-04-29T03:00:00Z",
-    checksum="sha256:abc",
+    checksum="sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     license="pdl_v1.0",
     field_paths=["/results/0/amount_max_yen"],
     verification_status="verified",
@@ -42,14 +42,14 @@ def sample() -> dict:
     ).to_wire()
 
 
-def say_everything() -> dict:
+def say_everything() -> StandardResponse[dict]:
     return StandardResponse.partial(
         [{"unified_id": "UNI-1", "amount_max_yen": 4_500_000}],
         ["One source did not answer"],
         query_echo=QueryEcho(
             normalized_input={"q": "IT導入"},
             applied_filters={"tier": ["S", "A"], "prefecture": "東京都"},
-            unparsed_terms=["xyz"],
+            unparsed_terms=["???"],
         ),
         citations=[CITATION],
         suggested_actions=[
@@ -64,27 +64,27 @@ def say_everything() -> dict:
     )
 
 
-def rows(count: int) -> dict:
+def rows(count: int) -> StandardResponse[dict]:
     return StandardResponse.of(PROGRAMS[:count])
 
 
-def rich() -> dict:
+def rich() -> StandardResponse[dict]:
     return StandardResponse.rich(PROGRAMS[:5])
 
 
-def sparse() -> dict:
+def sparse() -> StandardResponse[dict]:
     return StandardResponse.sparse(PROGRAMS[:2], retry_with={"tier": ["S", "A"]})
 
 
-def empty(reason: str) -> dict:
+def empty(reason: str) -> StandardResponse[dict]:
     return StandardResponse.empty(reason, retry_with={"q": "IT"})
 
 
-def partial() -> dict:
+def partial() -> StandardResponse[dict]:
     return StandardResponse.partial([], ["No source answered"])
 
 
-def failed() -> dict:
+def failed() -> StandardResponse[dict]:
     return StandardResponse.error(StandardError.not_found("no program UNI-9"))
 
 
@@ -92,11 +92,11 @@ def failed_on_the_wire() -> dict:
     return StandardResponse.error(StandardError.not_found("no program UNI-9")).to_wire()
 
 
-def fail(constructor: str) -> dict:
+def fail(constructor: str) -> StandardResponse[dict]:
     return StandardResponse.error(getattr(StandardError, constructor)(f"why: {constructor}"))
 
 
-def fail_in_words() -> dict:
+def fail_in_words() -> StandardResponse[dict]:
     error = StandardError.of(
         "RATE_LIMITED",
         "anonymous IP quota: 3/日 (reset 2026-05-01T00:00+09:00)",
@@ -147,7 +147,7 @@ def raise_unexpected() -> dict:
     raise RuntimeError("the password is hunter2")
 
 
-def all_programs() -> dict:
+def all_programs() -> StandardResponse[dict]:
     return StandardResponse.rich(PROGRAMS)
 
 

@@ -41,6 +41,10 @@ def _check_code(code: str) -> str:
     return code
 
 
+def _is_unsaid(part: Any) -> bool:
+    return part is None
+
+
 def _is_plausible(used: int, estimated: int) -> bool:
     return used * 10 <= estimated * 11
 
@@ -173,9 +177,10 @@ class SearchResultMetadata(SearchResultIDs):
     source_category: str | None = None
     chunk_index: int = Field(ge=0)
     total_chunks: int = Field(ge=1)
-    confidence: ConfidenceScore | None = None
-    ranking: RankingContext | None = None
-    deduplication: DeduplicationInfo | None = None
+    # the document's modes do not list them: whoever says nothing about a result sends the mode's own fields alone
+    confidence: ConfidenceScore | None = Field(default=None, exclude_if=_is_unsaid)
+    ranking: RankingContext | None = Field(default=None, exclude_if=_is_unsaid)
+    deduplication: DeduplicationInfo | None = Field(default=None, exclude_if=_is_unsaid)
 
 
 class SearchResultPreview(SearchResultMetadata):
