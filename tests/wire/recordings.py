@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -128,15 +128,27 @@ async def _ask_tools(framework: str, url: str, era: str, document: ModuleType, k
         for name, (handler, arguments) in calls_of(document, kind).items():
             received = await client.call(handler.__name__, arguments, meta)
             found[name] = Result(received, listed[handler.__name__])
-        await _ask_more(client, found)
+        await _ask_more(client, found, document)
     return found
 
 
-async def _ask_more(client: Talk, found: dict[str, Any]) -> None:
-    """What is negotiated, and what is there behind a page or a reply that was cut."""
+async def _ask_more(client: Talk, found: dict[str, Any], document: ModuleType) -> None:
+    """What is negotiated, and the pages after a first one."""
     if "server" in found[""]:
         asked = {"action": "capability-negotiate", "client_capabilities": {"response_contract": "v2"}}
         found["negotiation"] = Result(await client.call("server", asked))
+    if "page" in found and found["page"].body:
+        found["pages"] = [body async for body in _walk(client, found["page"].body, *document.CALLS["page"])]
+
+
+async def _walk(client: Talk, body: Any, handler: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
+    while True:
+        yield body
+        page = body.get("pagination") or body.get("meta", {}).get("pagination") or {}
+        if not page.get("has_more"):
+            return
+        result = await client.call(handler.__name__, {**arguments, "cursor": page["cursor"]})
+        body = result.structured_content
 
 
 async def _ask_normalised(framework: str, url: str, era: str) -> dict[str, Any]:
