@@ -2,9 +2,9 @@
 
 A row in `requirements/*.toml` has an id, the document it comes from (`also` names a second one that says the same),
 the promise in one sentence, and the test that proves it. Where a client could see the promise and that test stops at
-the codec, `wire` names one that looks at what clients receive from servers of each framework. A promise that is not built yet has `test = "open"` and the
-`part` of the project that will keep it. `ruling` records what was decided where a document contradicts itself or
-promises what cannot be. Any further member is a column that row-driven tests read.
+the codec, `wire` names one that looks at what clients receive from servers of each framework. A promise that is not
+built yet has `test = "open"` and the `part` of the project that will keep it. `ruling` records what was decided where a
+document contradicts itself or promises what cannot be. Any further member is a column that row-driven tests read.
 
 Run this file to write `docs/requirements.md` anew.
 """
@@ -35,7 +35,11 @@ DOCUMENTS = (
 )
 ASKED = (
     *("tests/wire/", "tests/fastmcp/", "tests/http/", "tests/mcp/", "tests/server/", "tests/client/test_over_"),
-    *("tests/contracts/test_servers.py", "tests/contracts/test_services.py", "tests/contracts/test_knowledge_server.py"),
+    *(
+        "tests/contracts/test_servers.py",
+        "tests/contracts/test_services.py",
+        "tests/contracts/test_knowledge_server.py",
+    ),
     *("tests/normalize/test_resources_on_servers.py", "tests/client/test_retries.py"),
 )
 """Where tests ask a server through a client, and look at what came back."""
@@ -104,7 +108,9 @@ def page() -> str:
 
 
 def _requirement(row: dict[str, Any]) -> Requirement:
-    named = {name: row.pop(name, None) for name in ("id", "document", "promise", "test", "wire", "part", "also", "ruling")}
+    named = {
+        name: row.pop(name, None) for name in ("id", "document", "promise", "test", "wire", "part", "also", "ruling")
+    }
     return Requirement(columns=row, **named)
 
 
@@ -114,8 +120,7 @@ def _counts() -> list[str]:
     of_all = _count("all", list(requirements()))
     notes = [
         "A promise that two documents make is counted for both. On the wire: a test asks a server through a client and",
-        "looks at what it received. At the codec alone: models, helpers, types and names that no client receives, what is",
-        "refused before it is sent, and figures that are measured on bodies.",
+        "looks at what it received. At the codec alone: all others, mostly types, names and what is refused.",
     ]
     return [*head, *of_each, of_all, "", *notes, ""]
 

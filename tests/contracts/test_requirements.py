@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from contracts.requirement_rows import DOCUMENTS, PAGE, PARTS, ROOT, Requirement, page, requirements
+from contracts.requirement_rows import DOCUMENTS, PAGE, PARTS, ROOT, page, requirements
 
 IDENTIFIER = re.compile(r"(RV2|RVG|STD|KNW|NRM|DIG)-[A-Z]+-\d{3}")
 NODE = re.compile(r"(?P<file>tests/[\w/]+\.py)::(?P<name>\w+(::\w+)?)(\[(?P<row>[\w.-]+)\])?")

@@ -1,4 +1,4 @@
-"""Four server processes, one for each framework, and what their clients received: asked once, looked at by all tests."""
+"""Four server processes, one for each framework, and what their clients received, asked once for all tests."""
 
 import pytest
 

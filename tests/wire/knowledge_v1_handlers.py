@@ -4,9 +4,12 @@ from typing import Any
 
 from aerogram import Notice, Reply
 from aerogram.documents.knowledge_v1 import (
+    ConfidenceScore,
+    DeduplicationInfo,
     ExecutionContext,
     MCPResponseEnvelope,
     PaginationMetadata,
+    RankingContext,
     ResponseMetadata,
     ResponseWarning,
     SearchResultFull,
@@ -119,7 +122,7 @@ def vendor_preview() -> VendorInfoPreview:
     return VendorInfoPreview(vendor_name="Acme", entities=[{"id": "e_001"}], relationships=[], statistics=STATISTICS)
 
 
-def envelope() -> dict:
+def typed_envelope() -> MCPResponseEnvelope[list[SearchResultMetadata]]:
     return MCPResponseEnvelope[list[SearchResultMetadata]](
         metadata=ResponseMetadata(
             operation="semantic_search",
@@ -144,7 +147,25 @@ def envelope() -> dict:
                 suggestion="Reduce page_size for complete results",
             )
         ],
-    ).model_dump(mode="json")
+    )
+
+
+def envelope() -> dict:
+    return typed_envelope().model_dump(mode="json")
+
+
+def explained() -> list[SearchResultMetadata]:
+    return [
+        mode_metadata()[0].model_copy(
+            update={
+                "confidence": ConfidenceScore(score_reliability=0.9, source_quality=0.8, recency=0.7),
+                "ranking": RankingContext(
+                    percentile=100, explanation="High relevance: Strong keyword match", score_method="bm25"
+                ),
+                "deduplication": DeduplicationInfo(is_duplicate=True, similar_chunk_ids=[1, 2], confidence=0.9),
+            }
+        )
+    ]
 
 
 def warn(code: str) -> list[dict]:
@@ -174,7 +195,17 @@ WARNINGS = (
 MODES = ("ids_only", "metadata", "preview", "full")
 HANDLERS = (
     *(semantic_search, vendor_info, mode_ids, mode_metadata, mode_preview, mode_full),
-    *(vendor_ids, vendor_metadata, vendor_preview, envelope, warn, nothing_found, give_number),
+    *(
+        vendor_ids,
+        vendor_metadata,
+        vendor_preview,
+        envelope,
+        typed_envelope,
+        explained,
+        warn,
+        nothing_found,
+        give_number,
+    ),
     *(raise_not_found, raise_unexpected),
 )
 JWT = {"query": "JWT authentication"}

@@ -1,4 +1,4 @@
-"""Handlers as a reader of the document on normalisation writes them: each kind of value, and the document's own code."""
+"""Handlers as a reader of the document on normalisation writes them: each kind of value, and its own code."""
 
 import sys
 import types
@@ -79,7 +79,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "bytes": lambda: PNG,
     "bytearray": lambda: bytearray(PNG),
     "list": lambda: ["a", "b"],
-    "empty_list": lambda: [],
+    "empty_list": list,
     "nested_list": lambda: ["a", ["b", ["c"]]],
     "blocks": lambda: [HERE, IMAGE],
     "other_blocks": lambda: OTHERS,

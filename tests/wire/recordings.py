@@ -46,10 +46,11 @@ class Recordings:
 
     def address(self, framework: str, server: str) -> str:
         """Where a server of a framework listens."""
-        if framework not in self._processes:
-            environment = {**os.environ, "AEROGRAM_STATE": str(self._state / framework)}
-            command = [sys.executable, str(PROGRAM), framework]
-            self._processes[framework] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for one in TOOLS if framework in TOOLS else ROUTES:  # both at once, since loading a framework takes longest
+            if one not in self._processes:
+                environment = {**os.environ, "AEROGRAM_STATE": str(self._state / one)}
+                command = [sys.executable, str(PROGRAM), one]
+                self._processes[one] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         if framework not in self._addresses:
             self._addresses[framework] = json.loads(self._processes[framework].stdout.readline())
         return self._addresses[framework][server]
@@ -124,10 +125,11 @@ async def _ask_tools(framework: str, url: str, era: str, document: ModuleType, k
     meta = {EXTENSION: {"dialect": "bare"}} if kind == "asked" else None
     async with talk(framework, url, era) as client:
         listed = await client.tools()
-        found = {"": listed}
-        for name, (handler, arguments) in calls_of(document, kind).items():
-            received = await client.call(handler.__name__, arguments, meta)
-            found[name] = Result(received, listed[handler.__name__])
+        asked = calls_of(document, kind)
+        received = await asyncio.gather(*(client.call(one.__name__, given, meta) for one, given in asked.values()))
+        found: dict[str, Any] = {"": listed}
+        for (name, (handler, _)), result in zip(asked.items(), received, strict=True):
+            found[name] = Result(result, listed[handler.__name__])
         await _ask_more(client, found, document)
     return found
 

@@ -3,7 +3,13 @@
 from dataclasses import asdict
 
 from aerogram import Notice, Reply
-from aerogram.documents.response_v2 import DigestPayload, EvidenceSnippet, error_response, serialize_payload
+from aerogram.documents.response_v2 import (
+    DigestPayload,
+    EvidenceSnippet,
+    ToolResponse,
+    error_response,
+    serialize_payload,
+)
 from aerogram.documents.response_v2 import success_response as success
 from aerogram.errors import NotFound
 
@@ -30,6 +36,10 @@ def task_query() -> dict:
         {"task_id": "task-002", "description": "Implement logout", "status": "pending"},
     ]
     return asdict(success(data={"tasks": tasks, "total_count": 2}, request_id="req_12345"))
+
+
+def typed_query() -> ToolResponse:
+    return success(data={"tasks": [], "total_count": 0})
 
 
 def nothing_found() -> dict:
@@ -289,7 +299,7 @@ WARNINGS = (
     "FALLBACK_USED",
 )
 HANDLERS = (
-    *(task_query, nothing_found, partial_work, blocked_work, bad_characters, missing_spec),
+    *(task_query, typed_query, nothing_found, partial_work, blocked_work, bad_characters, missing_spec),
     *(partial_findings, two_warnings, missing_field, several_payloads, feature_disabled, rate_limited),
     *(say_everything, fail_with_everything, fail_with_code, fail_with_type, warn, warn_with_severity, say_level),
     *(say_nothing, give_nothing, give_rows, give_number, raise_not_found, raise_unexpected),

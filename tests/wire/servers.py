@@ -163,6 +163,14 @@ def asked(handler: Callable[..., Any]) -> Callable[[Any], Any]:
 class Server(uvicorn.Server):
     """One of several in a process, which is told from outside when to end."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
     def capture_signals(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
@@ -180,8 +188,7 @@ async def serve(applications: dict[str, Any]) -> None:
     servers = {name: Server(uvicorn.Config(app, **settings)) for name, app in applications.items()}
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: [one.end() for one in servers.values()])
     running = [asyncio.create_task(server.serve([listeners[name]])) for name, server in servers.items()]
-    while not all(server.started for server in servers.values()):
-        await asyncio.sleep(0.01)
+    await asyncio.gather(*(server.ready.wait() for server in servers.values()))
     print(json.dumps({name: f"http://127.0.0.1:{one.getsockname()[1]}" for name, one in listeners.items()}), flush=True)
     await asyncio.gather(*running)
 

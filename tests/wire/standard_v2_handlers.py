@@ -69,7 +69,7 @@ def rows(count: int) -> StandardResponse[dict]:
 
 
 def rich() -> StandardResponse[dict]:
-    return StandardResponse.rich(PROGRAMS[:5])
+    return StandardResponse[dict].rich(PROGRAMS[:5])
 
 
 def sparse() -> StandardResponse[dict]:

@@ -205,10 +205,14 @@ def test_the_sample_of_the_standard_document_reaches_the_client(wire: Recordings
 def test_the_rows_are_the_same_in_both_shapes(wire: Recordings) -> None:
     """A row is the route's own, and a single record is a list of one."""
     for name in ("give_rows", "sample", "search", "rich"):
-        for old, new in zip(everywhere(wire, "standard-v2", name, "v1"), everywhere(wire, "standard-v2", name), strict=True):
+        for old, new in zip(
+            everywhere(wire, "standard-v2", name, "v1"), everywhere(wire, "standard-v2", name), strict=True
+        ):
             assert new.json()["results"] == old.json()
     for old, new in zip(
-        everywhere(wire, "standard-v2", "give_record", "v1"), everywhere(wire, "standard-v2", "give_record"), strict=True
+        everywhere(wire, "standard-v2", "give_record", "v1"),
+        everywhere(wire, "standard-v2", "give_record"),
+        strict=True,
     ):
         assert new.json()["results"] == [old.json()]
 
