@@ -42,13 +42,13 @@ def failing(how: str):
 
 def on_fastmcp(limits, observer=None):
     server = fastmcp.FastMCP("charging")
-    install_fastmcp(server, limits=limits, observer=observer)
+    install_fastmcp(server, dialect="response-v2", limits=limits, observer=observer)
     return server, server.tool, fastmcp.Client, {"raise_on_error": False}
 
 
 def on_sdk(limits, observer=None):
     server = MCPServer("charging")
-    install_sdk(server, limits=limits, observer=observer)
+    install_sdk(server, dialect="response-v2", limits=limits, observer=observer)
     return server, server.tool(), mcp.Client, {}
 
 
@@ -100,7 +100,7 @@ async def test_a_call_that_is_given_up_costs_nothing(make, era):
 async def test_a_call_that_asks_back_is_charged_once():
     limits = Limits.in_memory(Plan.of("100/day"))
     server = MCPServer("charging")
-    install_sdk(server, limits=limits)
+    install_sdk(server, dialect="response-v2", limits=limits)
 
     @server.tool()
     async def greet(ctx: Context):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
-from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.defaults import check_principal, client_name, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
@@ -95,16 +95,17 @@ def install(
 
     `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
-    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
-    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
-    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, which is
+    there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
+    who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
+    it, and not as FastMCP would.
     """
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    service.claim(negotiate, _names_of_tools(server))
+    negotiate = service.claim(negotiate, _names_of_tools(server))
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
@@ -237,6 +238,7 @@ class _Replies(Transform):
         else:
             retrieve, archive = keeper or (None, None)
         caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
+        caller = caller._replace(client=client_name(request.session))
         return caller if kept is None else caller._replace(around=kept.around)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
