@@ -47,6 +47,7 @@ class Contract:
     `page_sizes` are the items of a page of operations whose callers may ask for pages and do not say how large.
     `limits` are taken before a handler runs; answers of the operations in `cached` are kept in the `cache`;
     `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
+    With `mask_errors`, what a handler raises and nobody has declared is masked where its server would show it as well.
     """
 
     dialect: str | Dialect = "response-v2"
@@ -67,6 +68,7 @@ class Contract:
     cached: Collection[str] = ()
     deprecations: Mapping[str, Deprecations] = field(default_factory=dict)
     sanitizers: Sequence[Step] = ()
+    mask_errors: bool = False
     observer: Observer | None = None
     clock: Callable[[], float] = time.perf_counter
 

@@ -19,6 +19,7 @@
         ├── RateLimited         RATE_LIMIT_EXCEEDED
         │   └── QuotaExceeded       QUOTA_EXCEEDED
         ├── IntegrityError      INTEGRITY_ERROR
+        ├── ToolFailed          TOOL_ERROR
         └── Unavailable         UNAVAILABLE
 
 What the caller can fix is a result; what it cannot is a protocol error.
@@ -196,6 +197,12 @@ class IntegrityError(ReplyError):
     """Stored or combined data does not match what it should be."""
 
     code = "INTEGRITY_ERROR"
+
+
+class ToolFailed(ReplyError):
+    """A tool could not do what it was asked for, and says itself why; the same call would fail again."""
+
+    code = "TOOL_ERROR"
 
 
 class Unavailable(ReplyError):

@@ -23,7 +23,7 @@ from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
 from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
-from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError
+from aerogram.errors import InvalidReply, MissingExtra, NotFound, ToolFailed
 from aerogram.flags import Flags
 from aerogram.jsontext import dumps
 from aerogram.normalize.native import documented_result, native_result
@@ -273,7 +273,7 @@ def _fault(error: Exception) -> Exception:
         return cause if isinstance(cause, Exception) and not is_crash else error
     if isinstance(cause, pydantic.ValidationError):
         return cause
-    return ReplyError(str(cause or error)) if isinstance(error, ToolError) else error
+    return ToolFailed(str(cause or error)) if isinstance(error, ToolError) else error
 
 
 _UNTOUCHED: Final = (mcp_types.InputRequiredResult, MCPError)

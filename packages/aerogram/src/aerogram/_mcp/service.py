@@ -17,11 +17,13 @@ import re
 import typing
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
 from pydantic import WithJsonSchema
 
+from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result
@@ -49,9 +51,9 @@ from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.registry import Registry
-from aerogram.normalize.result import ToolResult
+from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
-from aerogram.reply import Notice, Reply, ResumablePage, accept_request_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
@@ -154,6 +156,7 @@ ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
+Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
@@ -168,6 +171,7 @@ class Service:
         schema: SchemaForm | None = "slim",
         offers: Sequence[str] = (),
         flags: Flags | None = None,
+        shows_errors: bool = False,
     ) -> None:
         if contract.speaker.name == "problem":
             raise InvalidReply("the dialect problem says failures only: choose another one")
@@ -176,6 +180,7 @@ class Service:
         if flags is not None and not isinstance(flags, Flags):
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         self.contract = contract
+        self._shows_errors = shows_errors
         contract.prepare()
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
@@ -344,7 +349,7 @@ class Service:
         profile: Profile,
         arguments: Mapping[str, Any],
         caller: Caller,
-        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+        handler: Handler,
         convert: Conversion | None = None,
         untouched: tuple[type, ...] = (),
     ) -> Any:
@@ -355,14 +360,30 @@ class Service:
             return await self.answer_besides(profile, caller, error)
         with observe(call, caller.meta) as observation:
             call = call if observation is None else replace(call, observation=observation)
-            own = dict(call.arguments)
-            call, outcome = await find_outcome(call, lambda: handler(own))
+            call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
             if not isinstance(outcome, untouched):
                 return await self.answer(call, profile, outcome, convert)
             await forgive(call)  # it failed, or will be charged when it has its answers
             if isinstance(outcome, Exception):
                 raise outcome
             return outcome
+
+    def shows_errors(self, contract: Contract) -> bool:
+        """Whether the words of exceptions that nobody has declared are told: as the server has it, or less."""
+        return self._shows_errors and not contract.mask_errors and contract.speaker.name == "bare"
+
+    async def _run(self, call: Call, handler: Handler, untouched: tuple[type, ...]) -> Any:
+        """The handler's outcome; what it raises means what its library is known for, where payloads are bare."""
+        try:
+            return await handler(dict(call.arguments))
+        except Exception as error:  # noqa: BLE001 - told apart below
+            raised = error
+        if isinstance(raised, untouched):
+            raise raised
+        if call.contract.speaker.name != "bare":
+            raise raised.held if isinstance(raised, Masked) else raised
+        shows = self.shows_errors(call.contract)
+        raise explain_fault(raised, call.arguments, shows=shows, request_id=call.request_id)
 
     async def answer_besides(
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
@@ -384,6 +405,9 @@ class Service:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if result is None:
             return await self._send(call, profile, draft, convert)
+        problem = _unsaid_problem(result) if call.contract.speaker.name == "bare" else None
+        if problem is not None:
+            return await self._fail_as_said(call, profile, result, problem)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
@@ -402,6 +426,16 @@ class Service:
             await forgive(call)
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
+
+    async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
+        """A failure that was finished further in, in its own words, with what programs and models want to know."""
+        sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
+        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
+        if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
+            return {**sent, "_meta": meta}
+        besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
+        return {**wire, "content": [*wire["content"], {"type": "text", "text": besides}], "_meta": meta}
 
     def _write(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -532,6 +566,17 @@ def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tupl
     if promises_data and not result.has_structured_content and not result.isError:
         return None, None
     return None, result
+
+
+def _unsaid_problem(result: ToolResult) -> Problem | None:
+    """What a failure means that has no code, by what it says; None where it has one, or is no failure."""
+    if not result.isError:
+        return None
+    wire = result.to_wire()
+    if PROBLEM in (wire.get("_meta") or {}) or try_read(wire.get("structuredContent")) is not None:
+        return None
+    told = "\n".join(block["text"] for block in wire["content"] if isinstance(block.get("text"), str))
+    return Problem.of(code_in(told), told or None)
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:

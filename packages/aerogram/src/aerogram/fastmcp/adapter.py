@@ -103,7 +103,8 @@ def install(
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
-    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    shows = not server._mask_error_details
+    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags, shows_errors=shows)
     service.claim(negotiate, _names_of_tools(server))
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
@@ -330,7 +331,7 @@ class _Replies(Transform):
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
-                explain(error, tool)
+                explain(error, tool, in_own_words=self._service.shows_errors(CURRENT.get().contract))
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._parted(value, tool)
