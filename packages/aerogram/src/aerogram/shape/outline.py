@@ -16,12 +16,16 @@ from typing import Any, Final
 from aerogram.jsontext import dumps
 from aerogram.shape.facts import FEW_VALUES, cell, is_identifier, is_moment, is_state, spread
 
-__all__ = ["outline_rows", "outline_same", "outline_text"]
+__all__ = ["Outline", "outline_text"]
 
 EXACT: Final = 10_000
 SAMPLED: Final = 2_000
 MOST_NAMED: Final = 8
 OTHERS: Final = "…"
+ESTIMATE: Final = "estimate"
+SAME: Final = "same_in_all"
+_MEMBER: Final = 6
+"""What a member costs besides what is in it, in tokens."""
 _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
 _COUNTED: Final = (str, bool, int)
@@ -30,15 +34,34 @@ _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MUL
 Records = Sequence[Mapping[str, Any]]
 
 
-def outline_rows(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
-    """The rows that are missing, within so many tokens; nothing where there is nothing to tell."""
-    sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
-    records = [row for row in sample if isinstance(row, dict)]
-    told: dict[str, Any] = {} if len(sample) == len(rows) else {"estimate": True}
-    for name, summary in sorted(_summaries(records), key=_worth):
+class Outline:
+    """What there is to tell of the rows that are missing, and of all rows where those are given; found once."""
+
+    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = ()) -> None:
+        sample = missing if len(missing) <= EXACT else spread(missing, SAMPLED)
+        self._is_estimate = len(sample) < len(missing)
+        self._summaries = sorted(_summaries([row for row in sample if isinstance(row, dict)]), key=_worth)
+        self._same = _same_in_all(rows)
+
+    def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
+        """As much of it as takes at most so many tokens."""
+        start = {ESTIMATE: True} if self._is_estimate else {}
+        told = _take(self._summaries, start, room, count)
+        told = told if told.keys() - start.keys() else {}
+        spent = count(dumps(told).decode()) if told else 0
+        same = _take(self._same.items(), {}, room - spent - _MEMBER, count)
+        return {**told, SAME: same} if same else told
+
+
+def _take(
+    summaries: Iterable[tuple[str, Any]], start: dict[str, Any], room: int, count: Callable[[str], int]
+) -> dict[str, Any]:
+    """Those that there is room for, in their order."""
+    told = dict(start)
+    for name, summary in summaries:
         if count(dumps({**told, name: summary}).decode()) <= room:
             told[name] = summary
-    return told if told.keys() - {"estimate"} else {}
+    return told
 
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
@@ -60,24 +83,19 @@ def _worth(summary: tuple[str, Any]) -> int:
     return 1 if isinstance(told[0], str) else 3
 
 
-def outline_same(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
-    """What short members have the same value in every row, within so many tokens."""
+def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
+    """The short members that have the same value in every row."""
     sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
     records = [row for row in sample if isinstance(row, dict)]
-    same: dict[str, Any] = {}
     if len(records) < max(len(sample), 2):
-        return same
-    for name, value in records[0].items():
-        is_told = (
-            isinstance(value, (str, int, float)) and _is_short(value) and all(_has(one, name, value) for one in records)
-        )
-        if is_told and count(dumps({**same, name: value}).decode()) <= room:
-            same[name] = value
-    return same
-
-
-def _has(record: Mapping[str, Any], name: str, value: Any) -> bool:
-    return name in record and record[name] == value
+        return {}
+    return {
+        name: value
+        for name, value in records[0].items()
+        if isinstance(value, (str, int, float))
+        and _is_short(value)
+        and all(name in one and one[name] == value for one in records)
+    }
 
 
 def _are_distinct(values: list[Any]) -> bool:
