@@ -430,7 +430,7 @@ def _note_unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
     size, is_list = call.page_size or 0, isinstance(reply.data, list)
     if is_list and len(reply.data) > size:
         return reply.replace(notices=(*reply.notices, _OWN_PAGES))
-    if reply.page is None and has_longer_list(reply.data, size):
+    if reply.page is None and (isinstance(reply.data, str) or has_longer_list(reply.data, size)):
         return reply.replace(notices=(*reply.notices, _NO_ROWS))
     return reply
 

@@ -35,7 +35,7 @@ from aerogram.errors import ValidationFailed
 from aerogram.identity import shown_names
 from aerogram.jsontext import dumps, loads
 from aerogram.normalize.plain import json_around
-from aerogram.reply import LEFT_OUT, Action, Fidelity, Page, Problem, Reply, is_generated_id
+from aerogram.reply import LEFT_OUT, WAY_ON, Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
 __all__ = [
@@ -217,8 +217,7 @@ class Account(NamedTuple):
             said.append(reply.notices[-1].message if reply.notices else _fidelity_line(reply.fidelity))
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
-            total = "" if reply.page.total is None else f" of {reply.page.total} in all"
-            said.append(f"this is one page{total}; next: cursor='{reply.page.cursor}'")
+            said.append(_way_on(reply.page, reply.data))
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
     @property
@@ -231,6 +230,17 @@ class Account(NamedTuple):
     def member(self) -> dict[str, Any]:
         """The account as a member of an object."""
         return {"note": self.note} if not self.left_out else {"note": self.note, "left_out": dict(self.left_out)}
+
+
+def _way_on(page: Page, data: Any) -> str:
+    """How far a page goes, and how the next one is asked for: by a whole call where that is known."""
+    known = (page.extra or {}).get(WAY_ON)
+    if known is None:
+        total = "" if page.total is None else f" of {page.total} in all"
+        return f"this is one page{total}; next: cursor='{page.cursor}'"
+    call, offset = known
+    reached = offset + len(data)
+    return f"{reached} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
 
 
 def split_account(text: str) -> tuple[str, Account | None]:
@@ -254,13 +264,14 @@ class Payload:
     """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
 
     `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it has no place for the account.
-    `is_object`: the handler itself makes an object.
+    `is_object`: the handler itself makes an object. `is_text`: it is a text, which says itself what it lacks.
     """
 
     has_schema: bool = False
     is_boxed: bool = False
     is_closed: bool = False
     is_object: bool = False
+    is_text: bool = False
 
     def channels(self, reply: Reply[Any]) -> Channels:
         """The two channels of a payload and of what it lacks; a failure is told in words."""
@@ -273,10 +284,12 @@ class Payload:
             structured = {BOX: structured}
         if account is None:
             return Channels(text, structured)
-        if isinstance(structured, dict) and ACCOUNT not in structured and not self.is_closed:
+        if isinstance(structured, dict) and ACCOUNT not in structured and not (self.is_closed or self.is_text):
             structured = {**structured, ACCOUNT: account.member}
-        gap = "\n\n" if isinstance(data, str) else "\n"
-        return Channels(f"{text}{gap}{account.lines}", structured)
+        if not isinstance(data, str):
+            return Channels(f"{text}\n{account.lines}", structured)
+        told = f"{text}\n\n{account.lines}"  # a text says what it lacks itself, in whichever channel it is read
+        return Channels(told, {BOX: told} if self.is_boxed and self.has_schema else structured)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ def install(
     flags: Flags | None = None,
     principal: Principal | None = None,
     normalize: bool = False,
+    text_schema: bool = True,
     **settings: Any,
 ) -> Service:
     """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
@@ -84,13 +85,14 @@ def install(
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
     leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
-    `normalize`, bare payloads are written and listed as the normaliser does it, and not as the SDK would.
+    `normalize`, bare payloads are written and listed as the normaliser does it, and not as the SDK would. Without
+    `text_schema`, tools that return a text list no schema for it, and send the text once.
     """
     insist_on("mcp", server)
     if isinstance(server._tool_manager, _Tools):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
-    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags, text_schema=text_schema)
     service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
     who = check_principal(principal) or _token_principal
     # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.

@@ -69,6 +69,8 @@ def _normalize_part(
             _set(part, name, tuple(value))
 
 
+WAY_ON: Final = "way_on"
+"""Where in the `extra` of a page stand the call that goes on after it, but for its offset, and that of the page."""
 LEFT_OUT: Final = "left_out"
 """Where in the `extra` of a reply stands in a few words what is in the rows that it does not show."""
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
 from aerogram.call import Call
-from aerogram.content import Content
+from aerogram.content import Content, short_digits
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, value_at
-from aerogram.reply import Notice, Page, Reply
+from aerogram.normalize.plain import extent
+from aerogram.reply import WAY_ON, Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
@@ -30,6 +32,7 @@ __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
 SEARCHED_ENTRIES: Final = 64
 MOST_IDS: Final = 200
+Fits: TypeAlias = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -86,28 +89,37 @@ async def retrieve(
     kind: RecordType | None = None,
     kinds: Collection[RecordType] = (),
     documented: bool = False,
+    fits: Fits = lambda _: True,
+    names_calls: bool = False,
 ) -> ResumablePage:
     """A page of archived content, which is answered like what any other handler returns.
 
     `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
-    first whose foremost identifier it has. Modes show it as its type does.
+    first whose foremost identifier it has. Modes show it as its type does. A record that does not fit whole has been
+    shown in part already, so it is given as its text, page by page. With `names_calls`, a page names the call that goes
+    on after it, which costs less than a cursor.
     """
     if archive is None:
         raise NotFound("This server keeps no archive")
     await cursors.prepare_async(asked.cursor)
     pager = asked.pager(cursors, tool, principal, documented=documented)
+    way_on = partial(_way_on, tool) if names_calls else None
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
         rows, missing = await _find(archive, asked, principal, names)
         paged = _rows_page(rows, asked, pager, kind or _kind_of(rows, kinds))
         return paged._replace(reply=_with_missing(paged.reply, missing)) if missing else paged
     content = await archive.get(asked.hash or "", principal=principal)
-    whole = content.text if asked.as_text or content.kind == "bytes" else content.shared_value
-    value = whole if asked.as_text else _part_at(whole, asked.path)
+    if asked.as_text and not asked.path:
+        return _text_page(content.text, asked, pager, way_on)
+    value = _part_at(content.text if content.kind == "bytes" else content.shared_value, asked.path)
     if isinstance(value, str):
-        return _text_page(value, asked, pager)
+        return _text_page(value, asked, pager, way_on)
+    if asked.as_text or (_is_one_record(value) and not asked.fields and not fits(value)):
+        text = dumps(value).decode() if asked.path else content.text
+        return _text_page(text, replace(asked, as_text=True), pager, way_on)
     if isinstance(value, list):
-        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds))
+        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)
     shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
     return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True)
 
@@ -117,10 +129,30 @@ async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
     contract, kinds = call.contract, tuple(call.contract.kinds.values())
     tool = contract.retrieve or "retrieve"
     documented = contract.speaker.documents_cursors
-    who = call.principal
     return await retrieve(
-        contract.archive, contract.cursors, asked, principal=who, tool=tool, kinds=kinds, documented=documented
+        contract.archive,
+        contract.cursors,
+        asked,
+        principal=call.principal,
+        tool=tool,
+        kinds=kinds,
+        documented=documented,
+        fits=partial(_fits, call),
+        names_calls=contract.speaker.name == "bare",
     )
+
+
+def _fits(call: Call, value: Any) -> bool:
+    """Whether a value can be sent whole."""
+    budget = call.budget
+    if budget is None:
+        return True
+    most = budget.room * 8  # no tokenizer makes one token of so many characters
+    return extent(value, most) <= most and call.sizer(budget).dearest(Reply.ok(value)) <= budget.room
+
+
+def _is_one_record(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and len(value) == 1)
 
 
 def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:
@@ -148,18 +180,43 @@ def _select_fields(value: Any, asked: Retrieval, kind: RecordType | None, among:
     return select(value, asked.fields, mode=mode, kind=kind, among=among)
 
 
-def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> ResumablePage:
+WayOn: TypeAlias = Callable[[Retrieval, int], dict[str, Any]]
+
+
+def _way_on(tool: str, asked: Retrieval, offset: int) -> dict[str, Any]:
+    """What a page that begins at an offset says of the call that goes on after it."""
+    said: dict[str, Any] = {"hash": short_digits(asked.hash or "")}
+    if asked.path:
+        said["path"] = asked.path
+    if asked.response_mode != "full":
+        said["response_mode"] = asked.response_mode
+    if asked.fields:
+        said["fields"] = list(asked.fields)
+    if asked.as_text:
+        said["as_text"] = True
+    if asked.page_size is not None:
+        said["page_size"] = asked.page_size
+    return {WAY_ON: [f"{tool}({', '.join(f'{name}={value!r}' for name, value in said.items())}", offset]}
+
+
+def _rows_page(
+    rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None = None
+) -> ResumablePage:
     window = asked.window(pager, len(rows))
     found = _select_fields(take(rows, window), asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
+    if way_on is not None and paged.reply.page is not None:
+        page = replace(paged.reply.page, extra=way_on(asked, window.offset))
+        paged = paged._replace(reply=paged.reply.replace(page=page))
     ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
     return paged._replace(ahead=ahead, whole_rows=True, is_archived=True)
 
 
-def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
+def _text_page(text: str, asked: Retrieval, pager: Pager, way_on: WayOn | None = None) -> ResumablePage:
     """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
     offset = asked.window(pager, len(text)).offset
-    page = Page(has_more=False, total=len(text), page_size=None)
+    extra = None if way_on is None else way_on(asked, offset)
+    page = Page(has_more=False, total=len(text), page_size=None, extra=extra)
     reply = Reply.ok(text[offset:], page=page)
     return ResumablePage(reply, lambda count: pager.seal(offset + count), whole_rows=True, is_archived=True)
 

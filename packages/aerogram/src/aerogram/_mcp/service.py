@@ -42,7 +42,7 @@ from aerogram.answer import (
 )
 from aerogram.archive import Archive
 from aerogram.call import Call
-from aerogram.channels import ACCOUNT, Payload
+from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
@@ -89,7 +89,7 @@ class Profile:
         own = self.own_schema
         is_closed = own is not None and ACCOUNT not in own.get("properties", {})
         is_object = own is not None and own.get("type") == "object" and not self.is_boxed
-        return Payload(own is not None, self.is_boxed, is_closed, is_object)
+        return Payload(own is not None, self.is_boxed, is_closed, is_object, _is_text(own, self.is_boxed))
 
     @property
     def data_schema(self) -> Mapping[str, Any] | None:
@@ -98,6 +98,12 @@ class Profile:
             return self.own_schema
         inner = self.own_schema.get("properties", {}).get("result", {})
         return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
+
+
+def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
+    """Whether a schema is that of one text in a box."""
+    inner = (schema or {}).get("properties", {}).get(BOX) if is_boxed else None
+    return isinstance(inner, Mapping) and inner.get("type") == "string"
 
 
 LONGEST_TAG: Final = 200
@@ -172,6 +178,7 @@ class Service:
         offers: Sequence[str] = (),
         flags: Flags | None = None,
         shows_errors: bool = False,
+        text_schema: bool = True,
     ) -> None:
         if contract.speaker.name == "problem":
             raise InvalidReply("the dialect problem says failures only: choose another one")
@@ -181,6 +188,7 @@ class Service:
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         self.contract = contract
         self._shows_errors = shows_errors
+        self._text_schema = text_schema
         contract.prepare()
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
@@ -237,8 +245,11 @@ class Service:
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
+        if outputs is not None and not self._text_schema and _is_text(outputs, is_boxed):
+            outputs, is_boxed = None, False
         is_fitted = self.contract.own_limit(name) is not None or "max_tokens" in given.names
-        if outputs is not None and is_fitted and self._schema != "own" and outputs.get("type") == "object":
+        is_lifted = is_fitted and self._schema != "own" and not _is_text(outputs, is_boxed)
+        if outputs is not None and is_lifted and outputs.get("type") == "object":
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
@@ -446,6 +457,8 @@ class Service:
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
+            if own is not None and profile.own_schema is None and isinstance(reply.data, str):
+                own.pop("structuredContent", None)  # the schema of a text may be left out, and then this is as well
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = profile.payload.channels(reply)

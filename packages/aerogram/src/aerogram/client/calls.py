@@ -227,10 +227,10 @@ def _is_about_size(notice: Notice, fidelity: Fidelity) -> bool:
 
 
 def insist_on_whole(reply: Reply[Any]) -> None:
-    """Refuse to call a reply whole that goes on at a cursor, because what it lacks is on other pages."""
-    if reply.status == "partial" and reply.page is not None and reply.page.cursor:
+    """Refuse to call a reply whole that goes on elsewhere, because what it lacks is on other pages."""
+    if reply.page is not None and (reply.page.cursor or reply.page.has_more):
         raise ValidationFailed(
-            "This reply is a page of several, which its server made to fit a budget",
+            "This reply is a page of several",
             remediation="Call pages() or items() with the target, which go on to the end",
         )
 

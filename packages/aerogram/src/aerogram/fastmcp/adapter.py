@@ -89,6 +89,7 @@ def install(
     flags: Flags | None = None,
     principal: Principal | None = None,
     normalize: bool = False,
+    text_schema: bool = True,
     **settings: Any,
 ) -> Service:
     """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
@@ -97,14 +98,23 @@ def install(
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
     leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
-    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
+    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would. Without
+    `text_schema`, tools that return a text list no schema for it, and send the text once.
     """
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     shows = not server._mask_error_details
-    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags, shows_errors=shows)
+    service = Service(
+        made,
+        controls=controls,
+        schema=schema,
+        offers=offers,
+        flags=flags,
+        shows_errors=shows,
+        text_schema=text_schema,
+    )
     service.claim(negotiate, _names_of_tools(server))
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)

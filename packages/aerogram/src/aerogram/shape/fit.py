@@ -59,6 +59,8 @@ OUTLINE_MOST: Final = 120
 LEAST_OUTLINE: Final = 10
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
+LITTLE: Final = 100
+"""So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
 MOST_NAMED: Final = 20
 NOT_KEPT: Final = "the rest was not kept"
@@ -476,13 +478,14 @@ class _Fitting:
     def _longest(self, most: int, size: Callable[[int], int]) -> int:
         """How many characters of a text fit."""
         low, high = 0, min(most, self.budget * 8)
+        most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
         guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
         for _ in range(2 * ROUNDS):
             if size(guess) <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            if high - low <= max(low // 100, 8):
+            if high - low <= min(max(low // 100, 8), most_given_up):
                 break
             guess = (low + high + 1) // 2
         return low
@@ -604,6 +607,8 @@ class _Fitting:
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self._original, rows_of(self._original)
+        if isinstance(data, str):
+            return Content.of_text(data)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
             return Content.of_json(data)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
