@@ -17,7 +17,7 @@ LADDERS = {
         ("errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
         ("content", "encodings", "reply"),
-        ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
+        ("archive", "datatext", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
         ("channels", "documents"),

@@ -115,7 +115,7 @@ class ReplyDraft(NamedTuple):
     and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
     they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
     `rows` are all rows, where this path pages them. `whole_rows`: they stay whole and in their order. `leftovers` are
-    to be archived.
+    to be archived. `source` is the text that the data was read from.
     """
 
     reply: Reply[Any]
@@ -128,6 +128,7 @@ class ReplyDraft(NamedTuple):
     rows: Rows | None = None
     whole_rows: bool = False
     leftovers: tuple[Leftover, ...] = ()
+    source: str | None = None
 
 
 # The path
@@ -413,7 +414,7 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
     told = moved(reply, place, window.offset, len(shown.data)).replace(**said)
     ahead = None if call.cursor is not None else lambda: rows.items
-    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows)
+    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows, source=None)
 
 
 def _pager(call: Call) -> Pager:
@@ -560,6 +561,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         levers=call.levers,
         ahead=draft.ahead,
         is_near_told=not draft.whole_rows,
+        source=draft.source,
     )
 
 

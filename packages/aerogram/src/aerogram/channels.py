@@ -265,6 +265,7 @@ class Payload:
 
     `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it has no place for the account.
     `is_object`: the handler itself makes an object. `is_text`: it is a text, which says itself what it lacks.
+    `spell` writes data as the text that it came in, in which it costs `weight` times as much as in compact JSON, about.
     """
 
     has_schema: bool = False
@@ -272,24 +273,31 @@ class Payload:
     is_closed: bool = False
     is_object: bool = False
     is_text: bool = False
+    spell: Callable[[Any], str] | None = None
+    weight: float = 1.0
 
     def channels(self, reply: Reply[Any]) -> Channels:
         """The two channels of a payload and of what it lacks; a failure is told in words."""
         if reply.problem is not None:
             return Channels(summary_of(reply))
         account, data = Account.of(reply), _as_object(reply.data) if self.is_object else reply.data
-        text = data if isinstance(data, str) else dumps(data).decode()
-        structured = data if self.has_schema or isinstance(data, dict) else None
-        if self.is_boxed and self.has_schema:
-            structured = {BOX: structured}
+        text = data if isinstance(data, str) else self._spell(data)
+        if isinstance(data, str) or self.is_text:  # it says itself what it lacks, in whichever channel it is read
+            told = text if account is None else f"{text}\n\n{account.lines}"
+            return Channels(told, self._boxed(told if self.is_text or self.is_boxed else data))
+        structured = self._boxed(data) if self.has_schema else data if isinstance(data, dict) else None
         if account is None:
             return Channels(text, structured)
-        if isinstance(structured, dict) and ACCOUNT not in structured and not (self.is_closed or self.is_text):
+        if isinstance(structured, dict) and ACCOUNT not in structured and not self.is_closed:
             structured = {**structured, ACCOUNT: account.member}
-        if not isinstance(data, str):
-            return Channels(f"{text}\n{account.lines}", structured)
-        told = f"{text}\n\n{account.lines}"  # a text says what it lacks itself, in whichever channel it is read
-        return Channels(told, {BOX: told} if self.is_boxed and self.has_schema else structured)
+        return Channels(f"{text}\n{account.lines}", structured)
+
+    def _spell(self, data: Any) -> str:
+        return dumps(data).decode() if self.spell is None else self.spell(data)
+
+    def _boxed(self, data: Any) -> Any:
+        """Structured content, where a schema promises some."""
+        return None if not self.has_schema else {BOX: data} if self.is_boxed else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,10 +341,11 @@ class Sizer:
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
+        weight = 1.0 if self.payload is None else self.payload.weight
         if self.counted == "larger" and self.counter.unit != "bytes":
-            return self.counter.count(text)
+            return self.counter.count(text) * weight if weight != 1 else self.counter.count(text)
         if self.payload is not None:
-            return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]
+            return self.counter.count(text) * weight * _SHARES["mirror" if self.payload.has_schema else "text"]
         return self.counter.count(text) * _SHARES[self.policy]
 
 

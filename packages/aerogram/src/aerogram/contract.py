@@ -48,6 +48,7 @@ class Contract:
     `limits` are taken before a handler runs; answers of the operations in `cached` are kept in the `cache`;
     `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
     With `mask_errors`, what a handler raises and nobody has declared is masked where its server would show it as well.
+    With `read_texts`, a bare text that is JSON or a table is fitted and paged as the data that it holds.
     """
 
     dialect: str | Dialect = "response-v2"
@@ -69,6 +70,7 @@ class Contract:
     deprecations: Mapping[str, Deprecations] = field(default_factory=dict)
     sanitizers: Sequence[Step] = ()
     mask_errors: bool = False
+    read_texts: bool = True
     observer: Observer | None = None
     clock: Callable[[], float] = time.perf_counter
 

@@ -18,6 +18,7 @@ from aerogram.archive.archive import CALL_AGAIN
 from aerogram.call import Call
 from aerogram.content import Content, short_digits
 from aerogram.cursor import Cursors
+from aerogram.datatext import read_data
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, value_at
@@ -91,13 +92,14 @@ async def retrieve(
     documented: bool = False,
     fits: Fits = lambda _: True,
     names_calls: bool = False,
+    read_texts: bool = False,
 ) -> ResumablePage:
     """A page of archived content, which is answered like what any other handler returns.
 
     `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
     first whose foremost identifier it has. Modes show it as its type does. A record that does not fit whole has been
     shown in part already, so it is given as its text, page by page. With `names_calls`, a page names the call that goes
-    on after it, which costs less than a cursor.
+    on after it, which costs less than a cursor. With `read_texts`, a text that holds data is given as that data.
     """
     if archive is None:
         raise NotFound("This server keeps no archive")
@@ -112,16 +114,19 @@ async def retrieve(
     content = await archive.get(asked.hash or "", principal=principal)
     if asked.as_text and not asked.path:
         return _text_page(content.text, asked, pager, way_on)
-    value = _part_at(content.text if content.kind == "bytes" else content.shared_value, asked.path)
+    held = read_data([content.text]) if read_texts and content.kind == "text" else None
+    whole = content.text if content.kind == "bytes" else content.shared_value
+    value = _part_at(whole if held is None else held.value, asked.path)
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
     if asked.as_text or (_is_one_record(value) and not asked.fields and not fits(value)):
         text = dumps(value).decode() if asked.path else content.text
         return _text_page(text, replace(asked, as_text=True), pager, way_on)
+    spell = None if held is None or asked.path else held.write
     if isinstance(value, list):
-        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)
+        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)._replace(spell=spell)
     shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
-    return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True)
+    return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True, spell=spell)
 
 
 async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
@@ -139,6 +144,7 @@ async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
         documented=documented,
         fits=partial(_fits, call),
         names_calls=contract.speaker.name == "bare",
+        read_texts=contract.speaker.name == "bare" and contract.read_texts,
     )
 
 

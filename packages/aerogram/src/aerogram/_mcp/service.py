@@ -24,6 +24,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_o
 from pydantic import WithJsonSchema
 
 from aerogram._mcp.faults import Masked, code_in, explain_fault
+from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result
@@ -55,7 +56,7 @@ from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
-from aerogram.sanitize import sanitize_result
+from aerogram.sanitize import sanitize_result, sanitize_text
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
 from aerogram.shape.modes import Mode
@@ -414,11 +415,12 @@ class Service:
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
+        if result is None and call.contract.speaker.name == "bare":
+            return await self._send_bare(call, profile, outcome, draft, convert)
         if result is None:
             return await self._send(call, profile, draft, convert)
-        problem = _unsaid_problem(result) if call.contract.speaker.name == "bare" else None
-        if problem is not None:
-            return await self._fail_as_said(call, profile, result, problem)
+        if call.contract.speaker.name == "bare" and (result.isError or not fits_as_made(call, result)):
+            return await self._send_result(call, profile, result)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
@@ -437,6 +439,37 @@ class Service:
             await forgive(call)
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
+
+    async def _send_bare(
+        self, call: Call, profile: Profile, outcome: Any, draft: ReplyDraft, convert: Conversion | None
+    ) -> dict[str, Any]:
+        """The result of a value; a text that holds data is fitted as that, and sent as the text that it is."""
+        if isinstance(outcome, ResumablePage) and outcome.spell is not None:
+            payload = replace(profile.payload, spell=outcome.spell, is_text=True)
+            return await self._send(replace(call, payload=payload), profile, draft)
+        told = None
+        if isinstance(draft.reply.data, str) and draft.reply.page is None:
+            told = tell_text(call, sanitize_text(draft.reply.data, *call.contract.sanitizers))
+        if told is None:
+            return await self._send(call, profile, draft, convert)
+        said = draft.reply.replace(data=told.draft.reply.data)
+        return await self._send(told.call, profile, told.draft._replace(reply=said))
+
+    async def _send_result(self, call: Call, profile: Profile, result: ToolResult) -> Any:
+        """A finished result of which a part is sent: its text and its structured content fitted together."""
+        problem = _unsaid_problem(result)
+        if problem is not None:
+            return await self._fail_as_said(call, profile, result, problem)
+        if result.isError:
+            return await self._pass_on(call, profile, result)
+        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        told = tell_result(call, wire, is_boxed=profile.is_boxed)
+        if told is None and call.cursor is not None:
+            return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
+        if told is None:
+            return await self._pass_on(call, profile, result, is_fitted=True)
+        sent = in_blocks(await self._send(told.call, profile, told.draft))
+        return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
@@ -457,11 +490,11 @@ class Service:
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
-            if own is not None and profile.own_schema is None and isinstance(reply.data, str):
-                own.pop("structuredContent", None)  # the schema of a text may be left out, and then this is as well
+            if own is not None and not self._text_schema and isinstance(reply.data, str):
+                own.pop("structuredContent", None)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
-        channels = profile.payload.channels(reply)
+        channels = (call.payload or profile.payload).channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
 
     @staticmethod

@@ -345,7 +345,8 @@ class _Replies(Transform):
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._parted(value, tool)
-            if value is not NOTHING or not self._says_more(outcome):
+            is_bare = CURRENT.get().contract.speaker.name == "bare"
+            if value is not NOTHING or is_bare or not self._says_more(outcome):
                 return outcome if value is NOTHING else value
             finished.append(outcome)
             return said(outcome, tool)

@@ -196,6 +196,11 @@ class ToolResult:
         said = notices_body(self.notices)
         return said if self._more is None else b"".join((self._more[:-1], b",", said[1:]))
 
+    @property
+    def size(self) -> int:
+        """How many bytes its content and its structured content take."""
+        return len(self.body) + len(self._structured or b"")
+
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""
         wire: dict[str, Any] = {"content": read_json(self.body)}

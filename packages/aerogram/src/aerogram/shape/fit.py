@@ -123,6 +123,7 @@ def fit(
     levers: Levers | None = None,
     ahead: Ahead | None = None,
     is_near_told: bool = True,
+    source: str | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -133,7 +134,7 @@ def fit(
     `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
-    that nearly did not fit says so.
+    that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -152,6 +153,7 @@ def fit(
         among,
         code,
         warns,
+        source,
     )
     fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
@@ -227,6 +229,7 @@ class _Fitting:
     among: Sequence[Any] | None
     code: str | None
     warns: bool
+    source: str | None = None
 
     # whole
 
@@ -378,6 +381,7 @@ class _Fitting:
         """
         target = self.budget - reserve
         room, best = float(target - frame), None
+        enough, too_much = 0.0, inf
         for _ in range(MOST_ROUNDS):
             shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
             if not shown.rows or (best is not None and shown <= best):
@@ -385,12 +389,15 @@ class _Fitting:
             size = self.measure.dearest(dress(shown))
             over = size - target
             if over <= 0:
-                best = shown
+                best, enough = shown, room
                 if -over <= target * LOOSE:
                     break
-                room -= over
-            elif best is not None:
-                break
+                room = min(room - over, (room + too_much) / 2)
+            elif best is not None:  # what was given is far from its price, as where data is written in another form
+                too_much = room
+                room = (enough + too_much) / 2
+                if too_much - enough <= target * LOOSE:
+                    break
             else:
                 cost = levels.cost(shown)
                 room = cost - over if over > target * LOOSE else min(room, cost) - 0.01
@@ -610,7 +617,7 @@ class _Fitting:
         if isinstance(data, str):
             return Content.of_text(data)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
-            return Content.of_json(data)
+            return Content.of_json(data) if self.source is None else Content.of_text(self.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
     @cached_property
