@@ -103,9 +103,10 @@ def _has_pairs_twice(text: str) -> bool:
     return bool(twice)
 
 
-def _json_writer(text: str) -> Write:
+def _json_writer(text: str, *others: str) -> Write:
     """What writes JSON as a text has it: in lines or not, with spaces or not, in letters or their numbers."""
-    is_escaped, indent = text.isascii() and "\\u" in text, _INDENT.match(text.lstrip())
+    is_escaped = any("\\u" in one for one in (text, *others)) and all(one.isascii() for one in (text, *others))
+    indent = _INDENT.match(text.lstrip())
     if indent is not None:
         width: Any = indent[1] if indent[1] == "\t" else len(indent[1])
         if width == 2 and not is_escaped:  # noqa: PLR2004 - what orjson writes
@@ -128,7 +129,7 @@ def _read_lines(text: str) -> DataText | None:
         if not isinstance(row, dict):
             return None
         rows.append(row)
-    write = _json_writer(lines[0])
+    write = _json_writer(lines[0], text)
     return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))))
 
 
@@ -137,7 +138,7 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
     rows = [_parse(text) if text.lstrip()[:1] == "{" else None for text in texts]
     if not rows or not all(isinstance(row, dict) for row in rows):
         return None
-    write = _json_writer(texts[0])
+    write = _json_writer(*texts)
     return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))))
 
 

@@ -21,18 +21,20 @@ from aerogram.cursor import Cursors
 from aerogram.datatext import read_data
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, value_at
+from aerogram.jsontext import dumps, pointer_of, value_at
 from aerogram.normalize.plain import extent
 from aerogram.reply import WAY_ON, Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
-from aerogram.shape.pages import Pager, ResumablePage, Window, take
+from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
 SEARCHED_ENTRIES: Final = 64
 MOST_IDS: Final = 200
+LONGEST_REST: Final = 2_000
+"""What stands beside the rows of an object may be so long for them to be what it is about."""
 Fits: TypeAlias = Callable[[Any], bool]
 
 
@@ -119,10 +121,14 @@ async def retrieve(
     value = _part_at(whole if held is None else held.value, asked.path)
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
+    spell = None if held is None or asked.path else held.write
+    if isinstance(value, dict) and not asked.as_text and not fits(value):
+        rows = _bulk_of(value)
+        if rows is not None:  # they are what a reply has shown the first of
+            asked, value = replace(asked, path=asked.path + pointer_of((rows.name,))), rows.items
     if asked.as_text or (_is_one_record(value) and not asked.fields and not fits(value)):
         text = dumps(value).decode() if asked.path else content.text
         return _text_page(text, replace(asked, as_text=True), pager, way_on)
-    spell = None if held is None or asked.path else held.write
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)._replace(spell=spell)
     shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
@@ -155,6 +161,15 @@ def _fits(call: Call, value: Any) -> bool:
         return True
     most = budget.room * 8  # no tokenizer makes one token of so many characters
     return extent(value, most) <= most and call.sizer(budget).dearest(Reply.ok(value)) <= budget.room
+
+
+def _bulk_of(value: dict[str, Any]) -> Rows | None:
+    """The rows of an object, where they are most of it."""
+    rows = rows_of(value)
+    if rows is None or len(rows.items) < 2:  # noqa: PLR2004 - one row is a record
+        return None
+    rest = {name: one for name, one in value.items() if name != rows.name}
+    return rows if extent(rest, LONGEST_REST) < min(extent(rows.items, LONGEST_REST), LONGEST_REST) else None
 
 
 def _is_one_record(value: Any) -> bool:
