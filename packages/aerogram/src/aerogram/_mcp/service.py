@@ -23,11 +23,13 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_o
 
 from pydantic import WithJsonSchema
 
+from aerogram._mcp.example import example_call
 from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result
+from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
     ReplyDraft,
@@ -71,7 +73,7 @@ class Profile:
 
     `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
     says that it returns a `Reply`, which no framework knows how to convert. `parameters` are the properties of its
-    inputs, the controls among them.
+    inputs, the controls among them; `inputs` is the schema without them.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Profile:
     is_content: bool = False
     is_reply: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     page_size: int | None = None
     """The items of a page, unless its caller says how many."""
 
@@ -255,7 +258,7 @@ class Service:
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
         size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
+        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size)
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
@@ -415,12 +418,15 @@ class Service:
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
-        if result is None and call.contract.speaker.name == "bare":
-            return await self._send_bare(call, profile, outcome, draft, convert)
+        if call.contract.speaker.name == "bare":
+            try:
+                if result is None:
+                    return await self._send_bare(call, profile, outcome, draft, convert)
+                return await self._send_result(call, profile, result, own=own, is_content=draft.is_content)
+            except Exception as error:  # noqa: BLE001 - every call gets an answer
+                return await self._send(call, profile, ReplyDraft(fail(call, error).reply))
         if result is None:
             return await self._send(call, profile, draft, convert)
-        if call.contract.speaker.name == "bare" and (result.isError or not fits_as_made(call, result)):
-            return await self._send_result(call, profile, result)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
@@ -447,6 +453,10 @@ class Service:
         if isinstance(outcome, ResumablePage) and outcome.spell is not None:
             payload = replace(profile.payload, spell=outcome.spell, is_text=True)
             return await self._send(replace(call, payload=payload), profile, draft)
+        if draft.reply.problem is not None:
+            draft = draft._replace(reply=_with_example(draft.reply, call, profile))
+        elif not isinstance(outcome, (Reply, ResumablePage)):
+            draft = _judge(call, draft)
         told = None
         if isinstance(draft.reply.data, str) and draft.reply.page is None:
             told = tell_text(call, sanitize_text(draft.reply.data, *call.contract.sanitizers))
@@ -455,13 +465,18 @@ class Service:
         said = draft.reply.replace(data=told.draft.reply.data)
         return await self._send(told.call, profile, told.draft._replace(reply=said))
 
-    async def _send_result(self, call: Call, profile: Profile, result: ToolResult) -> Any:
-        """A finished result of which a part is sent: its text and its structured content fitted together."""
-        problem = _unsaid_problem(result)
+    async def _send_result(
+        self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool
+    ) -> Any:
+        """A finished result: as it was made where that fits, else its text and structured content fitted together."""
+        soft = None if call.contract.soft_errors is None else _soft_problem_of(result)
+        problem = _unsaid_problem(result) or (soft if call.contract.soft_errors == "failure" else None)
         if problem is not None:
             return await self._fail_as_said(call, profile, result, problem)
-        if result.isError:
-            return await self._pass_on(call, profile, result)
+        notices = () if soft is None else (note_soft_error(soft),)
+        if result.isError or fits_as_made(call, result):
+            sent = await self._pass_on(call, profile, result, own=None if notices else own, is_fitted=is_content)
+            return _with_meta(sent, meta_of(Reply(None, notices=notices), call.contract.speaker)) if notices else sent
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
         told = tell_result(call, wire, is_boxed=profile.is_boxed)
         if told is None and call.cursor is not None:
@@ -479,7 +494,8 @@ class Service:
         if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
             return {**sent, "_meta": meta}
         besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
-        return {**wire, "content": [*wire["content"], {"type": "text", "text": besides}], "_meta": meta}
+        content = [*wire["content"], {"type": "text", "text": besides}]
+        return {**wire, "content": content, "isError": True, "_meta": meta}
 
     def _write(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -612,6 +628,43 @@ def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tupl
     if promises_data and not result.has_structured_content and not result.isError:
         return None, None
     return None, result
+
+
+def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """The reply with word of a failure that it tells of, or as that failure."""
+    mode = call.contract.soft_errors
+    soft = None if mode is None else soft_problem(draft.reply.data)
+    if soft is None:
+        return draft
+    if mode == "failure":
+        return ReplyDraft(Reply.failed(soft))
+    return draft._replace(reply=draft.reply.replace(notices=(*draft.reply.notices, note_soft_error(soft))))
+
+
+def _soft_problem_of(result: ToolResult) -> Problem | None:
+    """The problem that a finished result tells of that is no failure."""
+    if result.isError or result.size > LONGEST * 4:
+        return None
+    return soft_problem(result.data()) or soft_problem(_texts(result.to_wire()["content"]))
+
+
+def _with_example(reply: Reply[Any], call: Call, profile: Profile) -> Reply[Any]:
+    """A failure for wrong arguments, with a call that would be right."""
+    problem = reply.problem
+    details = (problem.details or {}) if problem is not None else {}
+    if problem is None or problem.kind != "validation" or "pointer" not in details:
+        return reply
+    faults = details.get("errors") or [details]
+    wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
+    call_made = example_call(profile.name, profile.inputs, call.arguments, wrong)
+    if call_made is None or not (wrong & {*profile.inputs.get("properties", ())} or wrong - {""}):
+        return reply
+    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {call_made}"
+    return reply.replace(problem=replace(problem, remediation=advice.removeprefix(". ")))
+
+
+def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {**sent, "_meta": {**(sent.get("_meta") or {}), **meta}}
 
 
 def _unsaid_problem(result: ToolResult) -> Problem | None:
