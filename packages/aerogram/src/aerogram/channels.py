@@ -263,9 +263,10 @@ def _as_object(data: Any) -> Any:
 class Payload:
     """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
 
-    `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it has no place for the account.
-    `is_object`: the handler itself makes an object. `is_text`: it is a text, which says itself what it lacks.
-    `spell` writes data as the text that it came in, in which it costs `weight` times as much as in compact JSON, about.
+    `is_boxed`: the schema wants it inside an object, as `{"result": …}`, whose member may have another name (`box`).
+    `is_closed`: it has no place for the account. `is_object`: the handler itself makes an object. `is_text`: it is a
+    text, which says itself what it lacks. `spell` writes data as the text that it came in, in which it costs `weight`
+    times as much as in compact JSON, about.
     """
 
     has_schema: bool = False
@@ -273,6 +274,7 @@ class Payload:
     is_closed: bool = False
     is_object: bool = False
     is_text: bool = False
+    box: str = BOX
     spell: Callable[[Any], str] | None = None
     weight: float = 1.0
 
@@ -297,7 +299,7 @@ class Payload:
 
     def _boxed(self, data: Any) -> Any:
         """Structured content, where a schema promises some."""
-        return None if not self.has_schema else {BOX: data} if self.is_boxed else data
+        return None if not self.has_schema else {self.box: data} if self.is_boxed else data
 
 
 @dataclass(frozen=True, slots=True)

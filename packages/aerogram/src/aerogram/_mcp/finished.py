@@ -1,6 +1,6 @@
 """Finished: results that a handler has made itself, and texts that hold data, as replies that can be fitted and paged.
 
-    text alone                    the text, or the data that it holds
+    text alone, or in a box too   the text, or the data that it holds
     several texts                 their items, where each holds one; else blocks
     structured content            the data; a text that says the same is written anew, another one goes beside it
 
@@ -29,6 +29,8 @@ __all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
 
 
 SAMPLE = 20
+HOPELESS = 8
+"""No tokenizer makes one token of so many bytes of text or data."""
 
 
 class Told(NamedTuple):
@@ -43,6 +45,8 @@ def fits_as_made(call: Call, result: ToolResult) -> bool:
     budget = call.budget
     if is_shaped(call) or budget is None or result.size <= budget.room:
         return not is_shaped(call)
+    if result.size > budget.room * HOPELESS * 2:  # in either channel
+        return False
     wire, scale = result.to_wire(), Scale(budget.counter)
     text, structured = scale.weigh(wire["content"]), 0
     if "structuredContent" in wire:
@@ -90,12 +94,16 @@ def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told 
     texts = [block["text"] for block in content if block.get("type") == "text"]
     are_texts = len(texts) == len(content)
     held = read_data(texts) if texts and are_texts and call.contract.read_texts else None
-    if "structuredContent" not in wire:
+    structured = wire.get("structuredContent")
+    box = _box_of(structured, texts) if are_texts else None
+    if box is not None:
+        payload = replace(call.payload or Payload(), has_schema=True, is_boxed=True, is_text=True, box=box)
+        call = replace(call, schema=None, payload=payload)
+    if structured is None or box is not None:
         if held is not None:
             source = texts[0] if len(texts) == 1 else None
             return Told(_spelling(call, held, is_text=True), ReplyDraft(Reply(held.value), source=source))
         return Told(call, ReplyDraft(Reply(texts[0]))) if are_texts and len(texts) == 1 else None
-    structured = wire["structuredContent"]
     is_in_box = isinstance(structured, dict) and structured.keys() == {BOX}
     inner = structured[BOX] if is_in_box else structured
     data = inner if is_boxed and is_in_box else structured
@@ -103,6 +111,14 @@ def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told 
         spelled = held is not None and held.value == data
         return Told(_spelling(call, held, is_text=False) if held and spelled else call, ReplyDraft(Reply(data)))
     return Told(call, ReplyDraft(beside(Reply(data), content)))
+
+
+def _box_of(structured: Any, texts: Sequence[str]) -> str | None:
+    """The name under which structured content has the text and nothing else, as many servers write it."""
+    if not isinstance(structured, dict) or len(structured) != 1 or len(texts) != 1:
+        return None
+    ((name, value),) = structured.items()
+    return name if value == texts[0] else None
 
 
 def _say_the_same(texts: Sequence[str], held: DataText | None, values: Sequence[Any]) -> bool:
