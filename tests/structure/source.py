@@ -14,18 +14,19 @@ SOURCES = sorted((ROOT / "packages").glob("*/src"))
 
 LADDERS = {
     "aerogram": (
-        ("errors", "identity", "state"),
+        ("clients", "errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
-        ("content", "encodings", "reply"),
+        ("content", "encodings", "query", "reply"),
         ("archive", "datatext", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
         ("channels", "documents"),
-        ("contract",),
+        ("contract", "reading"),
         ("call",),
         ("answer", "retrieval"),
         ("_http", "_mcp", "aerogram"),
-        ("cli", "client", "fastmcp", "mcp", "starlette"),
+        ("client", "fastmcp", "gateway", "mcp", "starlette"),
+        ("cli",),
         ("__main__", "fastapi", "serving"),
         ("testing",),
     ),

@@ -23,6 +23,7 @@ from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, pointer_of, value_at
 from aerogram.normalize.plain import extent
+from aerogram.query import run_query
 from aerogram.reply import WAY_ON, Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
@@ -51,6 +52,8 @@ class Retrieval:
     cursor: str | None = None
     page_size: int | None = None
     offset: int = 0
+    query: str | None = None
+    """JMESPath over what is kept."""
 
     def __post_init__(self) -> None:
         allowed_mode(self.response_mode)
@@ -60,6 +63,8 @@ class Retrieval:
             )
         if self.hash is None and not self.ids:
             raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
+        if self.query is not None and (self.hash is None or self.ids or self.as_text):
+            raise ValidationFailed("A query is asked of a hash alone", remediation="Leave out ids and as_text")
         if len(self.ids) > MOST_IDS:
             raise ValidationFailed(f"At most {MOST_IDS} ids at once", remediation="Ask for fewer ids at a time")
 
@@ -72,6 +77,8 @@ class Retrieval:
             "fields": list(self.fields),
             "as_text": self.as_text,
         }
+        if self.query is not None:
+            asked["query"] = self.query
         mode = allowed_mode(self.response_mode)
         return Pager(cursors, tool, asked, mode, principal, documented=documented)
 
@@ -119,14 +126,18 @@ async def retrieve(
     held = read_data([content.text]) if read_texts and content.kind == "text" else None
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
+    if asked.query is not None:
+        value = await run_query(value, asked.query)
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
-    spell = None if held is None or asked.path else held.write
-    if isinstance(value, dict) and not asked.as_text and not fits(value):
+    is_part = bool(asked.path) or asked.query is not None
+    spell = None if held is None or is_part else held.write
+    if isinstance(value, dict) and not asked.as_text and asked.query is None and not fits(value):
         rows = _bulk_of(value)
         if rows is not None:  # they are what a reply has shown the first of
             asked, value = replace(asked, path=asked.path + pointer_of((rows.name,))), rows.items
-    if asked.as_text or (_is_one_record(value) and not asked.fields and not fits(value)):
+    is_cut = asked.query is None and not asked.fields and _is_one_record(value) and not fits(value)
+    if asked.as_text or is_cut:
         text = dumps(value).decode() if asked.path else content.text
         return _text_page(text, replace(asked, as_text=True), pager, way_on)
     if isinstance(value, list):
@@ -213,6 +224,8 @@ def _way_on(tool: str, asked: Retrieval, offset: int) -> dict[str, Any]:
         said["response_mode"] = asked.response_mode
     if asked.fields:
         said["fields"] = list(asked.fields)
+    if asked.query is not None:
+        said["query"] = asked.query
     if asked.as_text:
         said["as_text"] = True
     if asked.page_size is not None:

@@ -359,17 +359,25 @@ class Meant(ToolError, ResourceError):
 # What exceptions mean
 
 
-def explain(error: Exception, component: Any, *, in_own_words: bool = False) -> NoReturn:
-    """Raise what an exception means; what a service behind the tool did can be told in its own words."""
-    meant = fault(error, component, in_own_words=in_own_words)
+def explain(error: Exception, component: Any, parameters: Mapping[str, Any], *, in_own_words: bool = False) -> NoReturn:
+    """Raise what an exception means, by the parameters that are listed.
+
+    What a service behind the tool did can be told in its own words.
+    """
+    meant = fault(error, component, parameters, in_own_words=in_own_words)
     if isinstance(error, Meant) and error.is_masked:
         meant = Masked(meant)
     # exceptions that cause each other send whoever prints their trace in circles
     raise meant from (meant.__cause__ if meant in (error, error.__cause__) else error)
 
 
-def fault(error: Exception, component: Any, *, in_own_words: bool = False) -> Exception:
-    """The exception that says what a failure means; what must stay a protocol error goes on its way."""
+def fault(
+    error: Exception, component: Any, parameters: Mapping[str, Any] | None = None, *, in_own_words: bool = False
+) -> Exception:
+    """The exception that says what a failure means; what must stay a protocol error goes on its way.
+
+    `parameters` are those that a tool is listed with, where controls are among them.
+    """
     if isinstance(error, Meant):
         is_said = in_own_words or isinstance(error.meant, ReplyError)
         return error.meant if is_said else _upstream_fault(error.meant)
@@ -377,7 +385,9 @@ def fault(error: Exception, component: Any, *, in_own_words: bool = False) -> Ex
         said = ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
         return error if _is_protocol_error(error) else said
     if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
-        return _naming_what_there_is(error.__cause__, getattr(component, "parameters", None))
+        schema = getattr(component, "parameters", None)
+        listed = {**schema, "properties": parameters} if isinstance(schema, Mapping) and parameters else schema
+        return _naming_what_there_is(error.__cause__, listed)
     is_transformed = isinstance(component, TransformedTool)
     if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
         return ValidationFailed(str(error))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
+from itertools import accumulate
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -256,7 +257,10 @@ class _Fitting:
         if isinstance(data, str):
             return len(data) > most
         rows = rows_of(data)
-        return rows is not None and len(rows.items) * 2 > most
+        if rows is None or len(rows.items) <= JUDGED_BY:
+            return False
+        written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
+        return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
     def _warned(self, levers: Levers | None) -> Reply[Any] | None:
         if self.reply.problem is not None:
@@ -347,13 +351,20 @@ class _Fitting:
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}))
         found = self._most_within(levels, dress, frame, 0)
-        if found is not None and found.rows < len(rows) and levels.lower is not None and not self.ranked:
+        if found is not None and found.rows < len(rows) and self._can_outline(rows):
             found = self._most_within(levels, dress, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
         if found.rows == len(rows):  # what is all there needs no outline
             return self._finish(dress(found), found)
         return self._finish(self._outlined(rows, found, lambda told: dress(found, told)), found)
+
+    def _can_outline(self, rows: list[Any]) -> bool:
+        """Whether there is something to tell of missing rows, which takes some of the room."""
+        if self.whole_rows or self.ranked or self._outline_room <= LEAST_OUTLINE:
+            return False
+        outline = Outline(spread(rows[1:], JUDGED_BY), first=rows[0])
+        return bool(outline.within(self._outline_room, self.measure.counter.count))
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
@@ -569,7 +580,7 @@ class _Fitting:
         """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
         plain = dress({})
         room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
-        outline = Outline(rows[shown.rows :], rows if shown.lower else ()) if room > LEAST_OUTLINE else None
+        outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
             if not told:

@@ -3,7 +3,8 @@
     {"state": {"open": 189, "closed": 93}, "user": {"ada": 120, "lin": 162}, "number": [3701, 3982]}
 
 Counts of members that have few values, ranges of numbers and dates. An object counts by its name, a list by its
-elements. Exact for lists of up to ten thousand rows; beyond that from a sample, and marked as such.
+elements, a row of cells by its columns, which have the names of the first row where that is a header. Exact for lists
+of up to ten thousand rows; beyond that from a sample, and marked as such.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _MEMBER: Final = 6
 """What a member costs besides what is in it, in tokens."""
 _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
+_MOST_COLUMNS: Final = 40
 _COUNTED: Final = (str, bool, int)
 _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
 
@@ -35,12 +37,15 @@ Records = Sequence[Mapping[str, Any]]
 
 
 class Outline:
-    """What there is to tell of the rows that are missing, and of all rows where those are given; found once."""
+    """What there is to tell of the rows that are missing, and of all rows where those are given; found once.
 
-    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = ()) -> None:
+    `first` is the first row of all, which may be a header.
+    """
+
+    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = (), first: Any = None) -> None:
         sample = missing if len(missing) <= EXACT else spread(missing, SAMPLED)
         self._is_estimate = len(sample) < len(missing)
-        self._summaries = sorted(_summaries([row for row in sample if isinstance(row, dict)]), key=_worth)
+        self._summaries = sorted(_summaries(_records(sample, first)), key=_worth)
         self._same = _same_in_all(rows)
 
     def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
@@ -62,6 +67,25 @@ def _take(
         if count(dumps({**told, name: summary}).decode()) <= room:
             told[name] = summary
     return told
+
+
+def _records(rows: Sequence[Any], first: Any) -> Records:
+    """Rows as records; those of cells by their columns."""
+    cells = [row for row in rows if isinstance(row, list)]
+    if not cells or len(cells) < len(rows):
+        return [row for row in rows if isinstance(row, dict)]
+    names = _column_names(first, cells)
+    return [dict(zip(names, row, strict=False)) for row in cells]
+
+
+def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
+    """What a header calls the columns, if the first row is one: words above what is not all words."""
+    few = cells[:_LOOKED_AT]
+    if isinstance(first, list) and len({one for one in first if isinstance(one, str)}) == len(first):
+        below = zip(*few, strict=False)
+        if any(not any(isinstance(cell, str) and not is_moment(cell) for cell in column) for column in below):
+            return first
+    return [f"column {number}" for number in range(1, min(max(map(len, few)), _MOST_COLUMNS) + 1)]
 
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
@@ -142,7 +166,10 @@ def _range(values: list[Any]) -> list[Any] | None:
     held = [value for value in values if value is not None]
     kinds = set(map(type, held))
     is_dated = kinds == {str} and all(map(is_moment, held[:_LOOKED_AT]))
-    return [min(held), max(held)] if is_dated or (held and kinds <= {int, float}) else None
+    if not is_dated and (not held or not kinds <= {int, float}):
+        return None
+    least, most = min(held), max(held)
+    return [least, most] if least != most else None
 
 
 def _is_short(value: Any) -> bool:
