@@ -66,7 +66,7 @@ async def called(client, name, given):
 async def test_the_call_that_is_shown_works(client_of, given):
     async with client_of() as client:
         refused = await called(client, "book", given)
-        shown = re.search(r"For example: book\((.*)\)$", refused.content[0].text, re.MULTILINE)
+        shown = re.search(r"For example: book\((.*?)\)(?:; field|$)", refused.content[0].text, re.MULTILINE)
         arguments = eval(f"dict({shown[1]})")
         answered = await called(client, "book", arguments)
     assert refused.is_error and not answered.is_error, answered.content[0].text

@@ -32,8 +32,11 @@ class _Rule:
     tell: bool
 
 
-_USUAL = {TimeoutError: _Rule("UNAVAILABLE", tell=False), ConnectionError: _Rule("UNAVAILABLE", tell=False)}
-_RULES: dict[type[BaseException], _Rule] = dict(_USUAL)
+_USUAL: dict[type, _Rule] = {
+    TimeoutError: _Rule("UNAVAILABLE", tell=False),
+    ConnectionError: _Rule("UNAVAILABLE", tell=False),
+}
+_RULES: dict[type, _Rule] = dict(_USUAL)
 
 
 def register_exception(exception: type[BaseException], code: str, *, tell: bool = True) -> None:

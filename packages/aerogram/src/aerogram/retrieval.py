@@ -133,9 +133,9 @@ async def retrieve(
     is_part = bool(asked.path) or asked.query is not None
     spell = None if held is None or is_part else held.write
     if isinstance(value, dict) and not asked.as_text and asked.query is None and not fits(value):
-        rows = _bulk_of(value)
-        if rows is not None:  # they are what a reply has shown the first of
-            asked, value = replace(asked, path=asked.path + pointer_of((rows.name,))), rows.items
+        bulk = _bulk_of(value)
+        if bulk is not None:  # its rows are what a reply has shown the first of
+            asked, value = replace(asked, path=asked.path + pointer_of((bulk.name,))), bulk.items
     is_cut = asked.query is None and not asked.fields and _is_one_record(value) and not fits(value)
     if asked.as_text or is_cut:
         text = dumps(value).decode() if asked.path else content.text

@@ -160,7 +160,7 @@ def _status_of(error: BaseException) -> int | None:
 def _wait_of(error: BaseException) -> float | None:
     """How long the service behind a tool says to wait."""
     for where in (getattr(error, "response", None), error):
-        headers = getattr(where, "headers", None)
+        headers: Any = getattr(where, "headers", None)
         said = headers.get("retry-after") or headers.get("Retry-After") if hasattr(headers, "get") else None
         if isinstance(said, str):
             return seconds_until(said)

@@ -109,12 +109,9 @@ def _problem_in_object(data: dict[str, Any]) -> Problem | None:
     words = next((one for name in _WORDS if (one := _words_of(said.get(name)))), "")
     if not words or said.get("success") is True or said.get("ok") is True:
         return None
-    wait = next((said[name] for name in ("retry_after", "retryafter") if name in said), None)
-    return Problem.of(
-        _code_of(said, status, words),
-        words,
-        retry_after=float(wait) if type(wait) in (int, float) and wait >= 0 else None,
-    )
+    wait: Any = said.get("retry_after", said.get("retryafter"))
+    seconds = float(wait) if type(wait) in (int, float) and wait >= 0 else None
+    return Problem.of(_code_of(said, status, words), words, retry_after=seconds)
 
 
 def _is_status(value: Any) -> bool:
