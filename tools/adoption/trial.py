@@ -114,7 +114,8 @@ def findings(before: Side, after: Side) -> dict[str, bool]:
     return {
         "listing": after.listed <= before.listed + 300 + 30 * before.tools,
         "small call unchanged": _is_same(small, after.results["small"]),
-        "within the budget": after.tokens["big"] <= BUDGET,
+        "within the budget": after.tokens["big"] <= BUDGET
+        and after.results["big"].is_error == before.results["big"].is_error,
         "had back whole": _is_whole(before.results["big"], after.whole),
         "failure keeps its words": _keeps_words(failure, after.results["failure"]),
     }

@@ -33,6 +33,7 @@ from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import (
     PREFIX,
     SchemaForm,
+    conforms,
     lift_schema,
     meta_of,
     output_schema,
@@ -540,7 +541,7 @@ class Service:
             blocks, said = take_content(draft.reply, call.contract)
             if draft.media and call.contract.speaker.name != "bare":
                 said = _tell_media(said, draft.media)
-            done = await fit_media(call, await finish(call, draft._replace(reply=said)))
+            done = await self._finish(call, profile, draft._replace(reply=said))
             is_whole = done.reply.problem is None and done.reply.data is said.data
             sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
             return sent if blocks is None else await join_content(blocks, sent, call)
@@ -548,6 +549,16 @@ class Service:
             await forgive(call)
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
+
+    async def _finish(self, call: Call, profile: Profile, draft: ReplyDraft) -> ReplyDraft:
+        """The finished reply; a payload of which the schema spares nothing is cut where it still is what that says."""
+        done = await fit_media(call, await finish(call, draft))
+        is_refused = done.reply.problem is not None and done.reply.problem.code == "TOKEN_LIMIT_EXCEEDED"
+        if not is_refused or draft.reply.problem is not None or call.payload is None or call.schema is None:
+            return done
+        looser = await fit_media(call, await finish(replace(call, schema=None), draft))
+        sent = None if looser.reply.problem is not None else call.payload.channels(looser.reply).structured
+        return done if sent is None or not conforms(sent, profile.own_schema) else looser
 
     async def _send_bare(
         self, call: Call, profile: Profile, outcome: Any, draft: ReplyDraft, convert: Conversion | None
