@@ -245,6 +245,19 @@ def _lift(schema: Any, *, widens: bool = False) -> Any:
     return {name: part if name in _VALUES else _lift(part, widens=widens) for name, part in kept.items()}
 
 
+def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:
+    """Whether structured content is what a schema promises, as the clients of the SDK see it."""
+    if schema is None:
+        return True
+    from jsonschema import SchemaError, ValidationError, validate  # what the SDK brings along
+
+    try:
+        validate(value, dict(schema))
+    except (SchemaError, ValidationError):
+        return False
+    return True
+
+
 def to_sdk(result: Mapping[str, Any]) -> Any:
     """A result as the mcp SDK's `CallToolResult`; blocks that are the SDK's own objects stay what they are."""
     return _sdk_types().CallToolResult(
