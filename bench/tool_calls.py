@@ -52,7 +52,7 @@ def fastmcp_server(*, on):
     for handler in (record, untyped, rows):
         server.tool(handler)
     if on:
-        install_fastmcp(server)
+        install_fastmcp(server, dialect="response-v2")
     return Client(server)
 
 
@@ -61,7 +61,7 @@ def sdk_server(*, on):
     for handler in (record, untyped, rows):
         server.add_tool(handler)
     if on:
-        install_sdk(server)
+        install_sdk(server, dialect="response-v2")
     return mcp.Client(server)
 
 
@@ -98,7 +98,7 @@ async def measure():
 
 async def server_side():
     """What Aerogram itself takes for a small reply; the rest is the client, which validates the listed schema."""
-    service = Service(Contract())
+    service = Service(Contract(dialect="response-v2"))
     profile = service.profile("untyped", inputs={})
     value = await untyped("x")
     fastest = float("inf")

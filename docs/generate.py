@@ -5,7 +5,8 @@ A generated part stands between two comments in a page, and is replaced as a who
     <!-- generated: help translate -->
     <!-- end -->
 
-It is the help of a command (`help`, `help translate`, …) or a table (`errors`, `warnings`, `kinds`, `settings`).
+It is the help of a command (`help`, `help translate`, …) or a table (`errors`, `warnings`, `kinds`, `settings`,
+`clients`).
 """
 
 # ruff: noqa: INP001  # a script among pages, not a package
@@ -77,12 +78,21 @@ def settings() -> str:
     return _table(("setting", "default", "allowed", "meaning"), rows)
 
 
+def clients() -> str:
+    """The table of clients: what is known of each, and what its model reads."""
+    sys.path.append(str(Path(__file__).parents[1] / "tools"))
+    import clients as harness
+
+    return harness.table()
+
+
 PARTS: dict[str, Callable[..., str]] = {
     "help": command_help,
     "errors": errors,
     "warnings": warnings,
     "kinds": kinds,
     "settings": settings,
+    "clients": clients,
 }
 
 

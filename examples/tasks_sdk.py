@@ -7,7 +7,7 @@ from aerogram.mcp import install
 
 TASKS = {n: {"task_id": f"task-{n:03}", "notes": "Read, think, write. " * 20} for n in range(1, 31)}
 server = MCPServer("tasks")
-install(server, budget=2_000, controls=["list_tasks"], offers=["standard-v2"])
+install(server, dialect="response-v2", budget=2_000, controls=["list_tasks"], offers=["standard-v2"])
 
 
 @server.tool()

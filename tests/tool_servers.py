@@ -124,7 +124,7 @@ def build(framework, *, installed=True, **settings):
     for handler in BEFORE:
         _add_tool(server, handler)
     server.resource("data://frame")(frame)
-    service = install(server, **settings) if installed else None
+    service = install(server, **{"dialect": "response-v2", **settings}) if installed else None
     for handler in AFTER:
         _add_tool(server, handler)
     server.resource("data://documents/{name}")(document)

@@ -61,7 +61,7 @@ class TextClient:
 
     def understand(self, channels: Channels) -> dict[str, Any]:
         try:
-            return understood(read(read_text(channels.text)))
+            return understood(read(read_text(channels.text.removeprefix(_own_line(channels.text)))))
         except ReplyError:
             raise
         except Exception:  # noqa: BLE001 - no JSON: then it is a summary
@@ -80,6 +80,12 @@ class TextClient:
             "code": found(r"^error: (\w+)"),
             "data": None,
         }
+
+
+def _own_line(text: str) -> str:
+    """The line that a contract puts before its body."""
+    line, body = text.split("\n", 1) if "\n{" in text else ("", text)
+    return f"{line}\n" if body.startswith("{") and not line.startswith("{") else ""
 
 
 class StructuredClient:
@@ -172,6 +178,7 @@ def test_a_summary_of_a_failure_starts_with_what_to_tell_the_user() -> None:
     )
     assert channels_of(reply, {}, "summary").text.splitlines() == [
         "Please wait.",
+        "too fast",
         "error: RATE_LIMITED (rate_limit, retryable); Slow down.; retry after 45 s",
     ]
 
@@ -236,7 +243,7 @@ def test_a_summary_names_the_code_that_the_body_has(spoken: str, code: str, said
     speaker = dialect(spoken)
     body = speaker.encode(speaker.complete(Reply.failed(code), operation="search"))
     written = body["data"]["error_code"] if spoken == "response-v2" else body["error"]["code"]
-    [_, line] = summary_in(spoken, Reply.failed(code))
+    line = summary_in(spoken, Reply.failed(code))[-1]
     assert line.startswith(f"error: {said} (") and written == said
 
 

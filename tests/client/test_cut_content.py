@@ -54,7 +54,7 @@ def ask(request):
 
     async def ask(tool, **settings):
         server = make("content")
-        module.install(server, budget=900, archive=Archive.in_memory(), **settings)
+        module.install(server, budget=900, archive=Archive.in_memory(), **{"dialect": "response-v2", **settings})
         (server.tool if make is fastmcp.FastMCP else server.add_tool)(tool)
         async with client_of(server) as connection:
             client = AsyncClient(connection)

@@ -16,7 +16,6 @@ from aerogram import Fidelity, Notice, Reply
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client, Retries, read
 from aerogram.content import Content
-from aerogram.contract import Contract
 from aerogram.dialects import dialect
 from aerogram.errors import IntegrityError, NotFound, ValidationFailed
 
@@ -43,13 +42,13 @@ def tools(server):
 
 def fastmcp_server(**settings):
     server = tools(fastmcp.FastMCP("ours"))
-    aerogram.fastmcp.install(server, **settings)
+    aerogram.fastmcp.install(server, **{"dialect": "response-v2", **settings})
     return server
 
 
 def sdk_server(**settings):
     server = tools(MCPServer("ours"))
-    aerogram.mcp.install(server, **settings)
+    aerogram.mcp.install(server, **{"dialect": "response-v2", **settings})
     return server
 
 
@@ -126,7 +125,7 @@ async def test_content_that_does_not_match_its_hash_is_not_used():
 
 async def test_content_that_is_gone_is_a_problem_like_any_other():
     archive = Archive.in_memory()
-    server = fastmcp_server(contract=Contract(budget=2_000, archive=archive))
+    server = fastmcp_server(budget=2_000, archive=archive)
     async with connected(server, "fastmcp") as calling:
         reply = await calling.call("rows")
         for digest in reply.fidelity.archive_hashes.values():
@@ -136,7 +135,7 @@ async def test_content_that_is_gone_is_a_problem_like_any_other():
 
 
 async def test_what_was_not_kept_cannot_be_made_whole():
-    server = fastmcp_server(contract=Contract(budget=2_000))
+    server = fastmcp_server(budget=2_000, archive=None)
     async with connected(server, "fastmcp") as calling:
         with pytest.raises(NotFound, match="not kept"):
             await calling.whole(await calling.call("rows"))

@@ -28,7 +28,7 @@ NAMES = [task["task_id"] for task in TASKS]
 def tools(**settings: Any) -> FastMCP:
     """A server whose tools answer whole, with the paging controls."""
     server = FastMCP("tasks")
-    install(server, **{"controls": True, "archive": Archive.in_memory(), **settings})
+    install(server, **{"dialect": "response-v2", "controls": True, "archive": Archive.in_memory(), **settings})
 
     @server.tool
     def query(spec_id: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ ROWS = [{"id": number, "text": "word " * 50} for number in range(40)]
 def server(installed: bool = True, **settings: Any) -> FastMCP[Any]:
     made: FastMCP[Any] = FastMCP("inside")
     if installed:
-        install(made, **{"budget": 900, "archive": Archive.in_memory(), **settings})
+        install(made, **{"dialect": "response-v2", "budget": 900, "archive": Archive.in_memory(), **settings})
 
     @made.tool
     def rows() -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ async def test_a_client_in_the_same_process_gets_the_envelope(era: str) -> None:
 @ERAS
 async def test_a_proxy_in_the_same_process_gets_what_the_contract_behind_it_answers(era: str) -> None:
     proxy = create_proxy(server(controls=["rows"]))
-    install(proxy)
+    install(proxy, dialect="response-v2")
     found = await asked(proxy, era, "rows", page_size=2)
     assert found.structured_content["data"]["results"] == ROWS[:2]
     assert found.structured_content["meta"]["pagination"]["has_more"]

@@ -30,7 +30,7 @@ def server():
 
 
 async def test_a_long_text_is_cut_to_the_budget_and_can_be_had_whole(server):
-    install(server, budget=1500)
+    install(server, dialect="response-v2", budget=1500)
     async with fastmcp.Client(server) as client:
         blocks = (await client.call_tool("texts", {})).content
         assert blocks[0].text == "first" and sum(best_counter().count(block.text) for block in blocks) <= 1500
@@ -48,7 +48,7 @@ async def test_a_long_text_is_cut_to_the_budget_and_can_be_had_whole(server):
 
 
 async def test_a_picture_that_the_wire_cannot_take_becomes_a_link_to_its_bytes(server):
-    install(server, budget="8000 bytes")
+    install(server, dialect="response-v2", budget="8000 bytes")
     async with fastmcp.Client(server) as client:
         (link,) = (await client.call_tool("picture", {})).content
         assert link.type == "resource_link" and link.mime_type == "image/png"
@@ -57,7 +57,7 @@ async def test_a_picture_that_the_wire_cannot_take_becomes_a_link_to_its_bytes(s
 
 
 async def test_a_picture_is_not_counted_as_text(server):
-    install(server, budget=300)
+    install(server, dialect="response-v2", budget=300)
     async with fastmcp.Client(server) as client:
         (block,) = (await client.call_tool("picture", {})).content
     assert block.type == "image"

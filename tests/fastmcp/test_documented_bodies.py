@@ -18,7 +18,7 @@ from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 async def called(handler, meta=None, **settings):
     server = fastmcp.FastMCP("documented")
     server.tool(handler, name="handler")
-    install(server, **settings)
+    install(server, **{"dialect": "response-v2", **settings})
     async with fastmcp.Client(server) as client:
         return await client.call_tool("handler", {}, raise_on_error=False, meta=meta)
 
@@ -143,7 +143,7 @@ async def test_the_language_and_the_documentation_of_a_contract_s_dialect_reach_
         raise NotFound("no row 5")
 
     spoken = StandardV2Dialect(language="ja", documentation="https://example.org/errors#")
-    sent = await called(handler, meta, contract=Contract(dialect=spoken))
+    sent = await called(handler, meta, dialect=spoken)
     error = sent.structured_content["error"]
     assert error["user_message"] == sent.content[0].text.splitlines()[0] == TABLE["NOT_FOUND"].user_text["ja"]
     assert error["documentation"] == "https://example.org/errors#not_found"
@@ -174,7 +174,7 @@ async def test_a_tool_has_the_page_size_of_its_contract_unless_its_caller_names_
 
     server.tool(rows, name="search")
     server.tool(rows, name="export")
-    install(server, controls=True, page_sizes={"search": 10})
+    install(server, dialect="response-v2", controls=True, page_sizes={"search": 10})
     async with fastmcp.Client(server) as client:
         first = (await client.call_tool("search", {})).structured_content
         page = first["meta"]["pagination"]
@@ -184,7 +184,8 @@ async def test_a_tool_has_the_page_size_of_its_contract_unless_its_caller_names_
         named = (await client.call_tool("search", {"page_size": 3})).structured_content
         assert len(named["data"]["results"]) == 3
         assert len((await client.call_tool("export", {})).structured_content["data"]["results"]) == 25
-        listed = {one.name: one.input_schema["properties"]["page_size"] for one in await client.list_tools()}
+        tools = {one.name: one.input_schema["properties"] for one in await client.list_tools()}
+        listed = {name: tools[name]["page_size"] for name in ("search", "export")}
     assert listed["search"]["default"] == 10 and "default" not in listed["export"]
 
 

@@ -35,7 +35,7 @@ async def asked(server, name, arguments=None, **options):
 def serving(handler, **settings):
     server = FastMCP("one")
     server.tool(handler, name="tool", **settings.pop("tool", {}))
-    install(server, **settings)
+    install(server, **{"dialect": "response-v2", **settings})
     return server
 
 
@@ -156,7 +156,7 @@ async def test_a_transformed_tool_answers_whichever_came_first(transformed_first
     renamed = ToolTransform({"tool": ToolTransformConfig(name="renamed")})
     if transformed_first:
         server.add_transform(renamed)
-    install(server)
+    install(server, dialect="response-v2")
     if not transformed_first:
         server.add_transform(renamed)
     assert (await asked(server, "renamed", {"number": 1})).structured_content["data"] == {"point": {"x": 1}}
@@ -175,9 +175,9 @@ async def test_a_mounted_server_answers_once_whether_it_has_a_contract_or_not():
         child, parent = FastMCP("child"), FastMCP("parent")
         child.tool(lambda: {"id": 1}, name="tool")
         if own:
-            install(child)
+            install(child, dialect="response-v2")
         parent.mount(child, namespace="kid")
-        install(parent)
+        install(parent, dialect="response-v2")
         body = (await asked(parent, "kid_tool")).structured_content
         assert body["data"] == {"id": 1} and body["success"] is True
 
@@ -208,7 +208,7 @@ async def test_a_disabled_tool_is_as_unknown_as_one_that_never_was():
 
 async def test_many_short_lived_tools_do_not_pile_up():
     server = FastMCP("many")
-    install(server)
+    install(server, dialect="response-v2")
     for number in range(50):
         server.tool(lambda: 1, name=f"tool{number}")
     async with Client(server) as client:
@@ -222,7 +222,7 @@ def guarded():
     tokens = {name: {"client_id": name, "scopes": []} for name in ("ann", "bob")}
     server = FastMCP("guarded", auth=StaticTokenVerifier(tokens))
     server.tool(lambda: [{"id": f"row-{number}", "text": "words " * 50} for number in range(100)], name="rows")
-    install(server, budget=2_000)
+    install(server, dialect="response-v2", budget=2_000)
     listener = socket.create_server(("127.0.0.1", 0))
     web = uvicorn.Server(uvicorn.Config(server.http_app(path="/mcp"), log_level="critical"))
     thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})

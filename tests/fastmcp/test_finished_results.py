@@ -83,7 +83,7 @@ async def asked(server, name="tool", arguments=None, era="auto"):
 @MADE
 async def test_both_channels_keep_the_budget(made, era):
     server = made()
-    install(server, budget=700, archive=Archive.in_memory())
+    install(server, dialect="response-v2", budget=700, archive=Archive.in_memory())
     result = await asked(server, era=era)
     count = find_counter("o200k_base").count
     assert not result.is_error and result.structured_content["meta"]["content_fidelity"] != "full"
@@ -95,7 +95,7 @@ async def test_both_channels_keep_the_budget(made, era):
 @MADE
 async def test_the_rows_are_what_controls_speak_of(made, era):
     server = made()
-    install(server, controls=True)
+    install(server, dialect="response-v2", controls=True)
     body = (await asked(server, arguments={"page_size": 2, "fields": ["id"]}, era=era)).structured_content
     assert body["data"] == {"results": [{"id": 0}, {"id": 1}]} and body["meta"]["pagination"]["total_count"] == 60
 
@@ -113,7 +113,7 @@ async def test_bare_payloads_are_fastmcps_own(made):
 @pytest.mark.parametrize("function", [None, forwarding, forwarding_raw, making_results])
 async def test_what_the_tool_further_in_raises_keeps_its_meaning(function, era):
     server = transformed(function)
-    install(server)
+    install(server, dialect="response-v2")
     told = await asked(server, arguments={"query": "none"}, era=era)
     assert told.is_error and told.structured_content["data"]["remediation"] == "ask for others"
     crashed = await asked(server, arguments={"query": "crash"}, era=era)
@@ -126,7 +126,7 @@ async def test_a_function_of_its_own_sees_the_result_of_its_parent_as_ever():
         return {"rows": len(result.structured_content["result"]), "characters": len(result.content[0].text)}
 
     server = transformed(counting)
-    install(server)
+    install(server, dialect="response-v2")
     assert (await asked(server)).structured_content["data"] == {"rows": 60, "characters": 10_191}
 
 
@@ -136,7 +136,7 @@ async def test_a_failure_and_a_picture_from_elsewhere_stay_what_they_are():
     remote.tool(lambda: ToolResult(content=[TextContent(type="text", text="gone")], is_error=True), name="failing")
     remote.tool(lambda: [TextContent(type="text", text="look"), picture], name="showing")
     server = create_proxy(remote)
-    install(server)
+    install(server, dialect="response-v2")
     failed = await asked(server, "failing")
     assert failed.is_error and failed.content[0].text == "gone"
     shown = await asked(server, "showing")
@@ -165,9 +165,9 @@ async def test_a_secret_from_elsewhere_is_in_neither_channel():
 async def test_what_a_contract_elsewhere_has_answered_is_answered_once():
     remote = FastMCP("remote")
     remote.tool(rows, name="tool")
-    install(remote, budget=700, archive=Archive.in_memory())
+    install(remote, dialect="response-v2", budget=700, archive=Archive.in_memory())
     server = create_proxy(remote)
-    install(server, retrieve=None, negotiate=None)
+    install(server, dialect="response-v2", retrieve=None, negotiate=None)
     found = (await asked(server)).structured_content
     assert found["meta"]["content_fidelity"] != "full" and "success" not in found["data"]
 
@@ -178,7 +178,7 @@ async def test_a_resource_of_a_server_elsewhere_is_read(era):
     remote.resource("data://all", name="all")(lambda: '{"id": 1}')
     remote.resource("data://{name}/x", name="entry")(lambda name: name)
     server = create_proxy(remote)
-    install(server)
+    install(server, dialect="response-v2")
     async with Client(server, mode=era) as client:
         assert (await client.read_resource("data://all"))[0].text == '{"id": 1}'
         assert (await client.read_resource("data://a/x"))[0].text == "a"

@@ -44,7 +44,7 @@ def guarded(middleware, is_first=False, **settings) -> FastMCP:
     server = FastMCP("guarded")
     if is_first:
         server.add_middleware(middleware)
-    install(server, **settings)
+    install(server, **{"dialect": "response-v2", **settings})
     if not is_first:
         server.add_middleware(middleware)
 

@@ -60,20 +60,20 @@ def child() -> FastMCP:
 
 def direct(**settings) -> tuple[FastMCP, str]:
     server = child()
-    install(server, **settings)
+    install(server, **{"dialect": "response-v2", **settings})
     return server, ""
 
 
 def mounted(**settings) -> tuple[FastMCP, str]:
     parent = FastMCP("parent")
     parent.mount(child(), namespace="kid")
-    install(parent, **settings)
+    install(parent, **{"dialect": "response-v2", **settings})
     return parent, "kid_"
 
 
 def mounted_without_a_name(**settings) -> tuple[FastMCP, str]:
     parent = FastMCP("parent")
-    install(parent, **settings)
+    install(parent, **{"dialect": "response-v2", **settings})
     parent.mount(child())
     return parent, ""
 
@@ -82,7 +82,7 @@ def mounted_twice(**settings) -> tuple[FastMCP, str]:
     parent, between = FastMCP("parent"), FastMCP("between")
     between.mount(child(), namespace="kid")
     parent.mount(between, namespace="house")
-    install(parent, **settings)
+    install(parent, **{"dialect": "response-v2", **settings})
     return parent, "house_kid_"
 
 
@@ -91,7 +91,7 @@ def watched(**settings) -> tuple[FastMCP, str]:
     parent, server = FastMCP("parent"), child()
     server.add_middleware(Middleware())
     parent.mount(server, namespace="kid")
-    install(parent, **settings)
+    install(parent, **{"dialect": "response-v2", **settings})
     return parent, "kid_"
 
 
@@ -172,7 +172,7 @@ async def test_bare_payloads_of_mounted_tools_are_fastmcps_own(mount):
 async def test_a_server_that_is_mounted_answers_its_own_clients_as_ever():
     parent, server = FastMCP("parent"), child()
     parent.mount(server, namespace="kid")
-    install(parent)
+    install(parent, dialect="response-v2")
     assert (await asked(parent, "kid_fail", {"how": "crash"})).is_error
     plain = await asked(server, "fail", {"how": "crash"})
     assert plain.structured_content is None and plain.content[0].text == "Error calling tool 'fail': secret"
@@ -192,7 +192,7 @@ async def test_a_mounted_tool_that_calls_another_gets_what_fastmcp_gives():
             return {"rows": len(result.structured_content["result"]), "told": str(error)}
 
     parent.mount(server)
-    install(parent)
+    install(parent, dialect="response-v2")
     body = (await asked(parent, "counts")).structured_content
     assert body["data"] == {"rows": 60, "told": "Error calling tool 'fail': secret"}
 
@@ -219,7 +219,7 @@ async def test_what_the_middleware_of_a_mounted_server_makes_of_a_result_is_what
     parent, server = FastMCP("parent"), child()
     server.add_middleware(Replacing(change))
     parent.mount(server)
-    install(parent, budget=700, archive=Archive.in_memory(), controls=True)
+    install(parent, dialect="response-v2", budget=700, archive=Archive.in_memory(), controls=True)
     result = await asked(parent, "rows")
     assert result.structured_content["data"] == {"results": [{"id": 1}]}
     assert "word" not in result.content[0].text
@@ -240,7 +240,7 @@ async def test_the_middleware_of_a_mounted_server_sees_results_and_errors_as_eve
 
     server.add_middleware(Watching())
     parent.mount(server)
-    install(parent)
+    install(parent, dialect="response-v2")
     await asked(parent, "double", {"number": 4})
     await asked(parent, "fail", {"how": "crash"})
     assert seen == [{"result": 8}, "Error calling tool 'fail': secret"]
@@ -288,10 +288,10 @@ def in_its_place(found):
 @pytest.mark.parametrize("path", ["a/x", "none/x", "own/x", "all"])
 async def test_a_mounted_resource_is_read_as_one_of_the_server_is(path, contract, era):
     own, parent, inner = library(), FastMCP("parent"), library()
-    install(own)
+    install(own, dialect="response-v2")
     parent.mount(inner, namespace="kid")
     for server in {"outside": [parent], "inside": [inner], "both": [parent, inner]}[contract]:
-        install(server)
+        install(server, dialect="response-v2")
     found = await entry(parent, f"data://kid/{path}", era)
     assert "data://kid/" in json.dumps(found) or path == "own/x"
     assert in_its_place(found) == json.loads(json.dumps(await entry(own, f"data://{path}", era)))
@@ -303,7 +303,7 @@ async def test_what_a_mounted_resource_did_not_mean_to_say_stays_inside(contract
     parent, inner = FastMCP("parent"), library()
     parent.mount(inner, namespace="kid")
     for server in {"outside": [parent], "inside": [inner], "both": [parent, inner]}[contract]:
-        install(server)
+        install(server, dialect="response-v2")
     code, message, data = await entry(parent, "data://kid/crash/x", era)
     assert code == -32603 and data["code"] == "INTERNAL_ERROR" and data["uri"] == "data://kid/crash/x"
     assert "secret" not in message + json.dumps(data)

@@ -22,7 +22,7 @@ def named_in_the_request() -> str:
 
 def server() -> FastMCP:
     made = FastMCP("named")
-    install(made, principal=named_in_the_request, budget=900, archive=Archive.in_memory())
+    install(made, dialect="response-v2", principal=named_in_the_request, budget=900, archive=Archive.in_memory())
     made.tool(lambda: {"a": 1}, name="one")
     made.tool(lambda: ["word " * 40] * 40, name="many")
     return made

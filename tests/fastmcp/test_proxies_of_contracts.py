@@ -18,10 +18,10 @@ ROWS = [{"id": number, "text": "word " * 50} for number in range(40)]
 
 def proxy(**settings: Any) -> FastMCP[Any]:
     behind: FastMCP[Any] = FastMCP("behind")
-    install(behind, budget=900, archive=Archive.in_memory(), controls=True)
+    install(behind, dialect="response-v2", budget=900, archive=Archive.in_memory(), controls=True)
     behind.tool(lambda: ROWS, name="rows")
     made = create_proxy(behind)
-    install(made, **{"budget": 900, "archive": Archive.in_memory(), **settings})
+    install(made, **{"dialect": "response-v2", "budget": 900, "archive": Archive.in_memory(), **settings})
     return made
 
 

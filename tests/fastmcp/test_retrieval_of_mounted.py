@@ -25,7 +25,7 @@ def child(**settings) -> FastMCP:
     server = FastMCP("child")
     server.tool(rows)
     if settings:
-        install(server, archive=Archive.in_memory(), **settings)
+        install(server, archive=Archive.in_memory(), **{"dialect": "response-v2", **settings})
     return server
 
 
@@ -47,7 +47,12 @@ async def test_everything_can_be_had_whoever_has_a_contract(outer, namespace, bu
     parent = FastMCP("parent")
     parent.mount(child(budget=budget), namespace=namespace)
     if outer is not None:
-        install(parent, archive=Archive.in_memory() if outer else None, negotiate=None, **outer)
+        install(
+            parent,
+            archive=Archive.in_memory() if outer else None,
+            negotiate=None,
+            **{"dialect": "response-v2", **outer},
+        )
     assert await whole(parent, f"{namespace}_rows" if namespace else "rows", era) == ROWS
 
 
@@ -82,7 +87,7 @@ async def test_a_tool_that_is_called_by_another_one_does_not_lend_it_its_name():
         """Call the other tool."""
         return json.loads((await server.call_tool("rows")).content[0].text)
 
-    install(server, budget=1_500, archive=Archive.in_memory())
+    install(server, dialect="response-v2", budget=1_500, archive=Archive.in_memory())
     assert await whole(server, "all_rows") == ROWS
 
 

@@ -40,7 +40,7 @@ async def called(server, **arguments):
 
 
 async def test_a_limit_is_in_every_reply_warns_when_it_is_near_and_then_refuses(server):
-    install(server, limits=Limits.in_memory(Plan.of("5/day")))
+    install(server, dialect="response-v2", limits=Limits.in_memory(Plan.of("5/day")))
     replies = [await called(server) for _ in range(6)]
     assert [reply.rate_limit.remaining for reply in replies] == [4, 3, 2, 1, 0, 0]
     assert any(notice.code == "RATE_LIMIT_APPROACHING" for notice in replies[4].notices)
@@ -49,7 +49,12 @@ async def test_a_limit_is_in_every_reply_warns_when_it_is_near_and_then_refuses(
 
 
 async def test_a_cached_answer_says_that_it_is_one_and_covers_for_a_failure(server):
-    install(server, cache=Cache.in_memory(fresh_for=0.0, stale_for=60, slow_after=0.0), cached={"find"})
+    install(
+        server,
+        dialect="response-v2",
+        cache=Cache.in_memory(fresh_for=0.0, stale_for=60, slow_after=0.0),
+        cached={"find"},
+    )
     first = await called(server, query="a")
     assert any(notice.code == "CACHE_MISS_SLOW" for notice in first.notices)
 
@@ -68,14 +73,14 @@ async def test_a_cached_answer_says_that_it_is_one_and_covers_for_a_failure(serv
 
 async def test_what_is_deprecated_is_told_when_it_is_used(server):
     old = Deprecations.of(parameters={"limit": "page_size"}, fields={"name": "title"})
-    install(server, deprecations={"find": old})
+    install(server, dialect="response-v2", deprecations={"find": old})
     codes = [notice.code for notice in (await called(server, limit=3)).notices]
     assert codes == ["DEPRECATED_PARAMETER", "DEPRECATED_FIELD"]
     assert [notice.code for notice in (await called(server)).notices] == ["DEPRECATED_FIELD"]
 
 
 async def test_a_secret_does_not_leave_the_server(server):
-    install(server, sanitizers=[Redaction()])
+    install(server, dialect="response-v2", sanitizers=[Redaction()])
     async with fastmcp.Client(server) as client:
         result = await client.call_tool("find", {})
     assert "sk-not-for-you" not in repr(result)
@@ -87,7 +92,7 @@ async def test_every_reply_is_counted_and_an_error_reply_counts_as_an_error(serv
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     observer = Observer(tracer_provider=tracers, meter_provider=MeterProvider([reader]))
-    install(server, observer=observer, limits=Limits.in_memory(Plan.of("2/day")))
+    install(server, dialect="response-v2", observer=observer, limits=Limits.in_memory(Plan.of("2/day")))
     for query in ("fine", "broken", "fine", "refused"):
         await called(server, query=query)
     told = [span for span in spans.get_finished_spans() if span.name == "aerogram.reply"]

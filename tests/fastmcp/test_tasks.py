@@ -27,7 +27,7 @@ def server(*, tasks_first: bool = True, **settings: Any) -> FastMCP[Any]:
     made: FastMCP[Any] = FastMCP("tasks")
     if tasks_first:
         made.add_extension(TasksExtension(url="memory://"))
-    install(made, **settings)
+    install(made, **{"dialect": "response-v2", **settings})
     if not tasks_first:
         made.add_extension(TasksExtension(url="memory://"))
 
@@ -130,7 +130,7 @@ async def test_a_task_that_asks_for_input_gets_it() -> None:
     """The question passes untouched, and the answer leads to the envelope."""
     made: FastMCP[Any] = FastMCP("asking")
     made.add_extension(TasksExtension(url="memory://"))
-    install(made)
+    install(made, dialect="response-v2")
     question = mcp_types.ElicitRequest(
         params=mcp_types.ElicitRequestFormParams(message="Name?", requested_schema={"type": "object", "properties": {}})
     )

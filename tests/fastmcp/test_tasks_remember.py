@@ -24,7 +24,7 @@ def server(tasks_first: bool, **settings: Any) -> FastMCP[Any]:
     made: FastMCP[Any] = FastMCP("tasks")
     if tasks_first:
         made.add_extension(TasksExtension(url="memory://"))
-    install(made, **settings)
+    install(made, **{"dialect": "response-v2", **settings})
     if not tasks_first:
         made.add_extension(TasksExtension(url="memory://"))
 

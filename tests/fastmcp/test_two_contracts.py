@@ -23,7 +23,7 @@ ROWS = [{"id": number, "text": "word " * 50} for number in range(40)]
 
 def server(inner: dict[str, Any], outer: dict[str, Any]) -> FastMCP[Any]:
     kid: FastMCP[Any] = FastMCP("kid")
-    install(kid, **inner)
+    install(kid, **{"dialect": "response-v2", **inner})
     kid.tool(lambda: {"id": 1}, name="one")
     kid.tool(lambda: ROWS, name="rows")
     kid.tool(lambda: Reply.ok([1, 2], page=Page("next", has_more=True)), name="page")
@@ -34,7 +34,7 @@ def server(inner: dict[str, Any], outer: dict[str, Any]) -> FastMCP[Any]:
 
     made: FastMCP[Any] = FastMCP("around")
     made.mount(kid, namespace="kid")
-    install(made, **outer)
+    install(made, **{"dialect": "response-v2", **outer})
     return made
 
 

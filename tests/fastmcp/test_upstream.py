@@ -51,7 +51,7 @@ def server() -> FastMCP[Any]:
     document = {"openapi": "3.1.0", "info": {"title": "service", "version": "1"}, "paths": routes}
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(service), base_url="http://service")
     made: FastMCP[Any] = FastMCP.from_openapi(document, client=client)
-    install(made)
+    install(made, dialect="response-v2")
 
     @made.tool
     def by_hand() -> dict[str, Any]:

@@ -54,7 +54,7 @@ def failing() -> Reply:
 async def test_a_tool_says_how_many_units_its_answer_costs():
     limits = Limits.in_memory(Plan.of("20/day"))
     server = FastMCP("shop")
-    install_fastmcp(server, limits=limits)
+    install_fastmcp(server, dialect="response-v2", limits=limits)
     for handler in (dear, failing):
         server.tool(handler)
     async with Client(server) as client:

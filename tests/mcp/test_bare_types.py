@@ -57,7 +57,7 @@ TOOLS = (coerced, filtered, wrong, counts, uncountable, numbers, words)
 def serving(*tools, **settings) -> MCPServer:
     server = MCPServer("typed")
     if settings:
-        install(server, **settings)
+        install(server, **{"dialect": "response-v2", **settings})
     for tool in tools:
         server.tool()(tool)
     return server

@@ -26,7 +26,7 @@ async def answer(context):
 
 def by_sdk():
     server = MCPServer("asking")
-    aerogram.mcp.install(server, cache=Cache.in_memory(), cached=["ask", "plain"])
+    aerogram.mcp.install(server, dialect="response-v2", cache=Cache.in_memory(), cached=["ask", "plain"])
 
     @server.tool()
     async def ask(context: SDKContext) -> dict | InputRequiredResult:
@@ -41,7 +41,7 @@ def by_sdk():
 
 def by_fastmcp():
     server = fastmcp.FastMCP("asking")
-    aerogram.fastmcp.install(server, cache=Cache.in_memory(), cached=["ask", "plain"])
+    aerogram.fastmcp.install(server, dialect="response-v2", cache=Cache.in_memory(), cached=["ask", "plain"])
 
     @server.tool
     async def ask(context: FastMCPContext):

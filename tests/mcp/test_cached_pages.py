@@ -26,7 +26,9 @@ async def test_a_walk_through_a_cached_tool_has_every_row_once(door):
 
     settings = {"budget": 700, "archive": Archive.in_memory(), "cache": Cache.in_memory(), "cursors": cursors}
     server = fastmcp.FastMCP("own") if door.framework == "fastmcp" else MCPServer("own", log_level="CRITICAL")
-    (aerogram.fastmcp if door.framework == "fastmcp" else aerogram.mcp).install(server, cached=["own"], **settings)
+    (aerogram.fastmcp if door.framework == "fastmcp" else aerogram.mcp).install(
+        server, cached=["own"], **{"dialect": "response-v2", **settings}
+    )
     (server.tool if door.framework == "fastmcp" else server.add_tool)(own)
     async with talk(door.framework, server, door.mode) as client:
         for _ in range(2):

@@ -35,7 +35,7 @@ def leave() -> dict:
 
 def on_fastmcp(*tools):
     server = fastmcp.FastMCP("waiting")
-    install_fastmcp(server)
+    install_fastmcp(server, dialect="response-v2")
     for tool in tools:
         server.tool(tool)
     server.resource("wait://vain")(wait_in_vain)
@@ -51,7 +51,7 @@ async def waiting_for(name: str) -> dict:
 
 def on_sdk(*tools):
     server = MCPServer("waiting")
-    install_sdk(server)
+    install_sdk(server, dialect="response-v2")
     for tool in tools:
         server.tool()(tool)
     server.resource("wait://vain")(wait_in_vain)
@@ -108,7 +108,7 @@ from fastmcp import FastMCP
 from aerogram.fastmcp import install
 
 server = FastMCP("stdio")
-install(server)
+install(server, dialect="response-v2")
 
 @server.tool
 async def vain() -> dict:

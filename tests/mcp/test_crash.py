@@ -25,13 +25,13 @@ from mcp import Client
 from mcp.server import MCPServer
 from aerogram.mcp import install
 server = MCPServer("x")
-install(server)
+install(server, dialect="response-v2")
 """
 FASTMCP = """
 from fastmcp import Client, FastMCP
 from aerogram.fastmcp import install
 server = FastMCP("x")
-install(server)
+install(server, dialect="response-v2")
 """
 
 

@@ -10,7 +10,7 @@ from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
-from aerogram import Contract
+from aerogram import Contract, read
 from aerogram.cache import Cache
 from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
@@ -84,8 +84,14 @@ async def listed(server):
         ({"offers": "standard-v2"}, "offers is a list of dialects, such as ['standard-v2']"),
         ({"flags": {"response_contract_v2": False}}, "flags is a Flags, not dict"),
         ({"principal": "ann"}, "principal is a function that says who is calling, not 'ann'"),
-        ({"negotiate": "retrieve", "budget": 500}, "negotiate and retrieve are both 'retrieve'"),
-        ({"negotiate": "search"}, "this server has a tool 'search' already: give ours another name with negotiate="),
+        (
+            {"dialect": "response-v2", "negotiate": "retrieve", "budget": 500},
+            "negotiate and retrieve are both 'retrieve'",
+        ),
+        (
+            {"dialect": "response-v2", "negotiate": "search"},
+            "this server has a tool 'search' already: give ours another name with negotiate=",
+        ),
         ({"retrieve": "search", "budget": 500}, "give ours another name with retrieve="),
         ({"contract": Contract(), "budget": 100}, "a contract is given, so budget belongs into it"),
         ({"contract": {"budget": 100}}, "contract is a Contract, not dict"),
@@ -158,9 +164,8 @@ async def test_where_nothing_is_near_the_tools_are_listed(framework, caplog):
 
 
 async def test_tools_that_are_there_or_come_later_are_not_told(framework, caplog):
-    server = library(
-        framework, controls=["list_books", "search"], budgets={"retrieve": 2_000, "list_books": 2_000, "server": 900}
-    )
+    budgets = {"retrieve": 2_000, "list_books": 2_000, "server": 900}
+    server = library(framework, dialect="response-v2", controls=["list_books", "search"], budgets=budgets)
     await listed(server)
     assert not warnings_in(caplog)
 
@@ -179,3 +184,29 @@ async def test_a_tool_that_can_be_called_unlisted_is_there(caplog):
     aerogram.fastmcp.install(server, budgets={"search": 2_000})
     assert "search" not in await listed(server)
     assert not warnings_in(caplog)
+
+
+@pytest.mark.parametrize(
+    ("settings", "dialect"),
+    [
+        ({}, "bare"),
+        ({"budget": 2_000}, "bare"),
+        ({"contract": Contract()}, "bare"),
+        ({"contract": Contract(budget=2_000)}, "bare"),
+        ({"dialect": "standard-v2"}, "standard-v2"),
+        ({"contract": Contract(dialect="response-v2")}, "response-v2"),
+    ],
+    ids=str,
+)
+def test_a_server_sends_payloads_alone_unless_a_dialect_is_named(framework, settings, dialect):
+    assert INSTALLS[framework](framework("library"), **settings).contract.speaker.name == dialect
+
+
+async def test_a_page_size_holds_without_an_envelope_too():
+    server = FastMCP("library")
+    server.tool(lambda: [{"id": number} for number in range(25)], name="search")
+    aerogram.fastmcp.install(server, controls=True, page_sizes={"search": 10})
+    async with fastmcp.Client(server) as client:
+        first = read(await client.call_tool("search"))
+        second = read(await client.call_tool("search", {"cursor": first.page.cursor}))
+    assert (len(first.data), first.page.total, second.data[0]) == (10, 25, {"id": 10})

@@ -41,7 +41,9 @@ async def called(framework, name, **settings):
     add = server.tool if framework == "fastmcp" else server.add_tool
     for handler in (pair, announced, rows, long, odd):
         add(handler)
-    (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(server, **settings)
+    (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(
+        server, **{"dialect": "response-v2", **settings}
+    )
     async with mcp.Client(server if framework == "sdk" else server._mcp_server) as client:
         await client.list_tools()
         return await client.call_tool(name, {})

@@ -121,7 +121,9 @@ async def called(framework, name, arguments=None, times=1, **settings):
     add = server.tool if framework == "fastmcp" else server.add_tool
     for handler in HANDLERS:
         add(handler)
-    (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(server, **settings)
+    (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(
+        server, **{"dialect": "response-v2", **settings}
+    )
     async with mcp.Client(server if framework == "sdk" else server._mcp_server) as client:
         return [await client.call_tool(name, arguments or {}) for _ in range(times)]
 

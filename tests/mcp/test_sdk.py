@@ -19,7 +19,7 @@ class Record(BaseModel):
 def serving(handler, **settings):
     server = MCPServer("one", log_level="CRITICAL")
     server.add_tool(handler, "tool")
-    install(server, **settings)
+    install(server, **{"dialect": "response-v2", **settings})
     return server
 
 
@@ -98,7 +98,7 @@ async def test_a_resource_may_have_several_contents_each_with_its_own_address(mo
     def plain():
         return {"a": {1}}
 
-    install(server)
+    install(server, dialect="response-v2")
     async with mcp.Client(server, mode=mode) as client:
         contents = (await client.read_resource("docs://both")).contents
         single = (await client.read_resource("docs://plain")).contents

@@ -35,7 +35,7 @@ def by_fastmcp(*steps):
     inner.tool(read)
     inner.resource("data://inner")(read)
     server.mount(inner, "inner")
-    fastmcp.install(server, sanitizers=steps)
+    fastmcp.install(server, dialect="response-v2", sanitizers=steps)
 
     @server.tool
     def finished():
@@ -53,7 +53,7 @@ def by_fastmcp(*steps):
 
 def by_sdk(*steps):
     server = MCPServer("outer")
-    mcp.install(server, sanitizers=steps)
+    mcp.install(server, dialect="response-v2", sanitizers=steps)
 
     @server.tool()
     def finished() -> CallToolResult:

@@ -30,7 +30,7 @@ def serving(data: Any, budget: int) -> FastMCP:
     def rows() -> Any:
         return data
 
-    install(server, budget=budget, channels="text", controls=True, archive=Archive.in_memory())
+    install(server, dialect="response-v2", budget=budget, channels="text", controls=True, archive=Archive.in_memory())
     return server
 
 

@@ -14,14 +14,14 @@ SOURCES = sorted((ROOT / "packages").glob("*/src"))
 
 LADDERS = {
     "aerogram": (
-        ("errors", "identity", "state"),
+        ("clients", "errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
         ("content", "encodings", "query", "reply"),
         ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
         ("channels", "documents"),
-        ("contract",),
+        ("contract", "reading"),
         ("call",),
         ("answer", "retrieval"),
         ("_http", "_mcp", "aerogram"),

@@ -60,7 +60,7 @@ def good_tools(framework=FastMCP, handlers=(rows, row, paged), **settings):
     """A server that keeps its promises."""
     server = framework("rows") if framework is FastMCP else framework("rows", log_level="CRITICAL")
     install = aerogram.fastmcp.install if framework is FastMCP else aerogram.mcp.install
-    install(server, **{"budget": 700, "controls": ["rows"], **settings})
+    install(server, **{"dialect": "response-v2", "budget": 700, "controls": ["rows"], **settings})
     for handler in handlers:
         server.tool(handler) if framework is FastMCP else server.add_tool(handler)
     return server
@@ -257,7 +257,7 @@ def a_tool_takes_for_ever():
 
 def the_sdk_has_another_schema():
     server = good_tools(MCPServer)
-    server._tool_manager._service._listed = {"type": "object", "required": ["no_such_member"]}
+    server._tool_manager._service.output_schema = lambda *_: {"type": "object", "required": ["no_such_member"]}
     return server
 
 

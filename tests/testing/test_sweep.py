@@ -101,7 +101,7 @@ def test_a_text_that_must_not_be_said_is_found_in_successes_too():
 
 
 def test_expired_cursors_are_tried_where_the_contract_is_known():
-    contract = Contract(budget=2_000)
+    contract = Contract(dialect="response-v2", budget=2_000)
     server = FastMCP("rows")
     install(server, contract=contract, controls=True)
     server.tool(lambda: ROWS, name="rows")
@@ -184,7 +184,7 @@ def test_a_list_of_many_pages_is_walked_as_far_as_it_goes_and_the_rest_is_told(s
 
     handler = own if not settings else (lambda: LONG)
     server = FastMCP("rows")
-    install(server, **settings)
+    install(server, **{"dialect": "response-v2", **settings})
     server.tool(handler, name="rows")
     report = sweep(server).raise_for_failures()
     [unseen] = report.unseen

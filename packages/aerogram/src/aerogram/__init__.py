@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from aerogram.call import Call
     from aerogram.codes import TABLE, WARNINGS, register_code
     from aerogram.contract import Contract
-    from aerogram.dialects import dialect, read, translate, validate
+    from aerogram.dialects import dialect, translate, validate
     from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
     from aerogram.normalize import Output, ToolResult, normalize_resource_payload, normalize_tool_result, register
     from aerogram.problems import problem_of, register_exception
+    from aerogram.reading import read
     from aerogram.reply import (
         Action,
         Citation,
@@ -78,13 +79,14 @@ _HOMES = {
     "aerogram.codes": ("TABLE", "WARNINGS", "register_code"),
     "aerogram.call": ("Call",),
     "aerogram.contract": ("Contract",),
-    "aerogram.dialects": ("dialect", "read", "translate", "validate"),
+    "aerogram.dialects": ("dialect", "translate", "validate"),
     "aerogram.errors": ("AerogramError", "ContractError", "InvalidReply", "ReplyError"),
     "aerogram.problems": ("problem_of", "register_exception"),
     "aerogram.normalize": (
         *("Output", "ToolResult", "register"),
         *("normalize_resource_payload", "normalize_tool_result"),
     ),
+    "aerogram.reading": ("read",),
     "aerogram.reply": (
         *("Action", "Citation", "Fidelity", "Notice", "Page", "Problem", "QueryEcho", "RateLimit", "Reply"),
         *("Telemetry", "new_request_id"),

@@ -112,11 +112,12 @@ class Call:
         """What measures its replies as they are sent, by the counter of a budget."""
         contract = self.contract
         known = {} if budget is None else {"counter": budget.counter}
+        read = None if budget is None or contract.count != "larger" else budget.reads
         return Sizer(
             contract.speaker,
             contract.channels,
             payload=self.payload,
             writer=self.writer,
-            counted=contract.count,
+            counted=contract.count if read is None or read == "either" else read,
             **known,
         )

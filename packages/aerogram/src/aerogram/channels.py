@@ -1,7 +1,8 @@
 """Channels: what of a reply goes into `content`, which some clients show, and what into `structuredContent`.
 
     policy    content                                          structuredContent
-    mirror    the body as compact JSON                         the body
+    mirror    the body as compact JSON, below its contract's   the body
+              own line where it has one
     compact   the body in its cheapest lossless encoding       the body
     summary   a few lines: status, ids, cursor, fidelity,      the body
               error code, how to retrieve the rest
@@ -10,12 +11,14 @@
 A payload alone (the dialect `bare`) is sent as it is; where something is missing from it, an account of that is its
 last lines in the text, and one member `aerogram` in structured content.
 
-Whichever channel a client drops, identifiers, cursor, fidelity, error code and the retrieval call are in the other.
-A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): there a summary of a whole
-reply is that line, and the identifiers follow where something was left out.
+Whichever channel a client drops, identifiers, cursor, fidelity and the retrieval call are in the other; and of a
+failure the author's words, the code, whether and when to retry, the next step, the field and what was received.
+A contract may have a line of its own for the text (standard-v2 has `rich · 23 results`): it comes first, and a summary
+of a whole reply is that line alone.
 A reply's size is that of the larger channel, because a model reads one of them; with `count="both"` it is what both
-take together, for clients that pass on both. Pictures and sounds are not text and are not counted as text; a budget in
-bytes counts the result as it goes over the wire.
+take together, for clients that pass on both, and with "text" or "structured" (where there is any) that of one.
+Pictures and sounds are not text and are not counted as text; a budget in bytes counts the result as it goes over the
+wire.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from aerogram.codes import Retry
+from aerogram.codes import KIND_RULES, Retry
+from aerogram.content import DEAR_DIGITS
 from aerogram.cursor import dearest as dearest_cursor
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.encodings import cheapest_text
-from aerogram.errors import ValidationFailed
+from aerogram.errors import ContractError, ValidationFailed
 from aerogram.identity import shown_names
 from aerogram.jsontext import dumps, loads
 from aerogram.normalize.plain import json_around
@@ -42,6 +46,7 @@ __all__ = [
     "BOX",
     "COUNTS",
     "POLICIES",
+    "PREFIX",
     "Account",
     "Channels",
     "Count",
@@ -50,8 +55,10 @@ __all__ = [
     "Sizer",
     "Writer",
     "channels_of",
+    "read_failure",
     "split_account",
     "summary_of",
+    "tell_failure",
 ]
 
 Policy: TypeAlias = Literal["mirror", "summary", "compact", "text"]
@@ -64,12 +71,12 @@ FRAME_BYTES: Final = 256
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
-Count: TypeAlias = Literal["larger", "both"]
+Count: TypeAlias = Literal["larger", "both", "text", "structured"]
 COUNTS: Final[tuple[Count, ...]] = get_args(Count)
 _DEAR_ID: Final = "req_7n3k6k5n"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
-_DEAR_HASH: Final = "sha256:4d7b3c9e5f8a"
+_DEAR_HASH: Final = f"sha256:{DEAR_DIGITS}"
 _STAND_INS: Final = {
     "request_id": "req_hsmuuba3",
     "operation": "an_operation",
@@ -90,7 +97,9 @@ def channels_of(
 ) -> Channels:
     """The two channels of a reply whose body a `speaker` has written; `json` is that of its data, if it is known."""
     if policy == "mirror":
-        return Channels(json_around(body, reply.data, json).decode(), body)
+        own = None if speaker is None else speaker.headline(body)
+        text = json_around(body, reply.data, json).decode()
+        return Channels(text if own is None else f"{own}\n{text}", body)
     if policy == "compact":
         return Channels(cheapest_text(body, best_counter()), body)
     if policy == "summary":
@@ -105,7 +114,8 @@ def summary_of(reply: Reply[Any], body: Any = None, speaker: Dialect | None = No
     own = None if speaker is None else speaker.headline(body)
     lines = [_headline(reply, body) if own is None else own]
     if reply.problem is not None:
-        lines.append(_problem_line(reply.problem, speaker))
+        lines += [] if reply.problem.message == lines[0] else [reply.problem.message]
+        lines.append(_problem_line(reply.problem, None if speaker is None else speaker.code_of(reply.problem)))
     if own is None or _lacks_something(reply):
         lines += _steps(reply)
     lines += [f"warning: {notice.message}" for notice in reply.notices]
@@ -151,6 +161,8 @@ def _items(data: Any) -> list[Any]:
     return [] if data is None else [data]
 
 
+LONGEST_RECEIVED: Final = 200
+"""How many characters of a wrong value are worth repeating to whoever sent it."""
 _RETRY_WORDS: Final[dict[Retry, str]] = {
     "yes": "retryable",
     "no": "not retryable",
@@ -158,14 +170,24 @@ _RETRY_WORDS: Final[dict[Retry, str]] = {
 }
 
 
-def _problem_line(problem: Problem, speaker: Dialect | None) -> str:
-    code = problem.code if speaker is None else speaker.code_of(problem)
-    said = [f"error: {code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
+def _problem_line(problem: Problem, code: str | None = None) -> str:
+    said = [f"error: {code or problem.code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
     if problem.remediation:
-        said.append(problem.remediation)
+        said.append(" ".join(problem.remediation.split()))
     if problem.retry_after is not None:
         said.append(f"retry after {problem.retry_after:g} s")
-    return "; ".join(said)
+    return "; ".join((*said, *_faults(problem.details or {})))
+
+
+def _faults(details: Mapping[str, Any]) -> list[str]:
+    """The fields that were wrong, and what was received for them."""
+    said = []
+    for one in details.get("errors") or (details,):
+        if isinstance(one, Mapping) and isinstance(one.get("field"), str):
+            said.append(f"field: {one['field']}")
+            if one.get("received") is not None:
+                said.append(f"received: {dumps(one['received']).decode()[:LONGEST_RECEIVED]}")
+    return said
 
 
 def _page_line(page: Page) -> str:
@@ -189,6 +211,67 @@ def _call(action: Action) -> str:
     return f"{action.tool or action.endpoint}({arguments})"
 
 
+_FOR_USER: Final = "for the user: "
+_PROBLEM: Final = re.compile(r"error: (?P<code>\S+) \((?P<kind>\w+), (?P<retry>[a-z ]+)\)(?:; (?P<rest>.*))?")
+_WAIT: Final = re.compile(r"(?:\A|; )retry after (?P<seconds>[0-9.e+]+) s\Z")
+
+
+def tell_failure(reply: Reply[Any], problem: Problem) -> str:
+    """A failure in words: the author's own, then one line to act on."""
+    lines = [problem.message]
+    if problem.user_message and problem.user_message != problem.message:
+        lines.append(_FOR_USER + " ".join(problem.user_message.split()))
+    lines.append(_problem_line(problem))
+    lines += [f"warning: {notice.message}" for notice in reply.notices]
+    lines += [f"next: {_call(action)}" for action in reply.actions]
+    return "\n".join(lines)
+
+
+def read_failure(text: str) -> Problem | None:
+    """The problem in a text that `tell_failure` wrote."""
+    lines = text.split("\n")
+    for at in reversed(range(1, len(lines))):
+        found = _PROBLEM.fullmatch(lines[at])
+        if found is not None and found["kind"] in KIND_RULES and found["retry"] in _RETRY_WORDS.values():
+            return _read_problem(lines[:at], found)
+    return None
+
+
+def _read_problem(words: list[str], found: re.Match[str]) -> Problem:
+    told = words.pop().removeprefix(_FOR_USER) if words[-1].startswith(_FOR_USER) else None
+    advice, *fields = re.split(r"(?:\A|; )field: ", found["rest"] or "")
+    wait = _WAIT.search(advice)
+    return Problem(
+        found["code"],
+        "\n".join(words),
+        kind=found["kind"],  # type: ignore[arg-type]  # known by now
+        retry=next(rule for rule, said in _RETRY_WORDS.items() if said == found["retry"]),
+        user_message=told,
+        remediation=(advice if wait is None else advice[: wait.start()]) or None,
+        retry_after=None if wait is None else float(wait["seconds"]),
+        details=_read_faults(fields),
+    )
+
+
+def _read_faults(fields: list[str]) -> dict[str, Any] | None:
+    faults = []
+    for one in fields:
+        name, _, shown = one.partition("; received: ")
+        faults.append({"field": name, **({"received": _value_of(shown)} if shown else {})})
+    if len(faults) > 1:
+        return {**faults[0], "errors": faults}
+    return faults[0] if faults else None
+
+
+def _value_of(shown: str) -> Any:
+    try:
+        return loads(shown)
+    except ContractError:  # it was too long to be repeated
+        return shown
+
+
+PREFIX: Final = "dev.aerogram/"
+"""What begins the names under which `_meta` has what a reply says besides its body."""
 ACCOUNT: Final = "aerogram"
 BOX: Final = "result"
 _LINES: Final = re.compile(
@@ -264,7 +347,7 @@ class Payload:
     def channels(self, reply: Reply[Any]) -> Channels:
         """The two channels of a payload and of what it lacks; a failure is told in words."""
         if reply.problem is not None:
-            return Channels(summary_of(reply))
+            return Channels(tell_failure(reply, reply.problem))
         account, data = Account.of(reply), _as_object(reply.data) if self.is_object else reply.data
         text = data if isinstance(data, str) else dumps(data).decode()
         structured = data if self.has_schema or isinstance(data, dict) else None
@@ -315,11 +398,15 @@ class Sizer:
             return self.counter.count(_wire_text(channels)) + FRAME_BYTES
         text = self.counter.count(channels.text)
         structured = 0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode())
-        return text + structured if self.counted == "both" else max(text, structured)
+        if self.counted == "both":
+            return text + structured
+        if self.counted == "text" or (self.counted == "structured" and channels.structured is None):
+            return text
+        return structured if self.counted == "structured" else max(text, structured)
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
-        if self.counted == "larger" and self.counter.unit != "bytes":
+        if self.counted != "both" and self.counter.unit != "bytes":
             return self.counter.count(text)
         if self.payload is not None:
             return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import Cache
 from aerogram.channels import COUNTS, POLICIES, Count, Policy
+from aerogram.clients import Client
 from aerogram.cursor import Cursors
 from aerogram.deprecation import Deprecations
-from aerogram.dialects import dialect
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import InvalidReply
@@ -24,7 +24,7 @@ from aerogram.sanitize import Step
 from aerogram.shape.modes import RecordType
 from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.telemetry import Observer
-from aerogram.tokens import Budget
+from aerogram.tokens import PRESETS, Budget, split_by_client
 
 __all__ = ["Contract", "Framework", "check_settings", "framework_of", "insist_on"]
 
@@ -39,20 +39,22 @@ _UNUSUAL = '"zzqxv"'
 class Contract:
     """The promise: a dialect, a size, and what becomes of the rest.
 
-    `budget` is a number of tokens, a text such as "10240 bytes", or the name of a client's limit; `budgets` are
-    those of single operations. What counts is the larger channel, which is what a model reads; with `count="both"`,
-    both do. Without an `archive`, what does not fit is lost, and the reply says so. `kinds`
-    declares the record types of operations; `ranked` names those whose rows come best first, `facts` the columns by
-    which rows are shown where not all of them fit. `retrieve` names the tool that gives archived content back.
-    `page_sizes` are the items of a page of operations whose callers may ask for pages and do not say how large.
-    `limits` are taken before a handler runs; answers of the operations in `cached` are kept in the `cache`;
-    `deprecations` are told per operation; `sanitizers` work on everything that is sent or archived.
+    Where no `dialect` is named, MCP servers send payloads alone (`bare`), and everything else `response-v2`.
+    `budget` is a number of tokens, a text such as "10240 bytes", the name of a client, or "by-client", which is that of
+    whoever calls, and for clients that nobody knows what stands behind it ("by-client 8000"); `budgets` are those of
+    single operations. What counts is what a client's model reads, or else the larger channel; `count` says otherwise.
+    Without an `archive`, what does not fit is lost, and the reply says so. `kinds` declares the record types of
+    operations; `ranked` names those whose rows come best first, `facts` the columns by which rows are shown where not
+    all of them fit. `retrieve` names the tool that gives archived content back. `page_sizes` are the items of a page of
+    operations whose callers may ask for pages and do not say how large. `limits` are taken before a handler runs;
+    answers of the operations in `cached` are kept in the `cache`; `deprecations` are told per operation; `sanitizers`
+    work on everything that is sent or archived.
     """
 
-    dialect: str | Dialect = "response-v2"
+    dialect: str | Dialect | None = None
     budget: int | str | Budget | None = None
     budgets: Mapping[str, int | str | Budget | None] = field(default_factory=dict)
-    channels: Policy = None  # type: ignore[assignment]  # settled below: what the dialect's contract has
+    channels: Policy = "mirror"
     count: Count = "larger"
     archive: Archive | None = None
     cursors: Cursors = field(default_factory=Cursors)
@@ -71,8 +73,6 @@ class Contract:
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        if self.channels is None:
-            object.__setattr__(self, "channels", self.speaker.channels)
         check_settings({one.name: getattr(self, one.name) for one in fields(self)})
 
     @property
@@ -83,11 +83,13 @@ class Contract:
     @cached_property
     def speaker(self) -> Dialect:
         """The dialect that replies are encoded in."""
-        return dialect_named(self.dialect)
+        return dialect_named("response-v2" if self.dialect is None else self.dialect)
 
     def prepare(self) -> None:
         """Load the counters of the budgets, so that the first reply does not wait for them."""
-        for own in (self.budget, *self.budgets.values()):
+        given = (self.budget, *self.budgets.values())
+        known = PRESETS if any(split_by_client(one)[0] for one in given) else ()
+        for own in (*(split_by_client(one)[1] for one in given), *known):
             if own is not None:
                 Budget.of(own).counter.count(_UNUSUAL)
 
@@ -99,7 +101,22 @@ class Contract:
 
     def own_limit(self, operation: str) -> Budget | None:
         """The budget of an operation, or else the server's."""
-        return None if (own := self.budgets.get(operation, self.budget)) is None else Budget.of(own)
+        _, own = split_by_client(self.budgets.get(operation, self.budget))
+        return None if own is None else Budget.of(own)
+
+    def chooses_by_client(self, operation: str) -> bool:
+        """Whether the budget of an operation is that of whoever calls."""
+        return split_by_client(self.budgets.get(operation, self.budget))[0]
+
+    def for_client(self, client: Client | None) -> Contract:
+        """The contract with the budgets of a client in place of those that are chosen by its name."""
+
+        def choose(given: int | str | Budget | None) -> int | str | Budget | None:
+            is_chosen, own = split_by_client(given)
+            return client.name if is_chosen and client is not None else own
+
+        budgets = {name: choose(one) for name, one in self.budgets.items()}
+        return replace(self, budget=choose(self.budget), budgets=budgets)
 
 
 _KINDS: Final[Mapping[str, tuple[type, str]]] = {
@@ -127,7 +144,8 @@ def check_settings(given: Mapping[str, Any]) -> None:
 
 
 def _check_dialect(_: str, value: Any) -> None:
-    dialect(value)
+    if value is not None:
+        dialect_named(value)
 
 
 def _check_channels(name: str, value: Any) -> None:
@@ -141,8 +159,9 @@ def _check_count(name: str, value: Any) -> None:
 
 
 def _check_budget(_: str, value: Any) -> None:
-    if value is not None:
-        Budget.of(value)
+    _, own = split_by_client(value)
+    if own is not None:
+        Budget.of(own)
 
 
 def _check_budgets(name: str, value: Any) -> None:

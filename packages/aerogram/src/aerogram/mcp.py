@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.defaults import check_principal, client_name, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
@@ -82,21 +82,22 @@ def install(
 
     `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
-    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
-    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
-    `normalize`, bare payloads are written and listed as the normaliser does it, and not as the SDK would.
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, which is
+    there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
+    who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
+    it, and not as the SDK would.
     """
     insist_on("mcp", server)
     if isinstance(server._tool_manager, _Tools):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
+    negotiate = service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
     who = check_principal(principal) or _token_principal
     # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
     server._resource_manager = _Resources(server._resource_manager, made.sanitizers)  # type: ignore[assignment]
-    server.middleware.append(_say_besides)
+    server.middleware.append(_Readings(service, who))
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     if service.offer.retrieve is not None:
@@ -245,7 +246,8 @@ class _Tools(ToolManager):
         extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
         has_answered = not (context.input_responses is None and context.request_state is None)
-        return Caller(meta if isinstance(meta, Mapping) else None, principal, extensions, has_answered=has_answered)
+        caller = Caller(meta if isinstance(meta, Mapping) else None, principal, extensions, has_answered=has_answered)
+        return caller._replace(client=client_name(request.session))
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:
@@ -380,10 +382,34 @@ _BESIDES: ContextVar[dict[str, Any]] = ContextVar("aerogram_besides")
 """The result of a reading, where a `Resource` of the SDK has no place for it: contents, `_meta`, how long they hold."""
 
 
+class _Readings:
+    """What is given out that no tool is called for: as far as its caller may have it, and with all it had to say."""
+
+    def __init__(self, service: Service, principal: Principal) -> None:
+        self._service = service
+        self._principal = principal
+
+    async def __call__(self, ctx: Any, call_next: Any) -> Any:
+        """Go on with a message; most of them are somebody else's."""
+        if ctx.method not in ("resources/read", "prompts/get"):
+            return await call_next(ctx)
+        asked = ctx.params if isinstance(ctx.params, Mapping) else {}
+        meta = asked.get("_meta")
+        read = _say_besides if ctx.method == "resources/read" else _go_on
+        try:
+            caller = Caller(meta if isinstance(meta, Mapping) else None, self._principal())
+            return await self._service.give_out(ctx.method, caller, lambda: read(ctx, call_next))
+        except ReplyError as error:
+            where = {"uri": str(asked["uri"])} if "uri" in asked else {}
+            raise MCPError(**protocol_error(problem_of(error), **where)) from error
+
+
+async def _go_on(ctx: Any, call_next: Any) -> Any:
+    return await call_next(ctx)
+
+
 async def _say_besides(ctx: Any, call_next: Any) -> Any:
     """Reading a resource, with everything that it had to say."""
-    if ctx.method != "resources/read":
-        return await call_next(ctx)
     token = _BESIDES.set({})
     try:
         result = await call_next(ctx)

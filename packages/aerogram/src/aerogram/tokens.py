@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
+from aerogram.clients import CLIENTS, Limit, Reads
 from aerogram.errors import MissingExtra, ValidationFailed
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Vocabulary",
     "best_counter",
     "find_counter",
+    "split_by_client",
 ]
 
 Unit: TypeAlias = Literal["tokens", "characters", "bytes"]
@@ -238,10 +240,11 @@ def _claude() -> Counter:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit, and the counter that it is meant in."""
+    """A limit, the counter that it is meant in, and what of a result it is a limit of, where that is known."""
 
     limit: int
     counter: Counter = field(default_factory=best_counter)
+    reads: Reads | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
@@ -262,9 +265,10 @@ class Budget:
 
     def within(self, other: Budget) -> Budget:
         """The smaller of the two; when they are in different terms, both hold."""
+        reads = self.reads or other.reads
         if self.counter == other.counter:
-            return min(self, other, key=lambda budget: budget.limit)
-        return Budget(self.room, _CombinedCounter(self, other))
+            return replace(min(self, other, key=lambda budget: budget.limit), reads=reads)
+        return Budget(self.room, _CombinedCounter(self, other), reads)
 
     @classmethod
     def of(cls, value: int | str | Budget) -> Budget:
@@ -291,22 +295,23 @@ class Budget:
 
     @classmethod
     def preset(cls, name: str) -> Budget:
-        """The limit of a well-known client. Opt-in: what a client says about itself never chooses one."""
-        first, *rest = (cls(limit, find_counter(counter)) for limit, counter in PRESETS[name])
+        """The limits of a client, all of which hold, for what its model reads."""
+        limits = [cls(limit, find_counter(counter), CLIENTS[name].success) for limit, counter in PRESETS[name]]
+        # two limits are counted in the terms of the first, and what is said to be tokens must be tokens
+        first, *rest = sorted(limits, key=lambda budget: budget.counter.unit == "tokens")
         for budget in rest:
             first = first.within(budget)
         return first
 
 
-PRESETS: Final[Mapping[str, tuple[tuple[int, str], ...]]] = MappingProxyType(
-    {
-        "claude-code": ((25_000, "claude"),),
-        "claude-code-quiet": ((10_000, "claude"),),  # above this it shows a warning
-        "claude-desktop": ((100_000, "characters"), (1_000_000, "bytes")),
-        "codex": ((10_000, "o200k_base"),),
-        "codex-2025": ((10_240, "bytes"),),
-        "copilot-cli": ((10_000, "bytes"),),
-        "go-sdk": ((1_000_000, "bytes"),),
-    }
+PRESETS: Final[Mapping[str, tuple[Limit, ...]]] = MappingProxyType(
+    {name: row.limits for name, row in CLIENTS.items() if row.limits}
 )
-"""Limits of clients, as their users reported them: name -> limits, all of which hold."""
+"""The clients that are known to have limits."""
+_BY_CLIENT: Final = re.compile(r"\s*by-client(?:[\s,]+(?P<own>\S.*?))?\s*")
+
+
+def split_by_client(value: Any) -> tuple[bool, Any]:
+    """Whether a budget is chosen by the name that a client gives itself, and the server's own for all others."""
+    found = _BY_CLIENT.fullmatch(value) if isinstance(value, str) else None
+    return (False, value) if found is None else (True, found["own"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
 
-__all__ = ["check_principal", "contract_for"]
+__all__ = ["check_principal", "client_name", "contract_for"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
@@ -40,8 +40,17 @@ def _call_principal(principal: Principal) -> str | None:
     raise TypeError(f"principal gave a {type(found).__name__}, and not a text or None")
 
 
+def client_name(session: Any) -> str | None:
+    """What the client of a session calls itself."""
+    params = session.client_params
+    return None if params is None else str(params.client_info.name)
+
+
 def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:
-    """The contract that `install` was given, or one that it makes from settings; not both."""
+    """The contract that `install` was given, or one that it makes from settings; not both.
+
+    Where neither names a dialect, tools keep their results: it is `bare`.
+    """
     unknown = [name for name in settings if name not in _SETTINGS]
     if unknown:
         near = nearest(unknown[0], _SETTINGS)
@@ -51,7 +60,8 @@ def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contrac
         raise InvalidReply(f"a contract is given, so {', '.join(settings)} belongs into it")
     if given is not None and not isinstance(given, Contract):
         raise InvalidReply(f"contract is a Contract, not {type(given).__name__}")
-    return given or _default_contract(settings)
+    made = given or _default_contract(settings)
+    return replace(made, dialect="bare") if made.dialect is None else made
 
 
 _SETTINGS: Final = tuple(one.name for one in fields(Contract))

@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from aerogram.channels import Policy
-from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ValidationFailed
 from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.reply import Notice, Reply
@@ -82,15 +81,7 @@ def agree(offer: Offer, asked: Settings | None) -> Agreement:
             offered = {"offered": offer.settings()}
             notices.append(Notice(message, "UNSUPPORTED_CAPABILITY", "warning", "See `offered`", offered))
         found[name] = value
-    if found.get("dialect") and not found.get("channels"):
-        found["channels"] = _usual_channels(offer, found["dialect"])
     return Agreement(**found, notices=tuple(notices))
-
-
-def _usual_channels(offer: Offer, name: str) -> Policy | None:
-    """The channel policy of another dialect's contract, where the server has that of its own."""
-    own = dialect_named(offer.dialects[0]).channels
-    return dialect_named(name).channels if offer.channels == own else None
 
 
 def _dialect(offer: Offer, asked: Any) -> str | None:

@@ -13,18 +13,29 @@ request as a `Caller`. It sends what `serve`, which is all of the above, gives b
 from __future__ import annotations
 
 import logging
+import os
 import re
 import typing
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
-from pydantic import WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result
+from aerogram._mcp.results import (
+    PREFIX,
+    SchemaForm,
+    lift_schema,
+    meta_of,
+    output_schema,
+    problem_told,
+    tool_result,
+    type_data,
+)
 from aerogram.answer import (
     CURRENT,
     ReplyDraft,
@@ -41,12 +52,13 @@ from aerogram.answer import (
 from aerogram.archive import Archive
 from aerogram.call import Call
 from aerogram.channels import ACCOUNT, Payload
+from aerogram.clients import find_client
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
+from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import ToolResult
@@ -56,8 +68,9 @@ from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
+from aerogram.shape.media import describe_media
 from aerogram.shape.modes import Mode
-from aerogram.tokens import Budget
+from aerogram.tokens import Budget, split_by_client
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Profile", "Service"]
 
@@ -80,6 +93,8 @@ class Profile:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     page_size: int | None = None
     """The items of a page, unless its caller says how many."""
+    typed: Mapping[str, Any] | None = None
+    """The schema of its data as it stands in an envelope."""
 
     @property
     def payload(self) -> Payload:
@@ -116,7 +131,7 @@ class Caller(NamedTuple):
     `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
     are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
     answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
-    does already.
+    does already. `client` is what the client calls itself, which nobody has checked.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -126,6 +141,7 @@ class Caller(NamedTuple):
     archive: Archive | None = None
     has_answered: bool = False
     around: OuterContract = OuterContract()
+    client: str | None = None
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -148,9 +164,14 @@ class Caller(NamedTuple):
         return tag if isinstance(tag, str) and 0 < len(tag) <= LONGEST_TAG else None
 
 
+_NOBODY: Final = OuterContract()
+
+
 log = logging.getLogger("aerogram")
 
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
+MOST_STRANGERS: Final = 100
+"""How many clients that nobody knows are told of in the log."""
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
@@ -181,6 +202,7 @@ class Service:
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         self.contract = contract
         contract.prepare()
+        self._has_flags = flags is not None or VARIABLE in os.environ
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)
@@ -191,8 +213,10 @@ class Service:
         self.offer = _offer(contract, offers)
         own = contract.speaker
         spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
-        self._listed = output_schema(spoken, schema) if schema and contract.channels != "text" else None
+        self._spoken = spoken if schema and contract.channels != "text" else ()
         self._contracts: dict[Any, Contract] = {}
+        self._own_tools: frozenset[str] = frozenset()
+        self._strangers: set[str | None] = set()
         self.has_checked_names = False
 
     @property
@@ -201,14 +225,21 @@ class Service:
         by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
         return {"controls": by_name, **self.contract.names_by_setting}
 
-    def claim(self, negotiate: str | None, taken: Collection[str]) -> None:
-        """Refuse to take the place of a tool that a server has already by one of the service's own."""
+    def claim(self, negotiate: str | None, taken: Collection[str]) -> str | None:
+        """The name of the negotiation tool, where there is something to negotiate.
+
+        Taking the place of a tool that a server has already by one of the service's own is refused.
+        """
+        if self.offer.dialects == ("bare",) and not self._has_flags:
+            negotiate = None
         own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
+        self._own_tools = frozenset(name for name in own.values() if name is not None)
         if negotiate is not None and negotiate == self.offer.retrieve:
             raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
         for setting, name in own.items():
             if name is not None and name in taken:
                 raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
+        return negotiate
 
     def check_names(self, known: Collection[str]) -> None:
         """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
@@ -229,20 +260,24 @@ class Service:
         controls: Controls | None = None,
     ) -> Profile:
         """What there is to know about a tool, from its schemas and its return annotation."""
-        given = controls_for(self._controls, name) if controls is None else controls
+        given = (
+            controls_for(None if name in self._own_tools else self._controls, name) if controls is None else controls
+        )
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self.contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
-        is_fitted = self.contract.own_limit(name) is not None or "max_tokens" in given.names
+        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
+        has_limit = self.contract.own_limit(name) is not None or self.contract.chooses_by_client(name)
+        is_fitted = has_limit or "max_tokens" in given.names or size is not None
         if outputs is not None and is_fitted and self._schema != "own" and outputs.get("type") == "object":
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
-        return Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
+        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
+        return replace(made, typed=type_data(made.data_schema)) if self._spoken else made
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
@@ -251,10 +286,14 @@ class Service:
         """
         if is_legacy or self.offer.dialects == ("bare",):
             return profile.own_schema
-        return None if profile.is_content else self._listed
+        if profile.is_content or profile.name in self._own_tools or not self._spoken or self._schema is None:
+            return None
+        return output_schema(self._spoken, self._schema, profile.typed)
 
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
+        if profile.name in self._own_tools:
+            inputs = _lean_inputs(inputs)
         controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
         listed = controls.extend(inputs)
         if profile.page_size is not None:
@@ -281,8 +320,9 @@ class Service:
             agreed = replace(agreed, dialect="bare")
         contract = self._contract_for(agreed, profile, caller)
         asked, own = profile.controls.split(arguments)
-        # a walk goes on with the size that it began with, and a payload alone cannot say that more follows
-        if profile.page_size is not None and "cursor" not in asked and contract.speaker.name != "bare":
+        # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
+        can_say_more = contract.speaker.name != "bare" or not profile.payload.is_closed
+        if profile.page_size is not None and "cursor" not in asked and can_say_more:
             asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
             notices = (
@@ -293,14 +333,24 @@ class Service:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
-        if caller.has_answered:  # what it told this server is for its own answer
-            asked["apart"] = None
+        asked |= self._keep_apart(profile, caller)
         most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
             asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
+        elif self._schema != "full":
+            asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
+
+    def _keep_apart(self, profile: Profile, caller: Caller) -> dict[str, Any]:
+        """From whom the answer to a call is kept: what a caller told this server is for its own answer."""
+        if caller.has_answered:
+            return {"apart": None}
+        if not self.contract.chooses_by_client(profile.name):
+            return {}
+        client = find_client(caller.client)
+        return {"apart": "client" if client is None else f"client {client.name}"}
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
         """A call that is answered although it was not accepted."""
@@ -319,6 +369,19 @@ class Service:
         )
 
     def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
+        agreed_on = self._agreed_contract(agreed, profile, caller)
+        if not agreed_on.chooses_by_client(profile.name):
+            return agreed_on
+        client = find_client(caller.client)
+        if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
+            self._strangers.add(caller.client)
+            log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
+        key = ("client", None if client is None else client.name, id(agreed_on))
+        if key not in self._contracts:
+            self._contracts[key] = agreed_on.for_client(client)
+        return self._contracts[key]
+
+    def _agreed_contract(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
         if profile.name == self.offer.retrieve and (agreed.channels or self.contract.channels) == "summary":
             agreed = replace(agreed, channels="compact")  # a summary of what was asked back would give nothing back
         if agreed.dialect == self.contract.speaker.name:  # which may have settings of its own
@@ -368,6 +431,40 @@ class Service:
                 raise outcome
             return outcome
 
+    async def give_out(self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """What a method gives out that is no call of a tool: limited, charged and observed as a call is.
+
+        A contract around this one, or the call of a tool that it is a part of, may do so already.
+        """
+        inside, around, own = CURRENT.get(None), _GIVING.get(_NOBODY), self.contract
+        is_observed = around.observes or (inside is not None and inside.contract.observer is not None)
+        is_charged = around.charges or (inside is not None and inside.contract.limits is not None)
+        observer, limits = None if is_observed else own.observer, None if is_charged else own.limits
+        if observer is None and limits is None:
+            return await produce()
+        call = Call(
+            own if (observer, limits) == (own.observer, own.limits) else replace(own, observer=observer, limits=limits),
+            operation=method,
+            request_id=caller.request_id,
+            principal=caller.principal,
+        )
+        token = _GIVING.set(OuterContract(None, is_observed or observer is not None, is_charged or limits is not None))
+        try:
+            with observe(call, caller.meta) as observation:
+                call, outcome = await find_outcome(call, produce)
+                has_failed = isinstance(outcome, BaseException)
+                if has_failed or _asks_back(outcome):
+                    await forgive(call)
+                if observation is not None and not has_failed:
+                    observation.report_success()
+                elif observation is not None:
+                    observation.report_reply(Reply.failed(problem_told(outcome)))
+                if has_failed:
+                    raise outcome
+                return outcome
+        finally:
+            _GIVING.reset(token)
+
     async def answer_besides(
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
     ) -> Any:
@@ -398,6 +495,8 @@ class Service:
         """The result of a reply in the making."""
         try:
             blocks, said = take_content(draft.reply, call.contract)
+            if draft.media and call.contract.speaker.name != "bare":
+                said = _tell_media(said, draft.media)
             done = await fit_media(call, await finish(call, draft._replace(reply=said)))
             is_whole = done.reply.problem is None and done.reply.data is said.data
             sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
@@ -438,7 +537,7 @@ class Service:
         contract, structured = call.contract, result.data()
         if result.isError:
             await forgive(call)
-        is_listed = self._listed is not None and not profile.is_content and contract.speaker.name != "bare"
+        is_listed = bool(self._spoken) and not profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
             or result.isError
@@ -455,7 +554,7 @@ class Service:
             return clean if own is None or clean != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
-        done = await finish(call, ReplyDraft(Reply(data)))
+        done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
         if done.reply.problem is not None:
             return self._report(call, done, self._write(call, profile, done))
         if call.observation is not None:
@@ -469,15 +568,15 @@ class Service:
 
     async def retrieve(
         self,
-        hash: Text = None,
-        ids: Ids | None = None,
-        path: str = "",
-        response_mode: Mode = "full",
-        fields: list[str] | None = None,
-        as_text: bool = False,
-        cursor: Text = None,
-        page_size: Annotated[int | None, WithJsonSchema({"type": "integer"})] = None,
-        offset: int = 0,
+        hash: Annotated[str | None, Field(description="Hash in the reply")] = None,
+        ids: Annotated[Ids | None, Field(description="Only these items")] = None,
+        path: Annotated[str, Field(description="JSON Pointer to a part")] = "",
+        response_mode: Annotated[Mode, Field(description="Detail of each item")] = "full",
+        fields: Annotated[list[str] | None, Field(description="Only these fields")] = None,
+        as_text: Annotated[bool, Field(description="One text instead of rows")] = False,
+        cursor: Annotated[str | None, Field(description="From the last reply")] = None,
+        page_size: Annotated[int | None, Field(description="Items per page")] = None,
+        offset: Annotated[int, Field(description="Items or characters to skip")] = 0,
         query: Query = None,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""
@@ -503,6 +602,18 @@ class Service:
         return body, _MIME_TYPES[content.kind], int(left * 1000)
 
 
+_GIVING: Final[ContextVar[OuterContract]] = ContextVar("aerogram_giving")
+"""What is done already for what is being given out."""
+
+
+def _asks_back(outcome: Any) -> bool:
+    """Whether an outcome is a question to the client, who will be charged when it has answered."""
+    told = outcome.get("resultType") if isinstance(outcome, Mapping) else getattr(outcome, "result_type", None)
+    return told == "input_required"
+
+
+BESIDE: Final = "beside"
+"""Where an envelope says which pictures and sounds are sent beside it."""
 _UNSAID: Final = Reply.failed("INTERNAL_ERROR", "The tool said so")
 _MIME_TYPES: Final = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
 
@@ -513,12 +624,24 @@ def _ignored_notice(control: str) -> Notice:
     )
 
 
+def _lean_inputs(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a tool of ours, absent rather than null, which keeps listings short."""
+    return {**schema, "properties": {name: _lean_input(part) for name, part in schema["properties"].items()}}
+
+
+def _lean_input(part: Mapping[str, Any]) -> dict[str, Any]:
+    options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
+    told = {**(options[0] if len(options) == 1 else {}), **part}
+    left_out = ("anyOf", "default", "title") if len(options) == 1 else ("default", "title")
+    return {name: one for name, one in told.items() if name not in left_out}
+
+
 def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     own = contract.speaker.name
     return Offer(
         dialects=(own, *(name for name in offers if name != own)),
         channels=contract.channels,
-        budget=None if contract.budget is None else Budget.of(contract.budget),
+        budget=None if (own := split_by_client(contract.budget)[1]) is None else Budget.of(own),
         retrieve=contract.retrieve if contract.archive is not None else None,
     )
 
@@ -543,6 +666,16 @@ def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
     """The words of some content, for those who see nothing else of it."""
     texts = [block["text"] for block in content if block["type"] == "text"]
     return texts[0] if len(texts) == 1 else texts or None
+
+
+def _tell_media(reply: Reply[Any], blocks: Iterable[Mapping[str, Any]]) -> Reply[Any]:
+    """The reply with word of the pictures and sounds that are sent beside it; they are an answer, and not nothing."""
+    beside = describe_media(blocks)
+    if beside is None or reply.problem is not None:
+        return reply
+    if reply.data is None:
+        return reply.replace(data={BESIDE: beside})
+    return reply.replace(extra={**(reply.extra or {}), BESIDE: beside})
 
 
 def _size(written: Mapping[str, Any]) -> int | None:

@@ -14,6 +14,7 @@ import aerogram
 from aerogram import dialects
 from aerogram.cli import wrap
 from aerogram.cli.terminal import read_input, write_json, write_text
+from aerogram.clients import CLIENTS, Client
 from aerogram.errors import UnknownDialect
 from aerogram.reference import schemas
 from aerogram.reference.explanation import Explanation, explain, explain_all
@@ -28,6 +29,7 @@ def register(app: typer.Typer) -> None:
     app.command("validate", epilog=_VALIDATE_EXAMPLES)(_validate)
     app.command("schema", epilog=_SCHEMA_EXAMPLES)(_schema)
     app.command("explain", epilog=_EXPLAIN_EXAMPLES)(_explain)
+    app.command("clients", epilog=_CLIENTS_EXAMPLES)(_clients)
     wrap.register(app)
 
 
@@ -115,6 +117,46 @@ def _explain(
         write_text(_article(found, language))
 
 
+def _clients(
+    name: Annotated[str | None, typer.Argument(metavar="CLIENT", help="One client; none: all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what is known of clients: what their models read, and how much of it."""
+    if name is not None and name not in CLIENTS:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(CLIENTS)}")
+    found = [CLIENTS[name]] if name is not None else list(CLIENTS.values())
+    if as_json:
+        write_json([one.as_json() for one in found] if name is None else found[0].as_json())
+    elif name is None:
+        write_text("\n".join(line.strip() for line in _columns([_CLIENT_HEAD, *map(_client_row, found)])))
+    else:
+        write_text("\n".join([found[0].title, *_columns(_client_facts(found[0]))]))
+
+
+_CLIENT_HEAD = ("client", "success", "failure", "limits")
+
+
+def _client_row(client: Client) -> tuple[str, ...]:
+    return client.name, client.success or "?", client.failure or "?", client.told_limits or "?"
+
+
+def _client_facts(client: Client) -> list[tuple[str, str]]:
+    """Everything that is known, a line each."""
+    facts = {
+        "calls itself": ", ".join(client.names),
+        "reads of a success": client.success,
+        "reads of a failure": client.failure,
+        "pictures": client.pictures,
+        "links": client.links,
+        "limits": client.told_limits,
+        "beyond them": client.beyond,
+        "validates": None if client.validates is None else "yes" if client.validates else "no",
+        "read in": ", ".join(client.sources),
+        "on": None if client.date is None else client.date.isoformat(),
+    }
+    return [(name, fact or "?") for name, fact in facts.items()]
+
+
 def _listing(found: list[Explanation]) -> str:
     errors = [(one.code, str(one.error.status), one.error.kind, one.error.title) for one in found if one.error]
     warnings = [(one.code, one.warning.severity, one.warning.description) for one in found if one.warning]
@@ -181,4 +223,10 @@ Examples:
   aerogram explain
   aerogram explain RATE_LIMITED --language ja
   aerogram explain not-found --json
+"""
+_CLIENTS_EXAMPLES = """\b
+Examples:
+  aerogram clients
+  aerogram clients claude-code
+  aerogram clients --json | jq '.[] | select(.success == "text") | .name'
 """

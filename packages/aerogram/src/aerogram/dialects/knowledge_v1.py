@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from aerogram.codes import KIND_RULES, Kind, Severity, is_code
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, flatten, read_retry, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import Dialect, Form, flatten, read_retry, unflatten, unnamed_members, without_nothing
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry, is_zoned
 
 T = TypeVar("T")
@@ -296,14 +296,13 @@ class KnowledgeV1Dialect(Dialect):
     vocabularies = frozenset({"/error/kind"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "properties": {
-            "_metadata": {"type": "object"},
-            "results": {},
-            "pagination": {"type": ["object", "null"]},
-            "warnings": {"type": "array"},
-        },
+        "properties": {"_metadata": {"type": "object"}, "results": {}},
         "required": ["_metadata", "results", "warnings"],
     }
+
+    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+        kinds = {"rows": own, "record": {**own, "type": ["object", "array"]}, "value": {"type": "array", "items": own}}
+        return {**self.slim, "properties": {**self.slim["properties"], "results": kinds[form]}}
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         return isinstance(body.get("_metadata"), dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,6 +20,7 @@ from aerogram.jsontext import pointer_of
 from aerogram.reply import Problem, Reply
 
 _MISSING = "missing"
+Form: TypeAlias = Literal["rows", "record", "value"]
 
 
 class Dialect(ABC):
@@ -45,8 +46,6 @@ class Dialect(ABC):
     """What the contract requires and a handler rarely says; `complete` fills it in."""
     vocabularies: ClassVar[frozenset[str]] = frozenset()
     """Where a body has a word of a list that may grow: one that was added later can be read, and not written."""
-    channels: ClassVar[Literal["mirror", "summary"]] = "mirror"
-    """What the contract puts into the text of a tool result: the body again, or a line about it."""
 
     @abstractmethod
     def write(self, reply: Reply[Any]) -> dict[str, Any]:
@@ -154,6 +153,13 @@ class Dialect(ABC):
             "$id": f"urn:aerogram:schema:{self.name}",
             **self.body.model_json_schema(),
         }
+
+    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The slim schema with the type of the data in it: of `rows`, of one `record`, or of a single `value`.
+
+        It holds for failures as well, and for replies from which something was left out.
+        """
+        return self.schema(slim=True)
 
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""

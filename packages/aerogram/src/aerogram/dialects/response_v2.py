@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, respell, spell_warning
 from aerogram.dialects.extension import KEY, Extension
-from aerogram.dialects.protocol import Dialect, flatten, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import Dialect, Form, flatten, unflatten, unnamed_members, without_nothing
 from aerogram.errors import ContractError
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
 
@@ -121,6 +121,7 @@ _TOP = frozenset({"success", "data", "error", "meta"})
 _META = frozenset(Meta.model_fields)
 _PLAIN_WORDS = frozenset({"data", "request_id"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
+_FAILURE_MEMBERS = _ERROR_MEMBERS | {"feature", "data"}
 
 
 class ResponseV2Dialect(Dialect):
@@ -141,6 +142,14 @@ class ResponseV2Dialect(Dialect):
         # clients compile and type what is listed on every call; the two members that decide are enough
         "required": ["success", "data", "error", "meta"],
     }
+
+    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+        if form == "record":  # a failure has members of its own in the same place
+            members = {name: part for name, part in own["properties"].items() if name not in _FAILURE_MEMBERS}
+        else:
+            members = {"results" if form == "rows" else "result": own}
+        data = {"type": "object", "properties": members} if members else {"type": "object"}
+        return {**self.slim, "properties": {**self.slim["properties"], "data": data}}
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         meta = body.get("meta")

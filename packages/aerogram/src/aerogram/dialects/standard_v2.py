@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, flatten, read_retry, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import Dialect, Form, flatten, read_retry, unflatten, unnamed_members, without_nothing
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
 
 RICH_ROWS: Final = 5
@@ -353,7 +353,6 @@ class StandardV2Dialect(Dialect):
 
     name: ClassVar[str] = NAME
     echoes: ClassVar[bool] = True
-    channels: ClassVar[Literal["mirror", "summary"]] = "summary"
     body: ClassVar[type[BaseModel]] = StandardResponse
     explains_partial = True
     members: ClassVar[frozenset[str]] = _TOP
@@ -361,14 +360,13 @@ class StandardV2Dialect(Dialect):
     vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "properties": {
-            "status": {"enum": list(get_args(Status))},
-            "results": {"type": "array"},
-            "error": {"type": "object"},
-            "meta": {"type": "object"},
-        },
+        "properties": {"status": {"type": "string"}, "results": {"type": "array"}},
         "required": ["status", "results", "meta"],
     }
+
+    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+        results = own if form == "rows" else {"type": "array", "items": own}
+        return {**self.slim, "properties": {**self.slim["properties"], "results": results}}
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         return body.get("status") in get_args(Status) and "results" in body

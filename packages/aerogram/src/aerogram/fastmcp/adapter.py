@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
-from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.defaults import check_principal, client_name, contract_for
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
 from aerogram._mcp.service import Caller, Profile, Service
 from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
-from aerogram.errors import InvalidReply, MissingExtra
+from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.fastmcp.calls import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside
 from aerogram.fastmcp.handlers import (
     NOTHING,
@@ -95,16 +95,17 @@ def install(
 
     `settings` are those of a `Contract` (`dialect`, `budget`, `budgets`, `channels`, `archive`, …), unless a
     `contract` is given. `controls` names the tools that get reply controls, `schema` is the form of the listed output
-    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, None
-    leaves it out. `principal` says who is calling; by default it is who the access token was issued to. With
-    `normalize`, bare payloads are written and listed as the normaliser does it, and not as FastMCP would.
+    schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, which is
+    there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
+    who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
+    it, and not as FastMCP would.
     """
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
-    service.claim(negotiate, _names_of_tools(server))
+    negotiate = service.claim(negotiate, _names_of_tools(server))
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
     server.add_transform(replies)
@@ -237,6 +238,7 @@ class _Replies(Transform):
         else:
             retrieve, archive = keeper or (None, None)
         caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
+        caller = caller._replace(client=client_name(request.session))
         return caller if kept is None else caller._replace(around=kept.around)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
@@ -330,7 +332,7 @@ class _Replies(Transform):
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
-                explain(error, tool)
+                explain(error, tool, profile.parameters)
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._parted(value, tool)
@@ -378,6 +380,12 @@ class _Replies(Transform):
         if not isinstance(outcome, ToolResult) or isinstance(outcome, (_Sent, *_UNTOUCHED)):
             return False
         return not self._service.contract.speaker.recognises(outcome.structured_content or {})
+
+    async def give_out(self, method: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """What a method gives out that is no call of a tool, as far as its caller may have it."""
+        request = fastmcp_request_ctx.get()
+        caller = Caller(None if request is None else request.meta, self._principal())
+        return await self._service.give_out(method, caller, produce)
 
     async def refuse(self, name: str, error: Exception) -> ToolResult:
         """The result of a call that was refused before it came to a tool of ours."""
@@ -477,6 +485,8 @@ class _Outermost(Middleware):
             return self._call(context, call_next)
         if isinstance(context.message, mcp_types.ReadResourceRequestParams):
             return self._read(context, call_next)
+        if isinstance(context.message, mcp_types.GetPromptRequestParams):
+            return self._prompt(context, call_next)
         return cast(Coroutine[Any, Any, Any], call_next(context))
 
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
@@ -500,11 +510,17 @@ class _Outermost(Middleware):
 
     async def _read(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         try:
-            return await call_next(context)
+            return await self._replies.give_out("resources/read", partial(call_next, context))
         except (MCPError, FastMCPError, NotFoundError, DisabledError):
             raise
         except Exception as error:
             raise unreadable(problem_of(error), str(context.message.uri)) from error
+
+    async def _prompt(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        try:
+            return await self._replies.give_out("prompts/get", partial(call_next, context))
+        except ReplyError as error:
+            raise MCPError(**protocol_error(problem_of(error))) from error
 
 
 def _unknown(name: str) -> MCPError:

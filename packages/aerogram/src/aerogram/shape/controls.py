@@ -22,10 +22,10 @@ class ControlArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    response_mode: Mode | None = Field(default=None, description="How much of each item to show")
-    fields: list[str] | None = Field(default=None, description="Only these fields, as names or dotted paths")
-    max_tokens: int | None = Field(default=None, ge=1, description="Largest size of the reply in tokens")
-    cursor: str | None = Field(default=None, description="Cursor of the next page, from the last reply")
+    response_mode: Mode | None = Field(default=None, description="Detail of each item")
+    fields: list[str] | None = Field(default=None, description="Only these fields or dotted paths")
+    max_tokens: int | None = Field(default=None, ge=1, description="Largest reply")
+    cursor: str | None = Field(default=None, description="From the last reply")
     page_size: int | None = Field(default=None, ge=1, le=LARGEST_SIZE, description="Items per page")
 
 
@@ -38,6 +38,15 @@ def _schema(name: str) -> dict[str, Any]:
 
 CONTROLS: Final[Mapping[str, Mapping[str, Any]]] = {name: _schema(name) for name in ControlArguments.model_fields}
 """The controls and their schemas, in the order in which they are listed."""
+
+_UNLISTED: Final = frozenset({"minimum", "maximum"})
+
+
+def _listed(control: Mapping[str, Any]) -> dict[str, Any]:
+    """A control as every tool lists it again: its bounds are checked, and told to whoever breaks them."""
+    unlisted = _UNLISTED | {"type"} if "enum" in control else _UNLISTED
+    return {name: part for name, part in control.items() if name not in unlisted}
+
 
 SHAPE_CHANGING: Final = frozenset({"response_mode", "fields"})
 """Controls that leave out members, which the schema of a bare payload may require."""
@@ -56,7 +65,7 @@ class Controls:
 
     def extend(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The input schema of a tool with the controls in it."""
-        added = {name: dict(CONTROLS[name]) for name in self.names}
+        added = {name: _listed(CONTROLS[name]) for name in self.names}
         return {**schema, "properties": {**schema.get("properties", {}), **added}}
 
     def split(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

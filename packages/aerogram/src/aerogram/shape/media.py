@@ -6,12 +6,15 @@ Media are never counted as text. Where the wire itself is limited, the largest b
 from __future__ import annotations
 
 import base64
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from aerogram.content import Content
 from aerogram.shape.fit import Leftover
 
-__all__ = ["ARCHIVE_URI", "media_size", "refer_media"]
+__all__ = ["ARCHIVE_URI", "describe_media", "media_size", "refer_media"]
 
 ARCHIVE_URI: Final = "aerogram://archive/"
 
@@ -45,6 +48,57 @@ def refer_media(blocks: list[Block], room: int, *, is_kept: bool = True) -> tupl
         shown[index] = _link(blocks[index], content) if is_kept else _word(blocks[index], content)
         leftovers.append(Leftover(f"media-{index}", content))
     return shown, tuple(leftovers)
+
+
+# What they are, in words
+
+_WORDS: Final = {"image": "image", "audio": "sound", "resource": "resource", "resource_link": "link"}
+_HEAD: Final = 32_768
+"""How many characters of base64 are looked at for the size of a picture."""
+_FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""The markers of JPEG behind which its size stands."""
+
+
+def describe_media(blocks: Iterable[Mapping[str, Any]]) -> str | None:
+    """What blocks are, besides texts: such as "1 image, image/png" and its size; None where there are only texts."""
+    kinds = Counter(_describe(block) for block in blocks if block["type"] in _WORDS)
+    return "; ".join(_tell(number, *kind) for kind, number in kinds.items()) or None
+
+
+def _describe(block: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The kind of a block, its MIME type, and of a picture its size."""
+    inner = block.get("resource", block)
+    size = _dimensions(block.get("data") or "") if block["type"] == "image" else None
+    return (
+        _WORDS[block["type"]],
+        inner.get("mimeType") or "",
+        f"{size[0]}\N{MULTIPLICATION SIGN}{size[1]}" if size else "",
+    )
+
+
+def _tell(number: int, word: str, *facts: str) -> str:
+    return ", ".join([f"{number} {word if number == 1 else word + 's'}", *filter(None, facts)])
+
+
+def _dimensions(encoded: str) -> tuple[int, int] | None:
+    """The width and the height of a PNG, GIF or JPEG, from its first bytes."""
+    try:
+        head = base64.b64decode(encoded[:_HEAD])
+        if head.startswith(b"\x89PNG"):
+            return struct.unpack(">II", head[16:24])  # type: ignore[return-value]
+        if head.startswith(b"GIF8"):
+            return struct.unpack("<HH", head[6:10])  # type: ignore[return-value]
+        return _jpeg_dimensions(head) if head.startswith(b"\xff\xd8") else None
+    except (ValueError, struct.error, IndexError):  # it is cut off, or no picture
+        return None
+
+
+def _jpeg_dimensions(head: bytes) -> tuple[int, int]:
+    at = 2
+    while head[at + 1] not in _FRAMES:
+        at += 2 + int(struct.unpack(">H", head[at + 2 : at + 4])[0])
+    height, width = struct.unpack(">HH", head[at + 5 : at + 9])
+    return width, height
 
 
 def _name(block: Block, content: Content) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from aerogram.client.reading import _tool_result, read
+from aerogram.client.reading import read
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads
+from aerogram.reading import find_tool_result
 from aerogram.reply import Reply
 
 __all__ = ["Complaint", "ObservedAnswer", "observe"]
@@ -46,7 +47,7 @@ def observe(result: Any) -> ObservedAnswer:
     if all(hasattr(result, name) for name in ("status_code", "headers", "content")):
         text = bytes(result.content).decode("utf-8", "replace")
         return ObservedAnswer("http", _json(text), result.status_code >= FAILURES, text)
-    tool = _tool_result(result)
+    tool = find_tool_result(result)
     if tool is not None:
         text = "\n".join(tool.texts)
         body = tool.structured if tool.structured is not None else _json(text)

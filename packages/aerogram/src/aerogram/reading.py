@@ -1,0 +1,218 @@
+"""Reading: the reply in the result of a tool call, whoever's class it is and whatever its client has dropped of it.
+
+Structured content or a text in a dialect is that body. Anything else is a payload alone: it is taken out of its box,
+and our account out of it; page, fidelity and problem are in `_meta`, or else in the account and in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from aerogram.channels import ACCOUNT, BOX, PREFIX, Account, read_failure, split_account
+from aerogram.dialects import read as read_body
+from aerogram.dialects import recognise
+from aerogram.dialects.extension import restore
+from aerogram.dialects.protocol import Dialect
+from aerogram.encodings import read_text
+from aerogram.errors import ContractError
+from aerogram.jsontext import loads
+from aerogram.reply import LEFT_OUT, Fidelity, Notice, Page, Problem, Reply
+
+__all__ = ["PlainToolResult", "find_tool_result", "read", "read_envelope", "read_tool_result"]
+
+OK: Final = 200
+FAILURES: Final = 400
+FAILED: Final = 500
+_REPLY_FIELDS: Final = frozenset(one.name for one in fields(Reply)) - {"data"}
+_PROBLEM_FIELDS: Final = frozenset(one.name for one in fields(Problem))
+_CURSOR: Final = re.compile(r"cursor='([^']+)'")
+_HASH: Final = re.compile(r"hash='(\w{12})'")
+
+
+def read(body: Any, *, dialect: str | Dialect | None = None) -> Reply[Any]:
+    """The reply in the result of a tool call, or in a body, given as JSON text or as parsed JSON.
+
+    Of a result, what is in no dialect is a payload alone. A body that is in no dialect, or that breaks its contract, is
+    a `ContractError` that names the rule and the JSON Pointer; in `bare`, a `str` is the payload itself, which may be a
+    text, and its JSON is given as bytes.
+    """
+    result = find_tool_result(body)
+    return read_body(body, dialect=dialect) if result is None else read_tool_result(result, dialect)
+
+
+def read_envelope(body: Any, dialect: str | Dialect | None = None, *, status: int = OK) -> Reply[Any] | None:
+    """The reply in a body, if it is in a dialect; a body that breaks its own contract is a `ContractError`.
+
+    `status` is what is known from outside: whether it failed, and for HTTP how.
+    """
+    if not isinstance(body, dict):
+        return None
+    if dialect is not None:
+        return read_body(body, dialect=dialect)
+    try:
+        found = recognise(body)
+    except ContractError:
+        return None
+    # ordinary records have a title and a type too, and many an API says `success` in its own way
+    if found.name == "problem":
+        return found.decode({"status": status, **body}) if status >= FAILURES else None
+    return found.decode(body) if found.name != "response-v2" or _has_envelope(body) else None
+
+
+def _has_envelope(body: Mapping[str, Any]) -> bool:
+    return isinstance(body.get("data"), dict) and ("meta" in body or "error" in body)
+
+
+# Tool results
+
+
+@dataclass(frozen=True, slots=True)
+class PlainToolResult:
+    """A tool result in plain words, whoever's class it is."""
+
+    texts: tuple[str, ...]
+    structured: Any
+    failed: bool
+    meta: Mapping[str, Any]
+
+
+_MEMBERS: Final = (("structuredContent", "structured_content"), ("isError", "is_error"), ("_meta", "meta"))
+"""What a result has besides its content, as it is on the wire and as the SDK's own objects dump it."""
+_MARKS: Final = frozenset({"resultType", "result_type", *_MEMBERS[0], *_MEMBERS[1]})
+
+
+def find_tool_result(result: Any) -> PlainToolResult | None:
+    """The result of a tool call, as it is on the wire or an object of the SDK or of FastMCP; None if it is none."""
+    if isinstance(result, Mapping):
+        blocks = result.get("content")
+        if not isinstance(blocks, list):
+            return None
+        is_marked = not result.keys().isdisjoint(_MARKS)
+        are_blocks = all(isinstance(one, Mapping) and isinstance(one.get("type"), str) for one in blocks)
+        if not is_marked and not (blocks and are_blocks):
+            return None
+        structured, failed, meta = (result.get(wire, result.get(own)) for wire, own in _MEMBERS)
+        return PlainToolResult(_texts(blocks), structured, bool(failed), _mapping(meta))
+    if not (hasattr(result, "content") and hasattr(result, "structured_content")):
+        return None
+    failed, meta = getattr(result, "is_error", False), getattr(result, "meta", None)
+    return PlainToolResult(_texts(result.content), result.structured_content, bool(failed), _mapping(meta))
+
+
+def _mapping(meta: Any) -> Mapping[str, Any]:
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
+    found = (block.get("text") if isinstance(block, Mapping) else getattr(block, "text", None) for block in blocks)
+    return tuple(text for text in found if isinstance(text, str))
+
+
+def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Reply[Any]:
+    """The reply in the result of a tool call."""
+    body = tool.structured if tool.structured is not None else _parse_texts(tool.texts)
+    status = FAILED if tool.failed else OK
+    reply = read_envelope(body, dialect, status=status) if dialect != "bare" else None
+    if reply is None and tool.texts and dialect != "bare":
+        # what is meant for people stands before the envelope
+        last = tool.texts[-1]
+        reply = read_envelope(_parse_texts((last,)), dialect, status=status) or _read_below(last, dialect, status)
+    if reply is not None:
+        return _add_missing_content(reply, tool.meta)
+    tool, account = _split_account(tool)
+    aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
+    if isinstance(aside.get("problem"), Mapping):
+        aside["problem"] = {name: said for name, said in aside["problem"].items() if name in _PROBLEM_FIELDS}
+    heard: dict[str, Any] = {"data": None if tool.failed else _bare_data(tool, is_ours=account is not None)}
+    if tool.failed and "problem" not in aside:
+        words = "\n".join(tool.texts)
+        # where no line says what to do, nobody said that trying again could help
+        problem = read_failure(words) or Problem("INTERNAL_ERROR", words, retry="no")
+        heard |= {"status": "error", "problem": problem}
+    if account is not None and aside.keys().isdisjoint({"page", "fidelity"}):
+        heard = {**_read_account(account), **heard}
+    return restore(heard, aside, "bare", "/_meta")
+
+
+def _read_below(text: str, dialect: str | Dialect | None, status: int) -> Reply[Any] | None:
+    """The reply in a text whose first line is the one that its contract has for people."""
+    line, _, below = text.partition("\n")
+    return read_envelope(_parse_texts((below,)), dialect, status=status) if line and below else None
+
+
+def _split_account(tool: PlainToolResult) -> tuple[PlainToolResult, Account | None]:
+    """A result without the account of what it lacks, and that account."""
+    held, found = tool.structured, None
+    if isinstance(held, dict) and isinstance(held.get(ACCOUNT), dict) and isinstance(held[ACCOUNT].get("note"), str):
+        found = Account(held[ACCOUNT]["note"], held[ACCOUNT].get("left_out"))
+        held = {name: value for name, value in held.items() if name != ACCOUNT}
+    texts = tool.texts
+    if texts and not tool.failed:
+        text, told = split_account(texts[-1])
+        texts, found = (*texts[:-1], text), found or told
+    return replace(tool, structured=held, texts=texts), found
+
+
+def _read_account(account: Account) -> dict[str, Any]:
+    """What a reply says besides its data, from its account alone: a client may drop what is meant for programs."""
+    said: dict[str, Any] = {"status": "partial"}
+    cursor, digest = _CURSOR.search(account.note), _HASH.search(account.note)
+    if cursor is not None:
+        said["page"] = Page(cursor=cursor[1], has_more=True)
+    if digest is not None or cursor is None:
+        said["fidelity"] = Fidelity("partial", archive_hashes={"data": f"sha256:{digest[1]}"} if digest else None)
+        said["notices"] = (Notice(account.note),)
+    return said | ({"extra": {LEFT_OUT: account.left_out}} if account.left_out else {})
+
+
+def _add_missing_content(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[Any]:
+    """The reply, with what was cut from the content that stands beside its envelope."""
+    said = meta.get(f"{PREFIX}fidelity")
+    hashes = said.get("archive_hashes") if isinstance(said, Mapping) else None
+    if not isinstance(hashes, Mapping):
+        return reply
+    own = reply.fidelity or Fidelity("full")
+    level = "partial" if own.level == "full" else own.level
+    return reply.replace(fidelity=replace(own, level=level, archive_hashes={**(own.archive_hashes or {}), **hashes}))
+
+
+def _parse_texts(texts: tuple[str, ...]) -> Any:
+    """The JSON object, list or null in a text; anything else is the text itself."""
+    if len(texts) != 1:
+        return [_parse_texts((text,)) for text in texts] or None
+    try:
+        value = read_text(texts[0])
+    except ContractError:
+        return texts[0]
+    return value if value is None or isinstance(value, (dict, list)) else texts[0]
+
+
+def _bare_data(tool: PlainToolResult, *, is_ours: bool) -> Any:
+    """The payload; frameworks put what is not an object into a box, which the text channel does not have."""
+    held = tool.structured
+    if not isinstance(held, dict) or held.keys() != {BOX}:
+        return _parse_texts(tool.texts) if held is None else held
+    marked = isinstance(tool.meta.get("fastmcp"), Mapping) and tool.meta["fastmcp"].get("wrap_result")
+    is_known = marked or (is_ours and not tool.texts)
+    return held[BOX] if is_known or _mirrors(tool.texts, held[BOX]) else held
+
+
+def _mirrors(texts: tuple[str, ...], value: Any) -> bool:
+    """Whether texts say a value: one all of it, or each an item of its own."""
+    if len(texts) == 1 and _says(texts[0], value):
+        return True
+    return isinstance(value, list) and len(value) == len(texts) and all(map(_says, texts, value))
+
+
+def _says(text: str, value: Any) -> bool:
+    return text == "null" if value is None else bool(text == value or _loads_or_none(text) == value)
+
+
+def _loads_or_none(content: str) -> Any:
+    try:
+        return loads(content)
+    except ContractError:
+        return None
