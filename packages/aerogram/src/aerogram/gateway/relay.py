@@ -349,7 +349,6 @@ class Relay:
 
     async def _start(self, line: Line, front: Front) -> None:
         """Start the server, not too soon after the last time."""
-        assert self._group is not None
         if self._is_ending:
             raise Unavailable("The gateway is ending", remediation="Start it again")
         is_restart = line.link is not None
@@ -358,19 +357,27 @@ class Relay:
         if line.starts > 1:
             await anyio.sleep(min(0.1 * 2**line.starts, LONGEST_PAUSE))
         line.starts, line.started = line.starts + 1, time.monotonic()
-        link = Link(self._source, front.client, self, self._timeout)
         if line.link is not None:
             self._by_link.pop(line.link, None)
-        self._by_link[link] = line
-        await self._group.start(link.run)
+        link = await self._connect(line, front, is_modern_first=front.is_modern)
+        if link.failure is not None and front.is_modern and not isinstance(link.failure, ReplyError):
+            link = await self._connect(line, front, is_modern_first=False)
         if link.failure is not None or link.has_ended:
-            self._by_link.pop(link, None)
             raise _unavailable(link.failure)
         line.link = link
         self.tools.forget()
         if is_restart:
             self._report.note("the server was started again")
             await self._restore(line, link)
+
+    async def _connect(self, line: Line, front: Front, *, is_modern_first: bool) -> Link:
+        assert self._group is not None
+        link = Link(self._source, front.client, self, self._timeout, is_modern_first=is_modern_first)
+        self._by_link[link] = line
+        await self._group.start(link.run)
+        if link.has_ended:
+            self._by_link.pop(link, None)
+        return link
 
     async def _restore(self, line: Line, link: Link) -> None:
         """Tell a server that was started again what the one before it had been told."""
