@@ -23,7 +23,8 @@ from mcp.types import CallToolResult, JSONRPCResponse
 from aerogram.normalize import Output, Policy, normalize_tool_result
 from timing import best
 
-ONE = Policy(blocks="one")
+ONE = Policy(blocks="one", spelling="compact")
+EACH = Policy(spelling="compact")
 
 
 class Person(pydantic.BaseModel):
@@ -92,7 +93,7 @@ def one_block(value):
 
 
 def per_item(value):
-    return normalize_tool_result(value).to_bytes(1)
+    return normalize_tool_result(value, policy=EACH).to_bytes(1)
 
 
 def response(result):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from key_value.aio.stores.memory import MemoryStore
+from key_value.aio.wrappers.statistics import StatisticsWrapper
 
 from aerogram.archive import Archive
 from aerogram.content import Content
@@ -108,6 +112,68 @@ def test_writes_of_many_tasks_at_once_are_all_counted(tmp_path: Path) -> None:
             await archive.get(Content.of_json(3).hash)
 
     asyncio.run(scenario())
+
+
+def test_writes_that_wait_together_share_one_inventory() -> None:
+    """Fifty callers at once do not wait for fifty inventories to be written."""
+
+    async def scenario() -> None:
+        store = StatisticsWrapper(key_value=MemoryStore())
+        archive = Archive(store)
+        receipts = await asyncio.gather(*(archive.put(Content.of_json(number)) for number in range(50)))
+        assert [stored.hash for (stored,) in receipts] == [Content.of_json(number).hash for number in range(50)]
+        assert (await archive.usage()).entries == 50
+        (written,) = store.statistics.collections.values()
+        assert written.put.count == 50 + 1
+
+    asyncio.run(scenario())
+
+
+def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: set[int] = set()
+    flush = os.fsync
+
+    def note(file: int) -> None:
+        flushed.add(threading.get_ident())
+        flush(file)
+
+    monkeypatch.setattr(os, "fsync", note)
+
+    async def scenario() -> None:
+        archive = Archive.at(tmp_path)
+        await archive.put(Content.of_text("the first one makes the directory"))
+        flushed.clear()
+        await archive.put(Content.of_text("next"))
+        assert flushed
+        assert threading.get_ident() not in flushed
+
+    asyncio.run(scenario())
+
+
+TOO_LARGE = """
+import asyncio, resource, signal, sys
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.errors import Unavailable
+
+async def main():
+    archive = Archive.at(sys.argv[1])
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    texts = "first", "x" * 1_000_000, "last"
+    stored = await asyncio.gather(*(archive.put(Content.of_text(one)) for one in texts), return_exceptions=True)
+    print([isinstance(one, Unavailable) for one in stored])
+    print([(await archive.get(Content.of_text(one).hash)).value() for one in ("first", "last")])
+    print((await archive.usage()).entries)
+
+asyncio.run(main())
+"""
+
+
+def test_what_there_is_no_room_for_does_not_keep_out_what_waits_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", TOO_LARGE, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[False, True, False]", "['first', 'last']", "2"]
 
 
 def test_an_archive_outlives_the_event_loop_it_was_first_used_in(tmp_path: Path) -> None:

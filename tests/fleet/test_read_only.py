@@ -11,7 +11,6 @@ import pytest
 from backends import is_root
 
 SEARCH = {"q": "token", "envelope": "v2", "page_size": 5}
-CUT = {**SEARCH, "response_mode": "full", "page_size": 20, "max_tokens": 1200}
 DIGEST = {"source_file": "security/jwt-guide.md", "query": "How long is a token valid?"}
 
 
@@ -46,7 +45,7 @@ def test_it_is_searched_paged_digested_and_its_archive_is_in_the_state_directory
             first = client.get("/v1/search", params=SEARCH).json()
             rest = client.get("/v1/search", params={**SEARCH, "cursor": first["aerogram"]["page"]["cursor"]}).json()
             assert {row["chunk_id"] for row in first["results"]}.isdisjoint(row["chunk_id"] for row in rest["results"])
-            cut = client.get("/v1/search", params=CUT)
+            cut = client.get("/v1/digests", params={**DIGEST, "max_tokens": 400})
             assert client.get(cut.links["alternate"]["url"]).status_code == 200
             assert client.post("/v1/digests", json=DIGEST).status_code == 200
             assert client.get("/v1/health/deep").json()["status"] == "ok"

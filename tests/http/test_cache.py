@@ -140,6 +140,26 @@ def test_callers_who_say_who_they_are_have_answers_of_their_own(services, servic
         assert who(answer)[1] is True
 
 
+@pytest.mark.parametrize("field", ["Host", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix"])
+@pytest.mark.parametrize("framework", [starlette, fastapi])
+def test_who_sends_another_address_does_not_put_it_into_the_answers_of_others(serve, framework, field):
+    """A handler may make links of the address under which it is asked."""
+
+    async def links(request: Request):
+        return {"who": f"{request.url_for('links')} {request.headers.get(field)}"}
+
+    app = Starlette(routes=[Route("/links", links)]) if framework is starlette else FastAPI()
+    if framework is fastapi:
+        app.get("/links")(links)
+    framework.install(app, *settings("links"))
+    client = serve(app)
+    for name in ("evil.example", "good.example"):
+        for _ in range(2):
+            answer = client.get("/links", headers={field: name})
+            assert name in who(answer)[0]
+        assert who(answer)[1] is True
+
+
 def test_callers_who_show_nothing_share_an_answer(services):
     """However else their requests look."""
     first = services["fastapi"].get("/header", headers={"User-Agent": "one"})

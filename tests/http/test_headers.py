@@ -7,8 +7,12 @@ from fastapi import FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
 from small_api import ROWS, fastapi_app, starlette_app
+from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from aerogram import Notice, Page, Reply, fastapi, read, starlette
 from aerogram._http.headers import entity_tag
@@ -206,3 +210,25 @@ def test_browsers_of_other_origins_may_read_the_fields(client, path):
 
 def test_without_another_origin_nothing_is_exposed(client):
     assert "Access-Control-Expose-Headers" not in client.get("/rows?envelope=v2").headers
+
+
+@pytest.mark.parametrize("migrated", ["all", ()])
+def test_no_answer_lets_a_browser_guess_at_its_type(serve, migrated, tmp_path):
+    (tmp_path / "page.txt").write_text("<script>")
+    answers = {
+        "/value": lambda _: {"a": 1},
+        "/own": lambda _: JSONResponse({"a": 1}),
+        "/text": lambda _: PlainTextResponse("a"),
+        "/set": lambda _: PlainTextResponse("a", headers={"X-Content-Type-Options": "nosniff"}),
+        "/file": lambda _: FileResponse(tmp_path / "page.txt"),
+        "/stream": lambda _: StreamingResponse(iter(["a", "b"])),
+        "/crash": lambda _: 1 / 0,
+    }
+    routes = [Route(path, answer) for path, answer in answers.items()]
+    app = Starlette(routes=[*routes, Mount("/there", StaticFiles(directory=tmp_path))])
+    starlette.install(app, versions=Versions(migrated=migrated))
+    client = serve(app)
+    for path in (*answers, "/there/page.txt", "/nothing"):
+        for envelope in ("v1", "v2"):
+            answer = client.get(path, params={"envelope": envelope})
+            assert answer.headers.get_list("x-content-type-options") == ["nosniff"], path

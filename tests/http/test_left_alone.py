@@ -23,7 +23,7 @@ from aerogram.starlette import Versions
 
 VARIANTS = {"bare": None, "passing": (), "migrated": "all"}
 OWN_FILES = {module.__file__ for module in (applications, fast_applications, troubled_applications)}
-ADDED = {"date", "server", "x-envelope-version", "x-request-id"}
+ADDED = {"date", "server", "x-content-type-options", "x-envelope-version", "x-request-id"}
 
 
 def told(error):

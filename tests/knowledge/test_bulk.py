@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
@@ -16,6 +17,9 @@ import pytest
 
 from aerogram.errors import Unavailable
 from aerogram_knowledge import Knowledge
+from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.embedders import embedder_of
+from aerogram_knowledge.ingest import preparation
 from knowledge.embedders import Fragile
 
 
@@ -156,3 +160,29 @@ def test_a_cluster_reads_and_outlives_a_worker(write, where):
 def test_a_cluster_that_is_not_there_is_told(write, tmp_path):
     with Knowledge(tmp_path / "index") as index, pytest.raises(Unavailable, match="no Dask scheduler"):
         index.ingest(write(notes(1)), cluster="tcp://127.0.0.1:9")
+
+
+def test_the_next_file_is_read_while_one_is_worked_on(write, monkeypatch):
+    """Reading is the work of another process, for which nobody needs to wait."""
+    reads = {path: threading.Event() for path in ("a.md", "b.md")}
+    read = preparation.read_contents
+
+    def note(file, limits):
+        reads[file.path].set()
+        return read(file, limits)
+
+    class Patient:
+        """Counts when the next file has been begun."""
+
+        def count(self, text):
+            assert reads["b.md"].wait(30)
+            return len(text.split())
+
+    folder = write({"a.md": "The first note.\n", "b.md": "The second note.\n"})
+    files = [File(path, (folder / path).stat().st_size, 0, b"") for path in reads]
+    monkeypatch.setattr(preparation, "read_contents", note)
+    preparer = preparation.Preparer(embedder_of(None), counter=Patient())
+    jobs = [preparation.Job(folder / one.path, one, None) for one in files]
+    (batch,) = preparer.batches(jobs)
+    assert [one.document.path for one in batch.entries] == ["a.md", "b.md"]
+    assert not batch.problems

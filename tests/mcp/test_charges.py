@@ -1,6 +1,7 @@
 """What a call costs under limits: one unit when it is answered, and nothing when it fails, is given up or asks back."""
 
 import asyncio
+import logging
 
 import fastmcp
 import mcp
@@ -21,6 +22,7 @@ from aerogram.errors import NotFound
 from aerogram.fastmcp import install as install_fastmcp
 from aerogram.limits import Limits, Plan
 from aerogram.mcp import install as install_sdk
+from aerogram.telemetry import Observer
 from tool_servers import taking_long
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -38,15 +40,15 @@ def failing(how: str):
     raise {"protocol": MCPError(-32000, "own"), "declared": NotFound("gone"), "crash": RuntimeError("gone")}[how]
 
 
-def on_fastmcp(limits):
+def on_fastmcp(limits, observer=None):
     server = fastmcp.FastMCP("charging")
-    install_fastmcp(server, dialect="response-v2", limits=limits)
+    install_fastmcp(server, dialect="response-v2", limits=limits, observer=observer)
     return server, server.tool, fastmcp.Client, {"raise_on_error": False}
 
 
-def on_sdk(limits):
+def on_sdk(limits, observer=None):
     server = MCPServer("charging")
-    install_sdk(server, dialect="response-v2", limits=limits)
+    install_sdk(server, dialect="response-v2", limits=limits, observer=observer)
     return server, server.tool(), mcp.Client, {}
 
 
@@ -115,4 +117,79 @@ async def test_a_call_that_asks_back_is_charged_once():
     async with mcp.Client(server, elicitation_callback=answer) as client:
         result = await client.call_tool("greet", {})
     assert result.structured_content["data"] == {"greeted": True}
+    assert await units(limits) == 1
+
+
+def give_things_out(server, make):
+    """Resources and prompts, those that work and those that fail."""
+    prompt = server.prompt if make is on_fastmcp else server.prompt()
+
+    @server.resource("thing://good")
+    def good() -> str:
+        return "good"
+
+    @server.resource("thing://bad")
+    def bad() -> str:
+        raise NotFound("gone")
+
+    @prompt
+    def ask() -> str:
+        return "Ask"
+
+    @prompt
+    def fail() -> str:
+        raise NotFound("gone")
+
+
+@ERAS
+@FRAMEWORKS
+async def test_resources_and_prompts_are_charged_and_logged_as_calls_are(make, era, caplog):
+    caplog.set_level(logging.INFO, "aerogram")
+    limits = Limits.in_memory(Plan.of("2/day"))
+    server, _, client_of, _ = make(limits, Observer())
+    give_things_out(server, make)
+    async with client_of(server, mode=era) as client:
+        for failing in (client.read_resource("thing://bad"), client.get_prompt("fail")):
+            with pytest.raises(MCPError):
+                await failing
+        assert await units(limits) == 0
+        await client.read_resource("thing://good")
+        await client.get_prompt("ask")
+        assert await units(limits) == 2
+        for refused in (client.read_resource("thing://good"), client.get_prompt("ask")):
+            with pytest.raises(MCPError) as caught:
+                await refused
+            assert caught.value.error.data["code"] == "QUOTA_EXCEEDED"
+        assert await units(limits) == 2
+    told = [one.getMessage().split(": ") for one in caplog.records if hasattr(one, "reply")]
+    assert [name for name, _ in told] == ["resources/read", "prompts/get"] * 3
+    assert [said for _, said in told][2:] == ["ok"] * 2 + ["QUOTA_EXCEEDED"] * 2
+
+
+@ERAS
+async def test_what_a_mounted_server_gives_out_is_charged_once(era):
+    limits = Limits.in_memory(Plan.of("9/day"))
+    (outer, *_), (inner, *_) = on_fastmcp(limits), on_fastmcp(limits)
+    give_things_out(inner, on_fastmcp)
+    outer.mount(inner, namespace="kid")
+    async with fastmcp.Client(outer, mode=era) as client:
+        await client.read_resource("thing://kid/good")
+        assert await units(limits) == 1
+        await client.get_prompt("kid_ask")
+        assert await units(limits) == 2
+
+
+@ERAS
+async def test_a_tool_that_reads_a_resource_is_charged_once(era):
+    limits = Limits.in_memory(Plan.of("9/day"))
+    server, tool, client_of, _ = on_fastmcp(limits)
+    give_things_out(server, on_fastmcp)
+
+    @tool
+    async def reader(ctx: fastmcp.Context) -> str:
+        found = await ctx.read_resource("thing://good")
+        return found.contents[0].content
+
+    async with client_of(server, mode=era) as client:
+        assert "good" in str((await client.call_tool("reader", {})).content)
     assert await units(limits) == 1

@@ -177,6 +177,36 @@ def test_twice_a_hostile_text_is_about_twice_the_work(unit):
     assert work(20_000) <= 2.2 * work(10_000) + 100
 
 
+def test_letters_that_are_not_what_they_seem_are_read_again_where_they_stand(monkeypatch):
+    """A document of many pages may have one of them on one page."""
+    scanned = 0
+    clean = Redaction._clean_spelled
+
+    def scan(self, text, told, clues):
+        nonlocal scanned
+        scanned += len(text)
+        return clean(self, text, told, clues)
+
+    monkeypatch.setattr(Redaction, "_clean_spelled", scan)
+    title, secret = "\uff34\uff29\uff34\uff2c\uff25\n", "p\u200bassword\uff1dhunter2secret\n"
+    text = title + "The documentation of a key.\n" * 4_000 + secret + "The documentation of a key.\n" * 4_000
+    found = redacted({"text": text}).data["text"]
+    assert "hunter2secret" not in found
+    assert found.startswith(title)
+    assert scanned < 1.1 * len(text)
+
+
+@pytest.mark.parametrize("before", [0, 10, 400, 511, 512, 513, 2_000])
+@pytest.mark.parametrize("odd", ["\u200b", "\xad"])
+def test_a_secret_is_found_wherever_it_is_spelled_in_another_way(odd, before):
+    around = "x" * before + "\n" + "y" * before
+    for secret in (f"pass{odd}word=hunter2secret", f"password={odd}hunter2secret", f"ghp_{odd}{'a1' * 20}"):
+        found = redacted({"text": f"{around} {secret} {around}"}).data["text"]
+        assert "hunter2" not in found and "a1a1" not in found
+    key = f"-----BEG{odd}IN PRIVATE KEY-----\n" + "QUJD\n" * before + "-----END PRIVATE KEY-----"
+    assert "QUJD" not in redacted({"text": f"{around}\n{key}\n{around}"}).data["text"]
+
+
 def test_a_kind_of_secret_can_be_added():
     mine = SecretKind("ticket", 'T"K:', shortest=4, alphabet="0-9")
     assert redacted({"a": 'see T"K:12345, not T"K:1'}, kinds=(mine,)).data == {"a": 'see [redacted:ticket], not T"K:1'}

@@ -23,7 +23,8 @@ while (page.pagination.has_more) {
   seen.push(...page.results.map((row) => row.chunk_id));
 }
 
-const tight = await body("semantic_search", { ...asked, response_mode: "full", max_tokens: 1200 });
+const wanted = seen.slice(0, 15);
+const tight = await body("get_chunks", { chunk_ids: wanted, response_mode: "full", max_tokens: 1200 });
 const hash = tight.aerogram.fidelity.archive_hashes.data;
 let kept = "";
 for (let on = {}; on; ) {
@@ -50,7 +51,7 @@ console.log(
     version,
     complete: new Set(seen).size === total && seen.length === total && total > 15,
     recovered: `sha256:${createHash("sha256").update(kept).digest("hex")}`.startsWith(hash) && hash.length === 19,
-    restored: JSON.parse(kept).map((row) => row.chunk_id).join() === seen.slice(0, tight.results.length).join(),
+    restored: tight.results.length < 15 && JSON.parse(kept).map((row) => row.chunk_id).join() === wanted.join(),
     verified: quoted && digest.evidence_snippets.length > 0,
     refused: [wrong.isError, wrong.structuredContent.error.code],
   }),

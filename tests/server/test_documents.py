@@ -54,6 +54,10 @@ def test_records_are_listed_one_by_one_and_files_that_only_say_who_is_who_are_no
     assert http.get("/page/api/contents").json()["files"] == names
 
 
+def test_the_page_shows_vendors_where_there_are_some(http):
+    assert "vendors" in http.get("/page/api/context").json()["mounted"]
+
+
 def test_what_is_withheld_or_empty_is_not_listed(tmp_path):
     documents = tmp_path / "docs"
     documents.mkdir()
@@ -85,10 +89,12 @@ def test_a_long_list_of_documents_comes_in_pages(tmp_path):
 
     with serving(tmp_path / "index", documents=folder) as server:
         pages, tools, prompts = anyio.run(walk, server)
+        mounted = httpx.get(f"{server.address}/page/api/context", timeout=30).json()["mounted"]
     assert [len(page["files"]) for page in pages] == [500, 500, 100]
     assert {page["total_files"] for page in pages} == {1_100}
     assert len({name for page in pages for name in page["files"]}) == 1_100
     assert "categories" in pages[0] and "categories" not in pages[1]
     # nobody is a vendor here, so nothing speaks of vendors
     assert "find_vendor_info" not in tools
+    assert "search" in mounted and "vendors" not in mounted
     assert [one.name for one in prompts] == ["answer_from_documents"]

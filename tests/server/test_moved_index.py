@@ -9,12 +9,12 @@ import pytest
 
 from serving import SAMPLES, serving
 
-TIGHT = {"q": "token", "response_mode": "full", "max_tokens": 900}
+TIGHT = {"source_file": "jwt-guide.md", "query": "token", "max_tokens": 400}
 
 
 def left_out(address, **asked):
     """A shortened answer: where the whole is."""
-    answer = httpx.get(f"{address}/v1/search", params={**TIGHT, **asked}, timeout=30)
+    answer = httpx.get(f"{address}/v1/digests", params={**TIGHT, **asked}, timeout=30)
     return answer.links["alternate"]["url"]
 
 
@@ -34,7 +34,7 @@ def test_a_copy_and_its_original_are_served_at_the_same_time(used, tmp_path):
     copy = shutil.copytree(index, tmp_path / "copy")
     with serving(index, documents=None) as one, serving(copy, documents=None) as two:
         assert fetched(one.address, before).json() == fetched(two.address, before).json()
-        after = left_out(two.address, q="key")
+        after = left_out(two.address, query="key")
         assert after != before
         assert fetched(two.address, after).status_code == 200
         assert fetched(one.address, after).status_code == 404
@@ -46,14 +46,14 @@ def test_an_index_that_was_moved_leaves_nothing_behind(used, tmp_path):
     moved = index.rename(tmp_path / "elsewhere")
     with serving(moved, documents=None) as served:
         assert fetched(served.address, before).status_code == 200
-        assert fetched(served.address, left_out(served.address, q="key")).status_code == 200
+        assert fetched(served.address, left_out(served.address, query="key")).status_code == 200
     assert not index.exists()
 
 
 def test_an_index_that_is_moved_away_while_it_is_served_is_not_made_again_by_half(tmp_path):
     with serving(tmp_path / "index", documents=SAMPLES / "security") as served:
         moved = served.index.rename(tmp_path / "elsewhere")
-        asked = httpx.get(f"{served.address}/v1/search", params=TIGHT, timeout=30)
+        asked = httpx.get(f"{served.address}/v1/digests", params=TIGHT, timeout=30)
         assert asked.status_code == 503
         assert fetched(served.address, f"/v1/content/sha256:{'0' * 64}").status_code in (404, 503)
         httpx.get(f"{served.address}/v1/health/deep", timeout=30)

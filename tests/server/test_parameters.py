@@ -30,7 +30,7 @@ EVERYTHING = {
 def addresses(served):
     """An address of each kind with what it needs, and the hash of something that was left out."""
     with httpx.Client(base_url=served.address, timeout=30) as http:
-        tight = http.get("/v1/search", params={"q": "token", "response_mode": "full", "max_tokens": 900})
+        tight = http.get("/v1/vendors/Kestrelgate", params={"response_mode": "full", "max_tokens": 900})
         identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
     return {
         "search": ("/v1/search", {"q": "token"}),

@@ -7,6 +7,7 @@ import io
 import json
 import re
 
+import fastmcp
 import pytest
 
 from aerogram import dialects
@@ -92,10 +93,11 @@ def test_what_a_budget_leaves_out_is_on_the_next_pages_or_fetched_by_its_hash(ht
     assert (tight.status, tight.page.has_more) == ("partial", True)
     with pytest.raises(ValidationFailed, match="page of several"):
         client.whole(tight)
-    pages = list(client.pages("/v1/search", asked))
-    assert {page.fidelity is not None and "data" in page.fidelity.archive_hashes for page in pages} == {True, False}
-    walk = [without_additions(row) for row in client.items("/v1/search", asked, whole=True)]
+    walk = [without_additions(row) for row in client.items("/v1/search", asked)]
     assert walk == [without_additions(row) for row in client.items("/v1/search", free)]
+    vendor = {"response_mode": "full", "envelope": "v2"}
+    part = client.call("/v1/vendors/Kestrelgate", {**vendor, "max_tokens": 900})
+    assert client.whole(part).data == client.call("/v1/vendors/Kestrelgate", vendor).data != part.data
 
 
 @pytest.mark.parametrize("budget", [1_500, 1_000])
@@ -114,19 +116,20 @@ def test_a_legacy_answer_that_is_shortened_says_so_in_its_headers_and_where_the_
     level, *counts = tight.headers["X-Fidelity"].split("; ")
     shown = len(tight.json()["results"])
     assert (level, counts, shown < 10) == ("partial", [f"shown={shown}", "of=10"], True)
-    assert http.get(tight.links["alternate"]["url"]).json() == whole.json()["results"][:shown]
     assert http.get(tight.links["next"]["url"]).json()["offset"] == shown
 
 
 @pytest.mark.parametrize("budget", [150, 200, 400, 600, 1_200])
 @pytest.mark.parametrize("envelope", ["v1", "v2"])
 def test_a_budget_is_that_of_the_body_that_is_sent(http, envelope, budget):
-    """In either shape: what fits is sent; less than a tenth is left, and what a longer cursor of the walk may cost."""
-    asked = {"q": "token", "response_mode": "full", "envelope": envelope, "max_tokens": budget}
-    answer = http.get("/v1/search", params=asked)
+    """In either shape: what fits is sent; for the next result there is no room, with the longest cursor of the walk."""
+    asked = {"q": "token", "response_mode": "full", "envelope": envelope}
+    answer = http.get("/v1/search", params={**asked, "max_tokens": budget})
     size = Vocabulary().count(answer.text)
     if answer.status_code == 200:
-        assert 0.9 * budget - LONGER_CURSOR < size <= budget
+        shown = len(answer.json()["results"])
+        following = without_additions(http.get("/v1/search", params=asked).json()["results"][shown])
+        assert size <= budget < size + Vocabulary().count(json.dumps(following)) + LONGER_CURSOR
     else:
         assert (envelope, read(answer).problem.code) == ("v2", "TOKEN_LIMIT_EXCEEDED")
         assert budget < 600
@@ -145,16 +148,17 @@ def test_a_legacy_record_that_is_shortened_says_so_too(http):
     assert json.loads(http.get(part.links["alternate"]["url"]).json()) == whole
 
 
-def test_single_records_of_what_was_left_out_are_had_by_their_ids(http):
+async def test_single_records_of_what_was_left_out_are_had_by_their_ids(http, served):
     """As replies offer it: by the hash and ids; one that is not there is told."""
-    whole = http.get("/v1/search", params={"q": "token", "response_mode": "full"}).json()["results"]
-    tight = http.get("/v1/search", params={"q": "token", "response_mode": "full", "max_tokens": 900})
-    wanted = [whole[4], whole[2]]
-    ids = ",".join(str(one["chunk_id"]) for one in wanted)
-    assert http.get(tight.links["alternate"]["url"], params={"ids": ids}).json() == wanted
-    newer = http.get(tight.links["alternate"]["url"], params={"ids": f"{ids},nope"}, headers=V2).json()
+    asked = {"chunk_ids": list(range(1, 20)), "response_mode": "full", "max_tokens": 900}
+    async with fastmcp.Client(served.mcp) as client:
+        tight = read(await client.call_tool("get_chunks", asked))
+    address = f"/v1/content/{tight.fidelity.archive_hashes['data']}"
+    wanted = [http.get(f"/v1/chunks/{number}").json() for number in (17, 12)]
+    assert http.get(address, params={"ids": "17,12"}).json() == wanted
+    newer = http.get(address, params={"ids": "17,12,nope"}, headers=V2).json()
     assert (newer["status"], len(newer["results"])) == ("partial", 2)
-    alone = http.get(tight.links["alternate"]["url"], params={"ids": "nope"})
+    alone = http.get(address, params={"ids": "nope"})
     assert alone.status_code == 404
 
 

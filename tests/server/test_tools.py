@@ -15,6 +15,7 @@ from aerogram import dialects
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram.client import AsyncClient
 from aerogram.digest import payload_of, verify
+from aerogram.tokens import Budget
 from serving import clean_environment, command
 from tool_servers import Talk, talk
 
@@ -56,13 +57,16 @@ async def converse(server: Talk):
     client = AsyncClient(server.client)
     tight = await client.call("semantic_search", {**asked, "response_mode": "full", "max_tokens": 1_200})
     assert (tight.status, tight.page.has_more, len(tight.data) < 15) == ("partial", True, True)
-    back = (await client.recover(tight))["data"]
-    assert [row["chunk_id"] for row in back] == [row["chunk_id"] for row in tight.data] == seen[: len(back)]
+    assert [row["chunk_id"] for row in tight.data] == seen[: len(tight.data)]
     walk = client.items("semantic_search", {**asked, "response_mode": "full", "max_tokens": 4_000}, whole=True)
     whole = [row async for row in walk]
     assert [row["chunk_id"] for row in whole] == seen
     assert all(row["chunk_text"] for row in whole)
-    assert [row["chunk_text"] for row in back] == [row["chunk_text"] for row in whole[: len(back)]]
+    assert [row["chunk_text"] for row in tight.data] == [row["chunk_text"] for row in whole[: len(tight.data)]]
+    several = await client.call("get_chunks", {"chunk_ids": seen[:15], "response_mode": "full", "max_tokens": 1_200})
+    assert (several.status, len(several.data) < 15) == ("partial", True)
+    back = (await client.recover(several))["data"]
+    assert [row["chunk_text"] for row in back] == [row["chunk_text"] for row in whole[:15]]
 
     named = body_of(await server.call("retrieve", {"ids": [seen[1], str(seen[0])], "response_mode": "ids_only"}))
     assert [row["chunk_id"] for row in named["results"]] == [seen[1], seen[0]]
@@ -235,13 +239,12 @@ async def test_documents_are_resources(served):
 
 async def test_archived_content_is_a_resource(served):
     async with fastmcp.Client(served.mcp) as client:
-        tight = {"query": "token", "response_mode": "full", "max_tokens": 1_200}
-        found = (await client.call_tool("semantic_search", tight)).structured_content
+        tight = {"chunk_ids": list(range(1, 20)), "response_mode": "full", "max_tokens": 1_200}
+        found = (await client.call_tool("get_chunks", tight)).structured_content
         digest = found["aerogram"]["fidelity"]["archive_hashes"]["data"]
         kept = json.loads((await client.read_resource(f"aerogram://archive/{digest}"))[0].text)
-    assert [row["chunk_id"] for row in kept] == [row["chunk_id"] for row in found["results"]]
-    assert not all("chunk_text" in row for row in found["results"])
-    assert all(row["chunk_text"] for row in kept)
+    assert kept[: len(found["results"])] == found["results"]
+    assert [row["chunk_id"] for row in kept] == list(range(1, 20))
 
 
 async def test_prompts_show_good_use(served):
@@ -250,3 +253,14 @@ async def test_prompts_show_good_use(served):
         assert names == ["answer_from_documents", "brief_on_vendor"]
         told = await client.get_prompt("answer_from_documents", {"question": "How long is a token valid?"})
     assert "semantic_search" in told.messages[0].content.text
+
+
+async def test_the_reply_with_a_digest_costs_little_more_than_the_digest(served):
+    """What programs want to know of it besides, and where it quotes, is in the digest or comes over HTTP."""
+    asked = {"source_file": "contracts/brackwater-framework.pdf", "query": "carrier fees, reports and depots"}
+    async with fastmcp.Client(served.mcp) as client:
+        (told,) = (await client.call_tool("digest_document", asked)).content
+    (source,) = json.loads(told.text)["results"]["sources"]
+    count = Budget.of(1).counter.count
+    assert len(payload_of(source).evidence_snippets) >= 3
+    assert count(told.text) <= 1.3 * count(source["content"])

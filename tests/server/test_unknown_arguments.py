@@ -14,9 +14,10 @@ from serving import serving
     [
         ({"query": "token", "page_sze": 3}, "did you mean 'page_size'?", "page_size"),
         ({"query": "token", "bogus": 3}, "there are ", "query"),
+        ({"query": "token", "most_tokens": 3}, "did you mean 'max_tokens'?", "max_tokens"),
         ({"query": "token", "filters": {"categry": "apis"}}, "did you mean 'category'?", "category"),
     ],
-    ids=["a slip", "nothing near", "a filter"],
+    ids=["a slip", "nothing near", "a control", "a filter"],
 )
 async def test_an_unknown_argument_is_answered_with_those_there_are(tmp_path, arguments, advice, allowed):
     (tmp_path / "docs").mkdir()

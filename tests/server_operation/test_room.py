@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
 import socket
+import threading
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,6 +16,7 @@ import pytest
 
 from aerogram import read
 from aerogram.serving.connection import ConnectionSlots
+from aerogram.serving.listener import answer_on, make_server
 from balancer import wait_for
 from serving import serving
 
@@ -71,6 +75,57 @@ def test_whoever_asks_for_health_learns_it_however_full_it_is(crowded, full):
         with connect(crowded) as line:
             answer = ask(line, "/v1/health")
         assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("path", [SEARCH, f"{SEARCH}&format=csv", "/v1/health", "/nothing"])
+def test_a_client_that_says_no_more_gets_its_answer(crowded, path, version):
+    """It closes its half of the line after the request, and the server closes the other after the answer."""
+
+    def answer():
+        place = urlsplit(crowded.address)
+        with socket.create_connection((place.hostname, place.port), timeout=30) as line:
+            line.sendall(f"GET {path} HTTP/{version}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            line.shutdown(socket.SHUT_WR)
+            with http.client.HTTPResponse(line) as told:
+                told.begin()
+                assert told.read()
+                return told.status, line.recv(1)
+
+    wait_for(lambda: answer()[0] != 503)
+    assert answer() == (404 if path == "/nothing" else 200, b"")
+
+
+@pytest.fixture(scope="module")
+def waiting():
+    """An application that answers when its client has left, its port, and who has."""
+    left = []
+
+    async def app(scope, receive, send):
+        if scope["type"] == "lifespan":
+            for _ in range(2):
+                await send({"type": f"{(await receive())['type']}.complete"})
+            return
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left.append(scope["path"])
+
+    bounds = SimpleNamespace(timeout=0.0, max_connections=10, grace=1.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = make_server(app, bounds)
+        thread = threading.Thread(target=lambda: asyncio.run(answer_on(server, listener)))
+        thread.start()
+        yield listener.getsockname(), left
+        server.should_exit = True
+        thread.join()
+
+
+def test_work_for_a_client_that_has_left_can_end(waiting):
+    """Leaving and saying no more look alike until something is sent."""
+    address, left = waiting
+    with socket.create_connection(address) as line:
+        line.sendall(b"GET /slow HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    wait_for(lambda: left == ["/slow"])
 
 
 @pytest.mark.parametrize("path", [SEARCH, f"{SEARCH}&format=csv", "/v1/health", "/nothing", "/", "/docs", "/mcp"])

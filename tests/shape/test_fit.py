@@ -21,7 +21,7 @@ from aerogram.tokens import Bytes, Characters, Estimate
 
 SIZER = Sizer()
 WORDS = "A sentence about the market and its quarterly figures. "
-FACTS = {"id", "number", "title", "state", "user", "labels", "comments"}
+FACTS = {"created_at", "id", "number", "title", "state", "user", "labels", "comments"}
 
 
 def rows(count: int, sentences: int = 12) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def issues(count: int = 300) -> list[dict[str, Any]]:
             "user": {"login": chance.choice(["ada", "grace", "kt"]), "id": number, "url": "https://example.org/u"},
             "labels": [{"name": "bug", "color": "f00"}][: number % 2],
             "comments": chance.randrange(40),
-            "created_at": "2026-01-02T10:00:00Z",
+            "created_at": f"2026-01-{number % 28 + 1:02}T10:00:00Z",
             "url": f"https://example.org/{number}",
             "body": WORDS * 10,
         }
@@ -87,6 +87,28 @@ def test_what_is_missing_is_counted_and_outlined_and_the_call_brings_it_back() -
     assert told["state"] == {name: sum(row["state"] == name for row in missing) for name in told["state"]}
     assert told["number"] == [missing[-1]["number"], missing[0]["number"]]
     assert told["created_at"] == [min(row["created_at"] for row in missing), max(row["created_at"] for row in missing)]
+
+
+@pytest.mark.parametrize("header", [["order", "state", "items"], None])
+def test_rows_of_cells_stay_whole_and_their_columns_are_outlined(header: list[str] | None) -> None:
+    cells = [[f"A-{number}", "open" if number % 3 else "sent", number % 7] for number in range(500)]
+    data = [header, *cells] if header else cells
+    fitted = fitted_rows(data, 800).reply
+    shown = len(fitted.data)
+    assert fitted.data == data[:shown]
+    assert shown < 100
+    _, state, items = header or ("", "column 2", "column 3")
+    missing = data[shown:]
+    told = (fitted.extra or {})["left_out"]
+    assert told[state] == {name: sum(row[1] == name for row in missing) for name in ("open", "sent")}
+    assert told[items] == {str(number): sum(row[2] == number for row in missing) for number in range(7)}
+
+
+def test_no_room_is_kept_for_an_outline_where_there_is_nothing_to_tell() -> None:
+    data = [[f"name {number}", f"version {number}"] for number in range(500)]
+    fitted = fitted_rows(data, 800).reply
+    assert "left_out" not in (fitted.extra or {})
+    assert Sizer()(fitted) > 780
 
 
 def test_where_the_facts_of_all_rows_fit_the_first_become_whole() -> None:

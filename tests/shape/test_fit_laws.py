@@ -12,7 +12,7 @@ from aerogram.content import Content
 from aerogram.dialects import dialect
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Reply
-from aerogram.shape.fit import SHORT_HASH, fit, without_archive
+from aerogram.shape.fit import fit, without_archive
 from aerogram.tokens import Bytes, Characters, Vocabulary
 
 from . import strategies
@@ -38,7 +38,7 @@ def test_a_fitted_reply_is_within_budget_valid_and_says_what_it_lacks(
     assert sizer(fitted) <= budget
     kept = dict(leftovers)
     hashes = dict((fitted.fidelity.archive_hashes if fitted.fidelity else None) or {})
-    assert {name: content.hash[:SHORT_HASH] for name, content in kept.items()} == hashes
+    assert {name: content.short_hash for name, content in kept.items()} == hashes
     if fitted.data != reply.data:
         assert fitted.fidelity is not None
         assert fitted.fidelity.level != "full"

@@ -278,7 +278,7 @@ class Knowledge:
                 **said,
                 **self._next_calls(asked, narrowed, mode, chunks, ranked),
             )
-            return ResumablePage(reply, lambda count: _seal(pager, ranked, first + count))
+            return ResumablePage(reply, lambda count: _seal(pager, ranked, first + count), whole_rows=True)
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None

@@ -75,7 +75,7 @@ class PageAnswers:
         }
         if not is_known:
             return said
-        return {**said, **self._choices(), **await self._place(base)}
+        return {**said, **self._choices(), **await self._place(base), "mounted": list(await self._host.parts())}
 
     def _choices(self) -> dict[str, Any]:
         """What can be chosen, and what is chosen to begin with."""

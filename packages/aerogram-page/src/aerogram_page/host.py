@@ -60,6 +60,10 @@ class Host:
             remediation="Open a reply, or start the page with `aerogram serve`",
         )
 
+    async def parts(self) -> Sequence[str]:
+        """What is mounted, without that of which there is nothing to show."""
+        return self.mounted
+
     async def contents(self) -> Mapping[str, Any]:
         """What there is to find."""
         raise NotFound("There is no index here", remediation="Start the page with `aerogram serve`")

@@ -27,7 +27,7 @@ from aerogram.content import canonical_json, sha256_of
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import NotFound, UnknownCode
-from aerogram.reply import Reply, Resume, new_request_id
+from aerogram.reply import Reply, new_request_id
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter
 from aerogram_page import asks
@@ -49,12 +49,10 @@ class ReplyView:
     """A whole reply in one mode, and how large it is in each dialect."""
 
     operation: str
-    reply: Reply[Any]
+    draft: ReplyDraft
     archive: Archive | None
     elapsed: float = 1.0
     """Milliseconds that the answer took; the same however often it is fitted."""
-    resume: Resume | None = None
-    """What gives the cursor of the next page, where one goes on with what does not fit."""
     born: float = field(default_factory=time.monotonic)
     request_id: str = field(default_factory=new_request_id)
     _sizes: dict[tuple[str, Policy, Counter], int] = field(default_factory=dict)
@@ -77,13 +75,18 @@ class ReplyView:
         )
 
     @property
+    def reply(self) -> Reply[Any]:
+        """All of the reply."""
+        return self.draft.reply
+
+    @property
     def call(self) -> Call:
         """The call that this reply answers."""
         return Call(operation=self.operation, request_id=self.request_id, started=-self.elapsed / 1000)
 
     def fit(self, contract: Contract) -> ReplyDraft:
         """The reply within the budget of a contract, as it would be sent."""
-        return bring_to_size(replace(self.call, contract=contract), ReplyDraft(self.reply, resume=self.resume))
+        return bring_to_size(replace(self.call, contract=contract), self.draft)
 
     def size(self, contract: Contract, counter: Counter) -> int:
         """How large the whole reply is, as a counter counts it."""
@@ -176,9 +179,8 @@ class Sources:
             outcome = error
         draft = await normalize(asked, outcome)
         elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
-        reply = clean(asked, annotate(asked, draft)).reply
-        took = max(elapsed, 0.1)
-        return ReplyView(call.operation, reply, contract.archive, took, draft.resume, self._clock())
+        cleaned = clean(asked, annotate(asked, draft))
+        return ReplyView(call.operation, cleaned, contract.archive, max(elapsed, 0.1), self._clock())
 
     # opened replies and failures
 
@@ -195,7 +197,7 @@ class Sources:
         opened = kept.opened
         if mode not in kept.views:
             reply = opened.reply if mode == "full" else self._in_mode(opened.reply, opened.operation, mode)
-            kept.views[mode] = ReplyView(opened.operation, reply, self._archive)
+            kept.views[mode] = ReplyView(opened.operation, ReplyDraft(reply), self._archive)
         return kept.views[mode]
 
     def _in_mode(self, reply: Reply[Any], operation: str, mode: Mode) -> Reply[Any]:
@@ -215,4 +217,4 @@ class Sources:
             raise NotFound(str(error), remediation="Use a code of the table of errors") from None
         delay = 30 if row.retry == "yes" and row.kind in ("rate_limit", "unavailable") else None
         reply = Reply.failed(row.name, row.title, retry_after=delay)
-        return ReplyView("example", reply, None, request_id="req_" + secrets.token_hex(13).upper())
+        return ReplyView("example", ReplyDraft(reply), None, request_id="req_" + secrets.token_hex(13).upper())

@@ -114,8 +114,8 @@ class ReplyDraft(NamedTuple):
     `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
     and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
     they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
-    `rows` are all rows, where this path pages them. `whole_rows`: they stay whole and in their order. `leftovers` are
-    to be archived.
+    `rows` are all rows, where this path pages them. `whole_rows`: they stay whole and in their order; `is_archived`:
+    they come from the archive. `leftovers` are to be archived.
     """
 
     reply: Reply[Any]
@@ -127,6 +127,7 @@ class ReplyDraft(NamedTuple):
     ahead: Ahead | None = None
     rows: Rows | None = None
     whole_rows: bool = False
+    is_archived: bool = False
     leftovers: tuple[Leftover, ...] = ()
 
 
@@ -288,7 +289,12 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
             return _normalize_reply(call, _failure(call, outcome))
         if isinstance(outcome, ResumablePage):
             draft = _normalize_reply(call, outcome.reply)
-            return draft._replace(resume=outcome.resume, ahead=outcome.ahead, whole_rows=outcome.whole_rows)
+            return draft._replace(
+                resume=outcome.resume,
+                ahead=outcome.ahead,
+                whole_rows=outcome.whole_rows,
+                is_archived=outcome.is_archived,
+            )
         said = outcome if isinstance(outcome, Reply) else try_read(outcome)
         if said is not None or is_here(outcome):
             return _normalize_reply(call, Reply(outcome) if said is None else said)
@@ -559,7 +565,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         warns=contract.speaker.explains_partial,
         levers=call.levers,
         ahead=draft.ahead,
-        is_near_told=not draft.whole_rows,
+        is_near_told=not draft.is_archived,
     )
 
 

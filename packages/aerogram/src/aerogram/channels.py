@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from aerogram.codes import KIND_RULES, Retry
+from aerogram.content import DEAR_DIGITS
 from aerogram.cursor import dearest as dearest_cursor
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
@@ -75,7 +76,7 @@ COUNTS: Final[tuple[Count, ...]] = get_args(Count)
 _DEAR_ID: Final = "req_7n3k6k5n"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
-_DEAR_HASH: Final = "sha256:4d7b3c9e5f8a"
+_DEAR_HASH: Final = f"sha256:{DEAR_DIGITS}"
 _STAND_INS: Final = {
     "request_id": "req_hsmuuba3",
     "operation": "an_operation",

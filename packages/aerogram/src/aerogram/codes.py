@@ -33,6 +33,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LANGUAGES = ("en", "ja")
 MOST_NEAR = 3
 """How many codes are suggested for one that is not there."""
+ABOUT_SIZE = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
+"""The warnings that something was left out."""
 
 _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 

@@ -20,12 +20,18 @@ import orjson
 from aerogram.errors import ContractError
 from aerogram.jsontext import check_data
 
-__all__ = ["LARGE", "Content", "Kind", "canonical_json", "read_json", "sha256_of"]
+__all__ = ["DEAR_DIGITS", "LARGE", "Content", "Kind", "canonical_json", "read_json", "sha256_of", "short_digits"]
 
 Kind: TypeAlias = Literal["json", "text", "bytes"]
 
 LARGE: Final = 1_000_000
 """From so many bytes on, a hash takes longer than a thread takes to start."""
+
+SHORT: Final = 12
+"""So many digits of a hash are told; an archive knows what begins with them."""
+
+DEAR_DIGITS: Final = "4d7b3c9e5f8a"
+"""Digits in as many tokens as hardly any others; what a hash costs is up to chance."""
 
 _CANONICAL = (
     orjson.OPT_SORT_KEYS
@@ -72,6 +78,11 @@ def sha256_of(body: bytes) -> str:
     return "sha256:" + hashlib.sha256(body).hexdigest()
 
 
+def short_digits(digest: str) -> str:
+    """The first digits of a hash, without its prefix."""
+    return digest.removeprefix("sha256:")[:SHORT]
+
+
 @dataclass(frozen=True)
 class Content:
     """Bytes, what they are, and the hash that follows from them."""
@@ -103,6 +114,11 @@ class Content:
         thread, found = self._ahead
         thread.join()
         return found[0]
+
+    @property
+    def short_hash(self) -> str:
+        """`sha256:` and the digits that are told."""
+        return f"sha256:{short_digits(self.hash)}"
 
     def hash_ahead(self) -> None:
         """Begin to take the hash of a large body; whoever asks for it waits until it is there."""

@@ -97,7 +97,7 @@ def install(
     # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
     server._resource_manager = _Resources(server._resource_manager, made.sanitizers)  # type: ignore[assignment]
-    server.middleware.append(_say_besides)
+    server.middleware.append(_Readings(service, who))
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     if service.offer.retrieve is not None:
@@ -382,10 +382,34 @@ _BESIDES: ContextVar[dict[str, Any]] = ContextVar("aerogram_besides")
 """The result of a reading, where a `Resource` of the SDK has no place for it: contents, `_meta`, how long they hold."""
 
 
+class _Readings:
+    """What is given out that no tool is called for: as far as its caller may have it, and with all it had to say."""
+
+    def __init__(self, service: Service, principal: Principal) -> None:
+        self._service = service
+        self._principal = principal
+
+    async def __call__(self, ctx: Any, call_next: Any) -> Any:
+        """Go on with a message; most of them are somebody else's."""
+        if ctx.method not in ("resources/read", "prompts/get"):
+            return await call_next(ctx)
+        asked = ctx.params if isinstance(ctx.params, Mapping) else {}
+        meta = asked.get("_meta")
+        read = _say_besides if ctx.method == "resources/read" else _go_on
+        try:
+            caller = Caller(meta if isinstance(meta, Mapping) else None, self._principal())
+            return await self._service.give_out(ctx.method, caller, lambda: read(ctx, call_next))
+        except ReplyError as error:
+            where = {"uri": str(asked["uri"])} if "uri" in asked else {}
+            raise MCPError(**protocol_error(problem_of(error), **where)) from error
+
+
+async def _go_on(ctx: Any, call_next: Any) -> Any:
+    return await call_next(ctx)
+
+
 async def _say_besides(ctx: Any, call_next: Any) -> Any:
     """Reading a resource, with everything that it had to say."""
-    if ctx.method != "resources/read":
-        return await call_next(ctx)
     token = _BESIDES.set({})
     try:
         result = await call_next(ctx)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from aerogram.cli.terminal import one_line
+from aerogram.codes import ABOUT_SIZE
 from aerogram.reply import Reply
 
 __all__ = ["READ_KINDS", "emptiness", "fact", "in_options", "kinds", "results", "search_command", "vendor"]
@@ -63,15 +64,12 @@ def results(reply: Reply[Any], whole: Sequence[dict[str, Any]], nothing: str | N
     if reply.query_echo is not None and reply.query_echo.unparsed_terms:
         lines.append(f"in no document: {', '.join(reply.query_echo.unparsed_terms)}")
     lines += _describe_loss(whole, reply.data or ())
-    said = [one for one in reply.notices if one.code not in _ABOUT_SIZE]
+    said = [one for one in reply.notices if one.code not in ABOUT_SIZE]
     lines += [": ".join(filter(None, (one.message, one.suggestion))) for one in said]
     page = reply.page
     if page is not None and page.cursor:
         lines.append(f"{page.total} results; go on with --next {page.cursor}")
     return "\n".join(lines)
-
-
-_ABOUT_SIZE = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
 def _describe_loss(whole: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> Iterator[str]:

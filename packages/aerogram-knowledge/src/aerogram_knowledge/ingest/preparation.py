@@ -7,16 +7,18 @@ store takes in one step; it can be sent from one process to another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.reader import ReaderFailed
 from aerogram.errors import AerogramError
 from aerogram.tokens import Counter, best_counter
-from aerogram_knowledge.contents import read_contents
+from aerogram_knowledge.contents import Contents, read_contents
 from aerogram_knowledge.documents.chunks import MOST_TOKENS, Chunk, chunks_of
 from aerogram_knowledge.documents.document import Document, File
 from aerogram_knowledge.embedders import Embedder, vectors_of
@@ -95,29 +97,35 @@ class Preparer:
     def batches(self, jobs: Iterable[Job]) -> Iterator[FileBatch]:
         """The batches of some files, each as soon as it is full."""
         batch, parts = FileBatch(), []  # type: tuple[FileBatch, list[tuple[Document, list[Chunk]]]]
-        for job in jobs:
-            parts += self._read(job, batch)
+        for job, loading in _ahead(jobs, self._load):
+            parts += self._read(job, loading, batch)
             if batch.is_full:
                 yield self._finish(batch, parts)
                 batch, parts = FileBatch(), []
         if batch.files:
             yield self._finish(batch, parts)
 
-    def _read(self, job: Job, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
+    def _load(self, job: Job) -> tuple[File, Contents | None]:
+        """A file and what it holds; nothing where that is known."""
+        file, before = read_bytes(job.path, job.file, self.limits.max_bytes), job.before
+        known = (file.checksum, READER, None)
+        if before is not None and (before.checksum, before.reader, before.problem) == known:
+            return file, None
+        return file, read_contents(file, self.limits)
+
+    def _read(self, job: Job, loading: _Loading, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
         """Put a file into the batch; its documents and their chunks."""
         batch.files += 1
         batch.bytes += job.file.size
         try:
-            file = read_bytes(job.path, job.file, self.limits.max_bytes)
-            before = job.before
-            known = (file.checksum, READER, None)
-            if before is not None and (before.checksum, before.reader, before.problem) == known:
+            file, contents = loading.outcome()
+            if contents is None:
                 batch.unchanged += 1
-                if before.note is not None:
-                    batch.notes[file.path] = before.note
-                batch.touched.append(replace(before, size=file.size, changed_ns=file.changed_ns))
+                if job.before.note is not None:
+                    batch.notes[file.path] = job.before.note
+                batch.touched.append(replace(job.before, size=file.size, changed_ns=file.changed_ns))
                 return []
-            documents, graph = read_contents(file, self.limits)
+            documents, graph = contents
             parts = [(document, chunks_of(document, self.counter, self.most_tokens)) for document in documents]
         except ChangingFile as error:
             batch.problems[job.file.path] = str(error)
@@ -147,6 +155,42 @@ class Preparer:
         vectors = vectors_of(self.embedder, [chunks for _, chunks in parts])
         batch.entries = [_entry(*part, found) for part, found in zip(parts, vectors, strict=True)]
         return batch
+
+
+class _Loading:
+    """Something that is loaded in a thread of its own, which ends with the program, whatever it waits for."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self._found: Any = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="aerogram-ahead", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found = self._load()
+        except BaseException as error:  # noqa: BLE001 - raised where it is wanted
+            self._error = error
+
+    def outcome(self) -> Any:
+        """What was loaded, or the exception that was raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+def _ahead(jobs: Iterable[Job], load: Callable[[Job], Any]) -> Iterator[tuple[Job, _Loading]]:
+    """Each file, the next of which is read by a process of its own while one works on it."""
+    last: tuple[Job, _Loading] | None = None
+    for job in jobs:
+        begun = (job, _Loading(partial(load, job)))
+        if last is not None:
+            yield last
+        last = begun
+    if last is not None:
+        yield last
 
 
 def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> DocumentEntry:

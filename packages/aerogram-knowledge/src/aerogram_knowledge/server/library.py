@@ -145,6 +145,13 @@ class Library:
         """What there is to find: documents, categories, languages, licences and vendors."""
         return await self.ask(_contents)
 
+    async def has_vendors(self) -> bool:
+        """Whether there is anybody to be asked about; nobody can say while the index is away."""
+        try:
+            return bool(await self.ask(lambda known: known.directory().vendors()))
+        except Unavailable:
+            return True
+
     async def ask(self, question: Callable[[Knowledge], T]) -> T:
         """What a function of the index gives, from a worker thread."""
 

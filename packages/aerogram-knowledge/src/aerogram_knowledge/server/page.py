@@ -82,6 +82,11 @@ class ServerHost(Host):
         reply: Reply[Any] = await validate_call(getattr(tools, operation))(**given, **shaping)
         return reply
 
+    async def parts(self) -> Sequence[str]:
+        """What is mounted; vendors only where there are some."""
+        has_vendors = await self.library.has_vendors()
+        return [one for one in self.mounted if has_vendors or one != "vendors"]
+
     async def contents(self) -> Mapping[str, Any]:
         """What there is to find, of very many files the first."""
         found = await self.library.contents()

@@ -220,7 +220,7 @@ class _LibraryRoutes:
                     return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
                 found = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
             placed = _with_offset(with_addresses(found.reply, "semantic_search"), cursor, page_size)
-            return ResumablePage(with_notices(placed, request), found.resume, max_tokens=max_tokens)
+            return found._replace(reply=with_notices(placed, request), max_tokens=max_tokens)
 
         return search
 

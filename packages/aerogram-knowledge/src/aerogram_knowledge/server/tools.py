@@ -16,12 +16,11 @@ from mcp_types import INVALID_PARAMS, ToolAnnotations
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from aerogram._mcp.results import protocol_error
 from aerogram.contract import Contract
-from aerogram.errors import NotFound, ReplyError, Unavailable
+from aerogram.digest.payload import CONTENT_TYPE as DIGEST
+from aerogram.errors import NotFound
 from aerogram.fastmcp import install
-from aerogram.problems import problem_of
-from aerogram.reply import Reply
+from aerogram.reply import Fidelity, Reply
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.server.library import Library
@@ -38,6 +37,8 @@ VENDOR_TOOL: Final = "find_vendor_info"
 VENDOR_PROMPT: Final = "brief_on_vendor"
 PAGE: Final = 500
 """So many names of files are one page of the list of documents."""
+_OF_EVERY_DIGEST: Final = frozenset({"fetched_at", "fidelity", "provenance"})
+"""What a source with a digest says to programs, which ask over HTTP."""
 CONTROLLED: Final = ("semantic_search", "find_vendor_info", "get_chunks", "digest_document")
 _IDLE: Final = (("default", None), ("default", ""), ("default", False), ("additionalProperties", True))
 """Members of a schema that say nothing."""
@@ -77,25 +78,15 @@ def build_tools(
     server.add_transform(_ShortToolList(library))
     _add_resources(server, library)
     _add_prompts(server)
-    server.add_middleware(_Readings(contract, principal))
+    server.add_middleware(_PromptCheck())
     return server
 
 
-class _Readings(Middleware):
-    """Resources and prompts take from the limits of their caller as tools do."""
-
-    def __init__(self, contract: Contract, principal: Callable[[], str | None]) -> None:
-        self._limits = contract.limits
-        self._principal = principal
-
-    async def on_read_resource(self, context: Any, call_next: Any) -> Any:
-        """Read a resource, if the caller may."""
-        await self._take("resources/read")
-        return await call_next(context)
+class _PromptCheck(Middleware):
+    """A prompt without one of its arguments is the caller's mistake."""
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Get a prompt, if the caller may and says what it needs."""
-        await self._take("prompts/get")
+        """Get a prompt, if the caller says what it needs."""
         asked = context.message
         server = context.fastmcp_context.fastmcp if context.fastmcp_context is not None else None
         prompt = await server.get_prompt(asked.name) if server is not None else None
@@ -105,15 +96,6 @@ class _Readings(Middleware):
         if missing:
             raise MCPError(INVALID_PARAMS, f"{asked.name} needs {', '.join(missing)}")
         return await call_next(context)
-
-    async def _take(self, operation: str) -> None:
-        if self._limits is None:
-            return
-        try:
-            await self._limits.take(self._principal(), operation)
-        except ReplyError as error:
-            told = protocol_error(problem_of(error))
-            raise MCPError(told["code"], told["message"], told["data"]) from None
 
 
 class LibraryTools:
@@ -168,7 +150,20 @@ class LibraryTools:
         query: Query,
     ) -> Reply[Any]:
         """Condense a document for a question, with quotations that can be checked."""
-        return await self._library.digest(source_file, query, self._contract.archive, self._principal())
+        return _leaner(await self._library.digest(source_file, query, self._contract.archive, self._principal()))
+
+
+def _leaner(reply: Reply[Any]) -> Reply[Any]:
+    """The reply with a digest, without what its content says already: where it quotes, and from which text.
+
+    A model pays for every word of it, and what is digested has the hash by which its text is retrieved.
+    """
+    sources = reply.data.get("sources", ()) if isinstance(reply.data, dict) else ()
+    if not sources or any(one.get("content_type") != DIGEST for one in sources):
+        return reply
+    lean = [{name: value for name, value in one.items() if name not in _OF_EVERY_DIGEST} for one in sources]
+    level = None if reply.fidelity is None else Fidelity(reply.fidelity.level, reply.fidelity.dropped_ids)
+    return reply.replace(data={**reply.data, "sources": lean}, citations=(), fidelity=level)
 
 
 class _ShortToolList(Transform):
@@ -181,18 +176,12 @@ class _ShortToolList(Transform):
         self._library = library
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        has_vendors = await self._has_vendors()
+        has_vendors = await self._library.has_vendors()
         return [_shorten_tool(tool) for tool in tools if has_vendors or tool.name != VENDOR_TOOL]
 
     async def list_prompts(self, prompts: Sequence[Prompt]) -> Sequence[Prompt]:
-        has_vendors = await self._has_vendors()
+        has_vendors = await self._library.has_vendors()
         return [one for one in prompts if has_vendors or one.name != VENDOR_PROMPT]
-
-    async def _has_vendors(self) -> bool:
-        try:
-            return bool(await self._library.ask(lambda known: known.directory().vendors()))
-        except Unavailable:
-            return True
 
 
 def _shorten_tool(tool: Tool) -> Tool:

@@ -41,11 +41,17 @@ def shingles_of(terms: Sequence[str]) -> Shingles:
     """The runs of three terms as numbers, each once."""
     import numpy as np
 
-    numbers = np.array([zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in terms], np.uint64)
+    numbers = np.array([*map(_number_of, terms)], np.uint64)
     if len(numbers) < RUN:
         return np.unique(numbers)
     first, second, third = _numbers(RUN)
     return np.unique(numbers[:-2] * first + numbers[1:-1] * second + numbers[2:] * third)
+
+
+@lru_cache(maxsize=65_536)
+def _number_of(term: str) -> int:
+    """A number for a term; most terms come again and again."""
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
 def likeness(one: Shingles, other: Shingles) -> float:

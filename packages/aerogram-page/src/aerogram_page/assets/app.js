@@ -50,7 +50,9 @@ const noting = (name, signal) => (said, how) => {
 };
 
 /** The views there are: without a server of documents behind the page, those of a single reply. */
-const available = () => (context?.kind === "inspect" ? WITHOUT_SERVER : VIEWS);
+const available = () => (context?.kind === "inspect" ? WITHOUT_SERVER : VIEWS.filter(hasSomething));
+
+const hasSomething = (view) => view !== "vendors" || context?.mounted.includes("vendors") !== false;
 
 function known(view) {
   if (available().includes(view)) return view;

@@ -508,7 +508,7 @@ class Exchange(HttpRequest):
             # a cache must not give it to those who ask for an envelope
             given = fields.add_vary(given)
         self._is_open = True  # as `_pass` has it, for one call less
-        passing = {**start, "headers": given}
+        passing = {**start, "headers": fields.forbid_guessing(given)}
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
 
     def _begin_json(self, start: Message, terms: RouteTerms) -> Awaitable[None]:
@@ -526,7 +526,7 @@ class Exchange(HttpRequest):
     def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
         """Let an answer go its way that has no choice of envelopes."""
         self._is_open = True
-        passing = {**start, "headers": given}
+        passing = {**start, "headers": fields.forbid_guessing(given)}
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
 
     async def _pass_within_limits(self, start: Message) -> None:
@@ -799,6 +799,8 @@ class Exchange(HttpRequest):
         )
         if version == LEGACY and self.choice.media_type != JSON:
             found = fields.replace_content_type(found, self.choice.media_type)
+        if fields.NOSNIFF[0] not in names:
+            found.append(fields.NOSNIFF)
         found.append((b"x-request-id", self.request_id.encode()))
         if version is not None:
             found.append(MARKS[version])

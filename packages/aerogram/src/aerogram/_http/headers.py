@@ -20,6 +20,7 @@ from aerogram.reply import Page, Reply, part_to_json
 __all__ = [
     "EXPOSED",
     "NEXT_OFFSET",
+    "NOSNIFF",
     "Fields",
     "add_vary",
     "address_of",
@@ -30,6 +31,7 @@ __all__ = [
     "entity_tag",
     "find",
     "find_link",
+    "forbid_guessing",
     "is_json",
     "join_words",
     "link_to",
@@ -66,6 +68,8 @@ EXPOSED: Final = (
     b"Sunset",
 )
 """What scripts of other origins may read of an answer."""
+NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
+"""What keeps a browser from guessing at the type of an answer."""
 _GZIP: Final = b"\x1f\x8b"
 _AFTER_THE_TIME: Final = 8
 _VARY: Final = (b"Accept", b"X-Envelope-Version")
@@ -102,6 +106,14 @@ def add_vary(given: Fields) -> Fields:
         return [*given, _VARY_ALONE]
     vary = b", ".join([value for name, value in given if name == b"vary"])
     return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", join_words(vary, _VARY))]
+
+
+def forbid_guessing(given: Fields) -> Fields:
+    """Fields by which a browser takes an answer for what it says that it is."""
+    for name, _ in given:
+        if name == NOSNIFF[0]:
+            return given
+    return [*given, NOSNIFF]
 
 
 def without_body_fields(given: Fields) -> Fields:

@@ -122,6 +122,7 @@ Principal: TypeAlias = Callable[[Scope], str | None]
 Refuses: TypeAlias = Callable[[Exception, Scope], bool]
 _SIZES: Final = ("max_tokens", "page_size")
 _NO_ROUTE: Final = "unknown"
+_ADDRESS: Final = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-port", b"x-forwarded-prefix")
 _CONTROLS: Final = frozenset(CONTROLS)
 _MOST_PLACES: Final = 100
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
@@ -221,7 +222,7 @@ class HttpService:
             return None
         call = self._call(self._contract, exchange)
         apart = caller_key(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
-        return None if apart is None else replace(call, apart=apart)
+        return None if apart is None else replace(call, apart=f"{apart} {_address_of(exchange)}")
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""
@@ -320,6 +321,12 @@ def _says_loss(outcome: Any, exchange: Exchange) -> bool:
     if exchange.terms is None or exchange.terms.shapes.headers is None or not isinstance(outcome, ResumablePage):
         return False
     return outcome.is_archived or outcome.max_tokens is not None
+
+
+def _address_of(exchange: Exchange) -> str:
+    """What a handler may make links of: under which address the caller knows the application."""
+    told = (exchange.headers.get(name, b"").decode("latin-1") for name in _ADDRESS)
+    return "\n".join((exchange.scope.get("scheme", ""), exchange.root, *told))
 
 
 def _host_and_path(exchange: Exchange) -> str:

@@ -15,12 +15,14 @@ from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.channels import ACCOUNT, BOX, PREFIX, Channels
+from aerogram.codes import TABLE
 from aerogram.dialects import NAMES
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.bare import BareDialect
 from aerogram.dialects.protocol import Dialect, Form
-from aerogram.errors import MissingExtra
+from aerogram.errors import MissingExtra, ReplyError
 from aerogram.normalize.policy import MODERN, is_modern
+from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply, part_to_json
 
 __all__ = [
@@ -96,6 +98,15 @@ def protocol_error(problem: Problem, **besides: str) -> dict[str, Any]:
     is_callers = problem.kind in ("validation", "not_found")
     data = {**besides, **_facts(problem)}
     return {"code": INVALID_PARAMS if is_callers else INTERNAL_ERROR, "message": problem.message, "data": data}
+
+
+def problem_told(error: BaseException) -> Problem:
+    """The problem that an error says which a method without a result for failures is answered with."""
+    if isinstance(error, ReplyError):
+        return problem_of(error)
+    data = getattr(getattr(error, "error", None), "data", None)
+    code = data.get("code") if isinstance(data, Mapping) else None
+    return Problem.of(code if isinstance(code, str) and code in TABLE else "INTERNAL_ERROR")
 
 
 def output_schema(

@@ -17,6 +17,7 @@ import os
 import re
 import typing
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
@@ -25,7 +26,16 @@ from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import PREFIX, SchemaForm, lift_schema, meta_of, output_schema, tool_result, type_data
+from aerogram._mcp.results import (
+    PREFIX,
+    SchemaForm,
+    lift_schema,
+    meta_of,
+    output_schema,
+    problem_told,
+    tool_result,
+    type_data,
+)
 from aerogram.answer import (
     CURRENT,
     ReplyDraft,
@@ -152,6 +162,9 @@ class Caller(NamedTuple):
         """The caller's own mark, given back with the reply."""
         tag = (self.meta or {}).get(PREFIX + "client_tag")
         return tag if isinstance(tag, str) and 0 < len(tag) <= LONGEST_TAG else None
+
+
+_NOBODY: Final = OuterContract()
 
 
 log = logging.getLogger("aerogram")
@@ -414,6 +427,40 @@ class Service:
                 raise outcome
             return outcome
 
+    async def give_out(self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """What a method gives out that is no call of a tool: limited, charged and observed as a call is.
+
+        A contract around this one, or the call of a tool that it is a part of, may do so already.
+        """
+        inside, around, own = CURRENT.get(None), _GIVING.get(_NOBODY), self.contract
+        is_observed = around.observes or (inside is not None and inside.contract.observer is not None)
+        is_charged = around.charges or (inside is not None and inside.contract.limits is not None)
+        observer, limits = None if is_observed else own.observer, None if is_charged else own.limits
+        if observer is None and limits is None:
+            return await produce()
+        call = Call(
+            own if (observer, limits) == (own.observer, own.limits) else replace(own, observer=observer, limits=limits),
+            operation=method,
+            request_id=caller.request_id,
+            principal=caller.principal,
+        )
+        token = _GIVING.set(OuterContract(None, is_observed or observer is not None, is_charged or limits is not None))
+        try:
+            with observe(call, caller.meta) as observation:
+                call, outcome = await find_outcome(call, produce)
+                has_failed = isinstance(outcome, BaseException)
+                if has_failed or _asks_back(outcome):
+                    await forgive(call)
+                if observation is not None and not has_failed:
+                    observation.report_success()
+                elif observation is not None:
+                    observation.report_reply(Reply.failed(problem_told(outcome)))
+                if has_failed:
+                    raise outcome
+                return outcome
+        finally:
+            _GIVING.reset(token)
+
     async def answer_besides(
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
     ) -> Any:
@@ -548,6 +595,16 @@ class Service:
         content, left = await self.contract.archive.entry(hash, principal=principal)
         body = content.body if content.kind == "bytes" else content.body.decode()
         return body, _MIME_TYPES[content.kind], int(left * 1000)
+
+
+_GIVING: Final[ContextVar[OuterContract]] = ContextVar("aerogram_giving")
+"""What is done already for what is being given out."""
+
+
+def _asks_back(outcome: Any) -> bool:
+    """Whether an outcome is a question to the client, who will be charged when it has answered."""
+    told = outcome.get("resultType") if isinstance(outcome, Mapping) else getattr(outcome, "result_type", None)
+    return told == "input_required"
 
 
 BESIDE: Final = "beside"

@@ -13,10 +13,13 @@ Files are the default. py-key-value's file tree writes a temporary file, flushes
 so a process that is killed at any moment leaves the old entry or the new one, never half of one; at worst a
 stray `.tmp` file remains, which `sweep` removes. Its diskcache store was not chosen: it unpickles what it reads.
 The content is written before the inventory, so the inventory never names what is not there; an entry whose inventory
-row was lost with a kill can still be read. Between processes the inventory of a file archive is guarded by a lock
-file; in Redis and in object storage an inventory is written only if nobody else has written it since it was read.
-Stores of one's own offer neither: there, two processes that write for one principal in the same moment may leave
-one entry out of the quota's sum until it is next written.
+row was lost with a kill can still be read. Who comes while others are written waits for the next turn, in which
+everything that waits is written at once, with one inventory for each principal.
+
+Between processes the inventory of a file archive is guarded by a lock file; in Redis and in object storage an
+inventory is written only if nobody else has written it since it was read. Stores of one's own offer neither: there,
+two processes that write for one principal in the same moment may leave one entry out of the quota's sum until it is
+next written.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import random
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
 from aerogram.archive.inventory import Inventory
@@ -85,6 +88,19 @@ class ArchiveUsage:
     quota: int
 
 
+class _Put(NamedTuple):
+    """What somebody wants to have stored, and where the receipts are waited for."""
+
+    owner: str
+    contents: tuple[Content, ...]
+    receipts: asyncio.Future[tuple[EntryReceipt, ...]]
+
+    def fail(self, error: BaseException) -> None:
+        """Say that it could not be stored."""
+        if not self.receipts.done():
+            self.receipts.set_exception(error)
+
+
 class InventoryStore(Protocol):
     """Where inventories are kept, so that several processes may write them."""
 
@@ -107,8 +123,7 @@ class _PlainInventoryStore:
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
         del version
         await self._store.put(f"{owner}_ledger", record, collection=COLLECTION, ttl=life)
-        for key in gone:
-            await self._store.delete(key, collection=COLLECTION)
+        await asyncio.gather(*(self._store.delete(key, collection=COLLECTION) for key in gone))
         return True
 
 
@@ -161,7 +176,8 @@ class Archive:
         self._memory = _EntryCache(REMEMBERED_BYTES)
         # a lock belongs to one event loop, an archive may outlive it
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-        self._writes: set[asyncio.Task[tuple[EntryReceipt, ...]]] = set()
+        self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Put]] = WeakKeyDictionary()
+        self._writes: set[asyncio.Task[None]] = set()
 
     @classmethod
     def in_memory(cls, **options: Any) -> Archive:
@@ -206,11 +222,17 @@ class Archive:
         The oldest entries of the principal make room when the quota is reached.
         """
         self._refuse_oversized(contents)
+        loop = asyncio.get_running_loop()
+        put = _Put(_owner(principal), contents, loop.create_future())
+        if loop in self._waiting:
+            self._waiting[loop].append(put)
+        else:  # nobody writes, so this one does, for all who come meanwhile
+            self._waiting[loop] = [put]
+            writing = loop.create_task(self._write(self._waiting[loop]))
+            self._writes.add(writing)
+            writing.add_done_callback(self._writes.discard)
         # a caller that goes away does not tear a write in two: it finishes without them
-        writing = asyncio.create_task(self._put(_owner(principal), contents))
-        self._writes.add(writing)
-        writing.add_done_callback(self._writes.discard)
-        return await asyncio.shield(writing)
+        return await asyncio.shield(put.receipts)
 
     async def get(self, hash: str, *, principal: str | None = None) -> Content:
         """The content with that hash, or with a unique beginning of it."""
@@ -308,28 +330,68 @@ class Archive:
                 details={"size": size, "quota": self._quota},
             )
 
-    async def _put(self, owner: str, contents: tuple[Content, ...]) -> tuple[EntryReceipt, ...]:
-        async with self._inventory_lock():
-            return tuple([await self._put_one(owner, content) for content in contents])
+    async def _write(self, waiting: list[_Put]) -> None:
+        """Store what is waiting, and then what has come to wait meanwhile, until nothing does."""
+        group: list[_Put] = []
+        try:
+            while waiting:
+                group, waiting[:] = waiting[:], []
+                await self._write_group(group)
+        finally:
+            self._waiting.pop(asyncio.get_running_loop(), None)
+            for put in (*group, *waiting):
+                put.receipts.cancel()  # only where the loop ends before they are stored
 
-    async def _put_one(self, owner: str, content: Content) -> EntryReceipt:
-        digest = _digest(content.hash)
+    async def _write_group(self, group: Sequence[_Put]) -> None:
+        owners: dict[str, list[_Put]] = {}
+        for put in group:
+            owners.setdefault(put.owner, []).append(put)
+        try:
+            async with self._inventory_lock():
+                await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
+        except Exception as error:  # noqa: BLE001 - told to everybody who waits
+            for put in group:
+                put.fail(error)
+
+    async def _write_for(self, owner: str, puts: Sequence[_Put]) -> None:
+        """Store what one owner has put, all of it under one inventory."""
+        try:
+            end = await self._store_contents(owner, [content for put in puts for content in put.contents])
+        except Exception as error:  # noqa: BLE001 - told to whoever waits
+            if len(puts) == 1:
+                puts[0].fail(error)
+                return
+            for put in puts:  # there may be no room for one of them alone
+                await self._write_for(owner, [put])
+            return
+        for put in puts:
+            if not put.receipts.done():
+                put.receipts.set_result(tuple(EntryReceipt(one.hash, one.size, end) for one in put.contents))
+
+    async def _store_contents(self, owner: str, contents: Sequence[Content]) -> float:
+        """Store contents and take them into the inventory; until when they are there."""
         end = self._clock() + self._lifetime
+        entries = {_digest(content.hash): content for content in contents}
 
         def admit(inventory: Inventory) -> list[str]:
-            inventory.live.pop(digest, None)
-            retired = inventory.expire(self._clock()) + inventory.make_room(
-                content.size, self._quota, self._most_entries
-            )
-            inventory.admit(digest, content.size, end)
-            return retired
+            expired = inventory.expire(self._clock())
+            sizes = {digest: content.size for digest, content in entries.items()}
+            return expired + inventory.admit(sizes, end, self._quota, self._most_entries)
 
         async def write() -> None:
-            record = _record_of(content, end)
-            await self._ask(self._store.put(_key(owner, digest), record, collection=COLLECTION, ttl=self._lifetime))
+            done = await asyncio.gather(
+                *(self._store_one(_key(owner, digest), content, end) for digest, content in entries.items()),
+                return_exceptions=True,
+            )
+            for failure in filter(None, done):
+                raise failure
 
         await self._amend(owner, admit, write)
-        return EntryReceipt(content.hash, content.size, end)
+        return end
+
+    async def _store_one(self, key: str, content: Content, end: float) -> None:
+        record = _record_of(content, end)
+        await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=self._lifetime))
 
     async def _amend(
         self, owner: str, change: Callable[[Inventory], list[str]], before: Callable[[], Awaitable[None]] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -63,19 +64,19 @@ class Inventory:
             self.retire(digest, "expired")
         return ended
 
-    def make_room(self, size: int, quota: int, most_entries: int) -> list[str]:
-        """Retire the oldest entries until `size` more fits; their digests."""
+    def admit(self, sizes: Mapping[str, int], end: float, quota: int, most_entries: int) -> list[str]:
+        """Note entries that are there until `end`; the oldest make room for them. The digests of what is retired."""
+        for digest in sizes:
+            self.live.pop(digest, None)
+            self.gone.pop(digest, None)
+        order = [*self.oldest_first(), *sizes]
+        self.live |= {digest: (size, end) for digest, size in sizes.items()}
+        total = sum(size for size, _ in self.live.values())
         evicted = []
-        total = sum(held for held, _ in self.live.values())
-        for digest in self.oldest_first():
-            if total + size <= quota and len(self.live) < most_entries:
+        for digest in order:
+            if total <= quota and len(self.live) <= most_entries:
                 break
             total -= self.live[digest][0]
             self.retire(digest, "evicted")
             evicted.append(digest)
         return evicted
-
-    def admit(self, digest: str, size: int, end: float) -> None:
-        """Note an entry that is there until `end`."""
-        self.live[digest] = (size, end)
-        self.gone.pop(digest, None)

@@ -18,7 +18,8 @@ import orjson
 
 from aerogram._http.headers import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
-from aerogram.content import Content, canonical_json
+from aerogram.codes import ABOUT_SIZE
+from aerogram.content import Content, canonical_json, short_digits
 from aerogram.dialects.extension import restore
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
@@ -42,7 +43,6 @@ RETRIEVE: Final = "retrieve"
 """What servers call the tool that gives back what was left out, if nobody says otherwise."""
 _CALL: Final = re.compile(r"([\w./-]+)\(hash='[0-9a-f]{12}'")
 """The call that a warning names."""
-_ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +222,8 @@ def make_whole(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
 
 def _is_about_size(notice: Notice, fidelity: Fidelity) -> bool:
     """Whether a warning is of what was left out: it says so, or names what it can be had back by."""
-    named = (digest.removeprefix("sha256:")[:12] for digest in (fidelity.archive_hashes or {}).values())
-    return notice.code in _ABOUT_SIZE or any(digits in notice.message for digits in named)
+    named = (short_digits(digest) for digest in (fidelity.archive_hashes or {}).values())
+    return notice.code in ABOUT_SIZE or any(digits in notice.message for digits in named)
 
 
 def insist_on_whole(reply: Reply[Any]) -> None:

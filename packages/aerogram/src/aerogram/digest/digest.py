@@ -190,7 +190,8 @@ async def _archive_text(found: Digest, keeping: Awaitable[object]) -> Digest:
     try:
         await keeping
     except Exception as error:  # noqa: BLE001  whatever an archive does, there is a digest
-        _log.warning("the text of a digest could not be archived", exc_info=True)
+        is_told = isinstance(error, (ReplyError, OSError))  # an archive that is away says so itself
+        _log.warning("the text of a digest could not be archived: %s", error, exc_info=not is_told)
         return replace(found, notices=(*found.notices, _archive_notice(error)))
     return replace(found, archived=True)
 

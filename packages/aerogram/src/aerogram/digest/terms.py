@@ -55,6 +55,8 @@ _SHORTEST_WORD = 3
 
 def fold(text: str) -> str:
     """The text in one case and without accents, character for character, so that places stay the same."""
+    if text.isascii():
+        return text.lower()
     folded = text.translate(_SPECIAL_CASES).lower()
     return folded if folded.isascii() else folded.translate(_bare_letters())
 

@@ -21,7 +21,7 @@ from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sd
 from aerogram._mcp.service import Caller, Profile, Service
 from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
-from aerogram.errors import InvalidReply, MissingExtra
+from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.fastmcp.calls import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside
 from aerogram.fastmcp.handlers import (
     NOTHING,
@@ -332,7 +332,7 @@ class _Replies(Transform):
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
-                explain(error, tool)
+                explain(error, tool, profile.parameters)
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._parted(value, tool)
@@ -380,6 +380,12 @@ class _Replies(Transform):
         if not isinstance(outcome, ToolResult) or isinstance(outcome, (_Sent, *_UNTOUCHED)):
             return False
         return not self._service.contract.speaker.recognises(outcome.structured_content or {})
+
+    async def give_out(self, method: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """What a method gives out that is no call of a tool, as far as its caller may have it."""
+        request = fastmcp_request_ctx.get()
+        caller = Caller(None if request is None else request.meta, self._principal())
+        return await self._service.give_out(method, caller, produce)
 
     async def refuse(self, name: str, error: Exception) -> ToolResult:
         """The result of a call that was refused before it came to a tool of ours."""
@@ -479,6 +485,8 @@ class _Outermost(Middleware):
             return self._call(context, call_next)
         if isinstance(context.message, mcp_types.ReadResourceRequestParams):
             return self._read(context, call_next)
+        if isinstance(context.message, mcp_types.GetPromptRequestParams):
+            return self._prompt(context, call_next)
         return cast(Coroutine[Any, Any, Any], call_next(context))
 
     async def _call(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
@@ -502,11 +510,17 @@ class _Outermost(Middleware):
 
     async def _read(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         try:
-            return await call_next(context)
+            return await self._replies.give_out("resources/read", partial(call_next, context))
         except (MCPError, FastMCPError, NotFoundError, DisabledError):
             raise
         except Exception as error:
             raise unreadable(problem_of(error), str(context.message.uri)) from error
+
+    async def _prompt(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
+        try:
+            return await self._replies.give_out("prompts/get", partial(call_next, context))
+        except ReplyError as error:
+            raise MCPError(**protocol_error(problem_of(error))) from error
 
 
 def _unknown(name: str) -> MCPError:

@@ -357,15 +357,18 @@ class Meant(ToolError, ResourceError):
 # What exceptions mean
 
 
-def explain(error: Exception, component: Any) -> NoReturn:
-    """Raise what an exception means."""
-    meant = fault(error, component)
+def explain(error: Exception, component: Any, parameters: Mapping[str, Any]) -> NoReturn:
+    """Raise what an exception means, by the parameters that are listed."""
+    meant = fault(error, component, parameters)
     # exceptions that cause each other send whoever prints their trace in circles
     raise meant from (None if meant in (error, error.__cause__) else error)
 
 
-def fault(error: Exception, component: Any) -> Exception:
-    """The exception that says what a failure means; what must stay a protocol error goes on its way."""
+def fault(error: Exception, component: Any, parameters: Mapping[str, Any] | None = None) -> Exception:
+    """The exception that says what a failure means; what must stay a protocol error goes on its way.
+
+    `parameters` are those that a tool is listed with, where controls are among them.
+    """
     if isinstance(error, Meant):
         return error.meant
     if isinstance(error, MCPError):
@@ -373,7 +376,9 @@ def fault(error: Exception, component: Any) -> Exception:
             return error
         return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
     if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
-        return _naming_what_there_is(error.__cause__, getattr(component, "parameters", None))
+        schema = getattr(component, "parameters", None)
+        listed = {**schema, "properties": parameters} if isinstance(schema, Mapping) and parameters else schema
+        return _naming_what_there_is(error.__cause__, listed)
     is_transformed = isinstance(component, TransformedTool)
     if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
         return ValidationFailed(str(error))

@@ -15,7 +15,16 @@ from functools import lru_cache
 from typing import Any, Final
 from unicodedata import normalize
 
-__all__ = ["SECRET_NAMES", "bare_name", "is_plural", "is_secret_name", "may_be_secret", "plain_spelling", "test_of"]
+__all__ = [
+    "ODD_LETTERS",
+    "SECRET_NAMES",
+    "bare_name",
+    "is_plural",
+    "is_secret_name",
+    "may_be_secret",
+    "plain_spelling",
+    "test_of",
+]
 
 LONGEST_NAME: Final = 100
 SECRET_NAMES: Final = (
@@ -55,6 +64,8 @@ _INVISIBLE: Final = re.compile(
 )
 _SPELLED: Final = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]+")
 """Full-width letters, and those of formulas."""
+ODD_LETTERS: Final = re.compile(f"{_INVISIBLE.pattern[:-1]}{_SPELLED.pattern[1:]}")
+"""What is not what it seems, or cannot be seen."""
 _WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W_]+")
 _GLUED: Final = tuple(name.replace("_", "") for name in SECRET_NAMES)
 _QUALIFIERS_TEXT: Final = (

@@ -16,7 +16,7 @@ from aerogram.jsontext import dumps, dumps_loosely, loads_loosely
 from aerogram.reply import Notice, Reply
 from aerogram.sanitize.assignments import STEMS, AssignmentFinder
 from aerogram.sanitize.kinds import SECRET_KINDS, USUAL_BODIES, SecretKind
-from aerogram.sanitize.names import bare_name, is_plural, plain_spelling
+from aerogram.sanitize.names import ODD_LETTERS, bare_name, is_plural, plain_spelling
 from aerogram.sanitize.walking import Place, pointer_to, walk
 
 __all__ = ["Redaction"]
@@ -32,13 +32,14 @@ _WHERE, _RECEIVED = "loc", "input"
 _PEM_BEGIN: Final = "-----BEGIN "
 _PEM_END: Final = "-----END "
 _DASHES: Final = "-----"
-_CREDENTIALS: Final = re.compile(r"(?<=://)[^\s/:@?#\"'<>]*+:[^\s/?#\"'<>]+(?=@)")
-_LONE_CREDENTIAL: Final = re.compile(r"(?<=://)(?=[^\s/:@?#]*?[0-9])[^\s/:@?#\"'<>]{16,}+(?=@)")
+_CREDENTIALS: Final = re.compile(r"(://)[^\s/:@?#\"'<>]*+:[^\s/?#\"'<>]+(?=@)")
+_LONE_CREDENTIAL: Final = re.compile(r"(://)(?=[^\s/:@?#]*?[0-9])[^\s/:@?#\"'<>]{16,}+(?=@)")
 _HEADERS: Final = tuple(
     (clue, re.compile(pattern), kind)
     for clue, pattern, kind in (
-        ("bearer ", r"(?i:(?<![A-Za-z0-9])(bearer {1,4}+))[A-Za-z0-9._~+/=-]{16,}+", "authorization"),
-        ("basic ", r"(?i:(?<![A-Za-z0-9])(basic {1,4}+))[A-Za-z0-9._~+/=-]{16,}+", "authorization"),
+        # what begins with one of two letters is found fast
+        ("bearer ", r"([Bb](?<![A-Za-z0-9][Bb])(?i:earer {1,4}+))[A-Za-z0-9._~+/=-]{16,}+", "authorization"),
+        ("basic ", r"([Bb](?<![A-Za-z0-9][Bb])(?i:asic {1,4}+))[A-Za-z0-9._~+/=-]{16,}+", "authorization"),
         (
             "curl ",
             r"(curl(?=\s)[^\r\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:)(?!\$)[^\s\"']++",
@@ -54,6 +55,8 @@ _PATH: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\]")
 _PAIR_NAMES: Final = ("name", "key", "header", "field", "parameter", "variable", "property", "k")
 _PAIR_VALUES: Final = frozenset(("value", "v", "val", "content", "default", "data"))
 _LOGIN_NAMES: Final = frozenset(("user", "username", "login", "email", "account", "userid"))
+_REACH: Final = 512
+"""So far from a letter what belongs to a secret may stand, before the line that it is in begins or ends."""
 _DEEPEST_TEXT: Final = 3
 """How many texts of JSON may stand inside one another."""
 
@@ -111,20 +114,29 @@ class Redaction:
         clean = self._clean_spelled(text, told, clues)
         if SPELLING not in clues or clean.isascii():
             return clean
-        plain = plain_spelling(clean)
-        if plain == clean:
-            return clean
-        # what was spelled in another way is shown in plain letters where there is a secret in them
-        again = self._clean_spelled(plain, told, ALL_CLUES)
-        return clean if again == plain else again
+        parts = list(_near_odd_spelling(clean))
+        if any(_PEM_BEGIN in plain_spelling(clean[start:end]) for start, end in parts):
+            parts = [(0, len(clean))]  # a private key is longer than what is near
+        pieces: list[str] = []
+        position = 0
+        for start, end in parts:
+            pieces += (clean[position:start], self._clean_odd(clean[start:end], told))
+            position = end
+        return "".join((*pieces, clean[position:]))
+
+    def _clean_odd(self, text: str, told: Callable[[str], None]) -> str:
+        """A text with other spellings, which is shown in plain letters if there is a secret in them."""
+        plain = plain_spelling(text)
+        clean = self._clean_spelled(plain, told, ALL_CLUES)
+        return text if clean == plain else clean
 
     def _clean_spelled(self, text: str, told: Callable[[str], None], clues: frozenset[str]) -> str:
         if KIND in clues:
             for kind, pattern in self._clues.kinds_in(text):
                 text = pattern.sub(lambda _, name=kind.name: _mask(name, told), text)  # type: ignore[misc]
         if URL in clues and "://" in text:
-            text = _CREDENTIALS.sub(lambda _: _mask("url_credentials", told), text)
-            text = _LONE_CREDENTIAL.sub(lambda _: _mask("url_credentials", told), text)
+            for pattern in (_CREDENTIALS, _LONE_CREDENTIAL):
+                text = pattern.sub(lambda match: match[1] + _mask("url_credentials", told), text)
         if KIND in clues and _PEM_BEGIN in text:
             text = "".join(_without_private_keys(text, told))
         if HEADER in clues:
@@ -282,7 +294,10 @@ class _Clues:
         ).union((SPELLING,) if is_odd else ())
 
     def _has_kind(self, body: bytes) -> bool:
-        if _PEM_BEGIN.encode() in body or any(one.search(body) for one in self._unusual_in_json):
+        if _PEM_BEGIN.encode() in body:
+            return True
+        # a text is found much faster than an expression that begins with it
+        if any(begin in body and one.search(body) for begin, one in self._unusual_in_json):
             return True
         ends = (match.end() for one in _USUAL_IN_JSON for match in one.finditer(body))
         return any(body.endswith(self._begins_in_json, 0, end) for end in ends)
@@ -309,19 +324,40 @@ class _Clues:
 
     def kinds_in(self, text: str) -> Iterator[tuple[SecretKind, re.Pattern[str]]]:
         """The kinds of secrets that may stand in a text."""
-        ends = (match.end() for one in _USUAL_BODIES for match in one.finditer(text))
-        if any(text.endswith(self._begins, 0, end) for end in ends):
-            yield from self._usual
-        yield from self._unusual
+        missing = self._begins
+        for end in (match.end() for one in _USUAL_BODIES for match in one.finditer(text)):
+            if text.endswith(missing, 0, end):
+                missing = tuple(begin for begin in missing if not text.endswith(begin, 0, end))
+        if missing is not self._begins:
+            yield from (one for one in self._usual if one[0].begin not in missing)
+        yield from (one for one in self._unusual if one[0].begin in text)
 
     def has_stem(self, lowered: str) -> bool:
         """Whether a part of a secret's name stands in a text."""
         return "\\u" in lowered or any(stem in lowered for stem in self._stems)
 
 
-def _in_json(kind: SecretKind) -> re.Pattern[bytes]:
-    """The expression that finds a kind in JSON, where some of its beginning may be escaped."""
-    return re.compile(replace(kind, begin=dumps(kind.begin)[1:-1].decode(), glued=True).pattern().encode())
+def _in_json(kind: SecretKind) -> tuple[bytes, re.Pattern[bytes]]:
+    """What a kind begins with in JSON, where some of it may be escaped, and the expression that finds it."""
+    begin = dumps(kind.begin)[1:-1]
+    return begin, re.compile(replace(kind, begin=begin.decode(), glued=True).pattern().encode())
+
+
+def _near_odd_spelling(text: str) -> Iterator[tuple[int, int]]:
+    """The parts of a text in which a secret may be spelled in another way: from line to line, as far as one reaches."""
+    begin = end = -1
+    for match in ODD_LETTERS.finditer(text):
+        if match.end() <= end:
+            continue
+        start = text.rfind("\n", 0, max(match.start() - _REACH, 0)) + 1
+        if start > end:
+            if end >= 0:
+                yield begin, end
+            begin = start
+        end = text.find("\n", match.end() + _REACH)
+        end = len(text) if end < 0 else end
+    if end >= 0:
+        yield begin, end
 
 
 _USUAL_BODIES: Final = tuple(re.compile(one) for one in USUAL_BODIES)

@@ -4,6 +4,9 @@ Uvicorn waits for ever for the head of a request. A client that sends it byte by
 its place as long as it likes; here it gets a 408, or a closed line. Who finds no place, and who does not speak HTTP, is
 answered in shape. And answers are sent at once (TCP_NODELAY).
 
+A client that has said everything may close its half of the line and wait for the answer, which uvicorn takes for
+leaving. Both look alike until something is sent: so an interim answer is (100), and who has left refuses it.
+
     places          for everybody together
     share           of them, for one address, as long as its connections have shown no key
     waiting room    for connections without a place, until they have been told so; who is silent makes room for others
@@ -31,6 +34,10 @@ __all__ = ["ConnectionSlots", "connection_class", "is_turned_away", "note_key", 
 
 SLOWEST_HEAD: Final = 10.0
 """Seconds in which the head of a request has to arrive."""
+LOOK_AGAIN: Final = 0.25
+"""Seconds after which it is known whether a client that says no more is still there."""
+_WHOLE: Final = frozenset({h11.DONE, h11.MUST_CLOSE})
+"""The states of a client whose request has arrived."""
 
 
 def connection_class(timeout: float, room: ConnectionSlots) -> type[H11Protocol]:
@@ -50,6 +57,7 @@ class _Connection(H11Protocol):
         self.is_turned_away = False
         self._waiting: asyncio.TimerHandle | None = None
         self._has_begun = False
+        self._is_half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin to wait for a first request, and send answers without waiting for more of them to fill a packet."""
@@ -73,6 +81,30 @@ class _Connection(H11Protocol):
         """Go on to the next request, of which a part may have arrived already."""
         super().on_response_complete()
         self._wait_for_the_rest()
+        if self._is_half_closed and self.cycle.response_complete:
+            self.transport.close()
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio has it: true leaves the line open
+        """Go on with a whole request of a client that says no more; a stream that has begun ends."""
+        if self.cycle is None or self.cycle.response_complete or self.conn.their_state not in _WHOLE:
+            return None
+        if self.cycle.response_started:
+            return self.transport.get_write_buffer_size() > 0
+        self._is_half_closed = True
+        if self.conn.their_http_version == b"1.1" and self.conn.our_state is h11.SEND_RESPONSE:
+            self.transport.write(self.conn.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+        self._look_for_client()
+        return True
+
+    def _look_for_client(self) -> None:
+        """End the line of a client that has left, as soon as the system knows, so that the work for it can end too."""
+        if self.transport.is_closing():
+            return
+        line = self.transport.get_extra_info("socket")
+        if line is not None and line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.transport.abort()
+        else:
+            self.loop.call_later(LOOK_AGAIN, self._look_for_client)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer, and make room."""

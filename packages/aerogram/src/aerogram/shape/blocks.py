@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from aerogram.content import Content
 from aerogram.jsontext import dumps
-from aerogram.shape.fit import SHORT_HASH, Leftover
+from aerogram.shape.fit import Leftover
 from aerogram.shape.media import refer_media
 from aerogram.shape.text import whole_characters
 from aerogram.tokens import Counter
@@ -43,7 +43,7 @@ class Keeping:
         if not self.is_kept:
             return (f"… [{what}; the rest was not kept]", "… [not kept]", "…")
         call = f'{self.retrieve}(hash="{content.hash}"{option})' if self.retrieve else content.hash
-        return (f"… [{what}: {call}]", f"… [{content.hash[:SHORT_HASH]}]", "…")
+        return (f"… [{what}: {call}]", f"… [{content.short_hash}]", "…")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,23 +19,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
+from itertools import accumulate
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
-from aerogram.content import Content
+from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, pointer_of
 from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
 from aerogram.shape.advice import Levers
 from aerogram.shape.citing import cited
-from aerogram.shape.facts import choose_facts
+from aerogram.shape.facts import choose_facts, spread
 from aerogram.shape.ladder import Ladder, Show
 from aerogram.shape.lighten import lean, lighter, removed_between
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import Mold
-from aerogram.shape.outline import outline_rows, outline_same, outline_text
+from aerogram.shape.outline import Outline, outline_text
 from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
@@ -46,8 +47,6 @@ __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_a
 
 DATA: Final = "data"
 ENVELOPE: Final = "envelope"
-SAME: Final = "same_in_all"
-SHORT_HASH: Final = len("sha256:") + 12
 NEARLY_FULL: Final = 0.9
 ROUNDS: Final = 6
 MOST_ROUNDS: Final = 12
@@ -66,6 +65,8 @@ MOST_NAMED: Final = 20
 NOT_KEPT: Final = "the rest was not kept"
 TRUNCATED: Final = "CONTENT_TRUNCATED"
 REASON: Final = "token_limit_exceeded"
+JUDGED_BY: Final = 200
+"""By so many rows it is judged how large all of them are."""
 MOST_JUDGED: Final = 20
 """So many of the longest rows are looked at for the one that is hardest to show."""
 
@@ -251,7 +252,10 @@ class _Fitting:
         if isinstance(data, str):
             return len(data) > most
         rows = rows_of(data)
-        return rows is not None and len(rows.items) * 2 > most
+        if rows is None or len(rows.items) <= JUDGED_BY:
+            return False
+        written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
+        return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
     def _warned(self, levers: Levers | None) -> Reply[Any] | None:
         if self.reply.problem is not None:
@@ -269,9 +273,10 @@ class _Fitting:
 
     def leaner(self) -> Fitted | None:
         """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
-        plain = self._without_additions(self.reply.data)
-        light = lean(self.reply).replace(data=plain)
-        if light == self.reply or self._is_hopeless(plain):
+        if self._is_hopeless(self.reply.data):
+            return None
+        light = lean(self.reply).replace(data=self._without_additions(self.reply.data))
+        if light == self.reply:
             return None
         light, size = counted(light, self.measure)
         return Fitted(light, (), self.before) if max(size, self.measure.dearest(light)) <= self.budget else None
@@ -341,13 +346,20 @@ class _Fitting:
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}))
         found = self._most_within(levels, dress, frame, 0)
-        if found is not None and found.rows < len(rows) and levels.lower is not None and not self.ranked:
+        if found is not None and found.rows < len(rows) and self._can_outline(rows):
             found = self._most_within(levels, dress, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
         if found.rows == len(rows):  # what is all there needs no outline
             return self._finish(dress(found), found)
         return self._finish(self._outlined(rows, found, lambda told: dress(found, told)), found)
+
+    def _can_outline(self, rows: list[Any]) -> bool:
+        """Whether there is something to tell of missing rows, which takes some of the room."""
+        if self.whole_rows or self.ranked or self._outline_room <= LEAST_OUTLINE:
+            return False
+        outline = Outline(spread(rows[1:], JUDGED_BY), first=rows[0])
+        return bool(outline.within(self._outline_room, self.measure.counter.count))
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
@@ -427,7 +439,7 @@ class _Fitting:
         if self._envelope is None:
             return {}
         before = self._light.fidelity or Fidelity("partial")
-        hashes = {**(before.archive_hashes or {}), ENVELOPE: self._envelope.hash[:SHORT_HASH]}
+        hashes = {**(before.archive_hashes or {}), ENVELOPE: self._envelope.short_hash}
         return {"fidelity": replace(before, archive_hashes=hashes)}
 
     def _incomplete(self) -> dict[str, Any]:
@@ -466,13 +478,11 @@ class _Fitting:
         count = whole_characters(text, count) or count if self.resume is not None else reading_end(text, count)
         if not count or self.mold.keeps_whole(text):
             return None
-        headings = [] if self.resume is not None else self._headings(text[count:])
-        outlined = self._say_outline(dress(count), {"headings": headings}) if headings else dress(count)
-        is_in_room = not headings or self.measure.dearest(outlined) <= self.budget
-        return self._finish(outlined if is_in_room else dress(count))
-
-    def _headings(self, text: str) -> list[str]:
-        return outline_text(text, self._outline_room, self.measure.counter.count)
+        plain = dress(count)
+        told = [] if self.resume else outline_text(text[count:], self._outline_room, self.measure.counter.count)
+        outlined = self._say_outline(plain, {"headings": told}) if told else plain
+        is_in_room = not told or self.measure.dearest(outlined) <= self.budget
+        return self._finish(outlined if is_in_room else plain)
 
     def _longest(self, most: int, size: Callable[[int], int]) -> int:
         """How many characters of a text fit."""
@@ -539,14 +549,14 @@ class _Fitting:
         if keeps:
             hashes[DATA] = _STAND_IN
         if self._envelope is not None:
-            hashes[ENVELOPE] = self._envelope.hash[:SHORT_HASH]
+            hashes[ENVELOPE] = self._envelope.short_hash
         if not keeps and not self.archive:
             words = f"{words}; {NOT_KEPT}"
         elif keeps and self.retrieve is not None and self.retrieve.startswith("/"):
             changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
         elif keeps and self.retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
-            words = f"{words}; {how}: {self.retrieve}(hash='{_SHORT}'{given})"
+            words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given})"
         notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
         fidelity = replace(before, level=level, archive_hashes=hashes or None)
         reply = light.replace(**changes, **self._incomplete(), fidelity=fidelity, notices=notices)
@@ -558,10 +568,11 @@ class _Fitting:
 
     def _outlined(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
         """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
-        plain, missing = dress({}), rows[shown.rows :]
+        plain = dress({})
         room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
+        outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
         for _ in range(3):
-            told = self._outline(rows if shown.lower else [], missing, room) if missing and room > LEAST_OUTLINE else {}
+            told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
             if not told:
                 return plain
             outlined = dress(told)
@@ -571,13 +582,6 @@ class _Fitting:
             room -= over + 2
         return plain
 
-    def _outline(self, rows: list[Any], missing: list[Any], room: int) -> dict[str, Any]:
-        count = self.measure.counter.count
-        told = outline_rows(missing, room, count)
-        spent = count(dumps(told).decode()) if told else 0
-        same = outline_same(rows, room - spent - 6, count)
-        return {**told, SAME: same} if same else told
-
     def _finish(self, dressed: Reply[Any], shown: _Shown | None = None) -> Fitted:
         """The reply with its hash in place of what stood for it, and its own size."""
         fidelity = dressed.fidelity
@@ -585,7 +589,7 @@ class _Fitting:
         leftovers: tuple[Leftover, ...] = ()
         if fidelity is not None and hashes.get(DATA) == _STAND_IN:
             content = self._answered_for(shown)
-            hashes[DATA] = content.hash[:SHORT_HASH]
+            hashes[DATA] = content.short_hash
             leftovers = (Leftover(DATA, content),)
             dressed = _with_hash(dressed.replace(fidelity=replace(fidelity, archive_hashes=hashes)), hashes[DATA])
             dressed = self._detailed(dressed, shown)
@@ -620,9 +624,18 @@ class _Fitting:
         """The size of the whole, or about it."""
         if self._exact is not None:
             return self._exact
-        text = dumps(self.reply.data)
+        data, rows = self.reply.data, rows_of(self.reply.data)
+        if rows is None or len(rows.items) <= JUDGED_BY:
+            return round(self._price_about(data))
+        beside = self._price_about(rows.replaced(data, []))
+        some = spread(rows.items, JUDGED_BY)
+        return round(beside + self._price_about(some) * len(rows.items) / len(some))
+
+    def _price_about(self, data: Any) -> float:
+        """What data costs, judged by its beginning."""
+        text = dumps(data)
         few = text[: self.budget * 16].decode("utf-8", "ignore")
-        return round(self.measure.price(few) * len(text) / max(len(few.encode()), 1))
+        return self.measure.price(few) * len(text) / max(len(few.encode()), 1)
 
     # refusals
 
@@ -692,9 +705,8 @@ class _Fitting:
         return Fitted(refusal.said())
 
 
-_SHORT: Final = "4d7b3c9e5f8a"
-_STAND_IN: Final = f"sha256:{_SHORT}"
-"""What stands for a hash until it is known, in as many tokens as hardly any other."""
+_STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
+"""What stands for a hash until it is known."""
 
 
 def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
@@ -713,8 +725,8 @@ def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Re
 def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
     """The reply with a hash in place of what stood for it in its last warning and its last follow-up call."""
     *others, own = reply.notices
-    short = digest.removeprefix("sha256:")
-    reply = reply.replace(notices=(*others, replace(own, message=own.message.replace(_SHORT, short))))
+    message = own.message.replace(DEAR_DIGITS, short_digits(digest))
+    reply = reply.replace(notices=(*others, replace(own, message=message)))
     if not reply.actions or (reply.actions[-1].args or {}).get("hash") != _STAND_IN:
         return reply
     return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
@@ -731,7 +743,7 @@ def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[A
     """A fitted reply for when its leftovers could not be stored: no hash, no call, and it says so."""
     if reply.fidelity is None or not leftovers:
         return reply
-    lost = {one.content.hash[:SHORT_HASH] for one in leftovers}
+    lost = {one.content.short_hash for one in leftovers}
     hashes = {name: digest for name, digest in (reply.fidelity.archive_hashes or {}).items() if digest not in lost}
     actions = tuple(one for one in reply.actions if (one.args or {}).get("hash") not in lost)
     notices = reply.notices

@@ -3,7 +3,8 @@
     {"state": {"open": 189, "closed": 93}, "user": {"ada": 120, "lin": 162}, "number": [3701, 3982]}
 
 Counts of members that have few values, ranges of numbers and dates. An object counts by its name, a list by its
-elements. Exact for lists of up to ten thousand rows; beyond that from a sample, and marked as such.
+elements, a row of cells by its columns, which have the names of the first row where that is a header. Exact for lists
+of up to ten thousand rows; beyond that from a sample, and marked as such.
 """
 
 from __future__ import annotations
@@ -16,29 +17,75 @@ from typing import Any, Final
 from aerogram.jsontext import dumps
 from aerogram.shape.facts import FEW_VALUES, cell, is_identifier, is_moment, is_state, spread
 
-__all__ = ["outline_rows", "outline_same", "outline_text"]
+__all__ = ["Outline", "outline_text"]
 
 EXACT: Final = 10_000
 SAMPLED: Final = 2_000
 MOST_NAMED: Final = 8
 OTHERS: Final = "…"
+ESTIMATE: Final = "estimate"
+SAME: Final = "same_in_all"
+_MEMBER: Final = 6
+"""What a member costs besides what is in it, in tokens."""
 _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
+_MOST_COLUMNS: Final = 40
 _COUNTED: Final = (str, bool, int)
 _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
 
 Records = Sequence[Mapping[str, Any]]
 
 
-def outline_rows(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
-    """The rows that are missing, within so many tokens; nothing where there is nothing to tell."""
-    sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
-    records = [row for row in sample if isinstance(row, dict)]
-    told: dict[str, Any] = {} if len(sample) == len(rows) else {"estimate": True}
-    for name, summary in sorted(_summaries(records), key=_worth):
+class Outline:
+    """What there is to tell of the rows that are missing, and of all rows where those are given; found once.
+
+    `first` is the first row of all, which may be a header.
+    """
+
+    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = (), first: Any = None) -> None:
+        sample = missing if len(missing) <= EXACT else spread(missing, SAMPLED)
+        self._is_estimate = len(sample) < len(missing)
+        self._summaries = sorted(_summaries(_records(sample, first)), key=_worth)
+        self._same = _same_in_all(rows)
+
+    def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
+        """As much of it as takes at most so many tokens."""
+        start = {ESTIMATE: True} if self._is_estimate else {}
+        told = _take(self._summaries, start, room, count)
+        told = told if told.keys() - start.keys() else {}
+        spent = count(dumps(told).decode()) if told else 0
+        same = _take(self._same.items(), {}, room - spent - _MEMBER, count)
+        return {**told, SAME: same} if same else told
+
+
+def _take(
+    summaries: Iterable[tuple[str, Any]], start: dict[str, Any], room: int, count: Callable[[str], int]
+) -> dict[str, Any]:
+    """Those that there is room for, in their order."""
+    told = dict(start)
+    for name, summary in summaries:
         if count(dumps({**told, name: summary}).decode()) <= room:
             told[name] = summary
-    return told if told.keys() - {"estimate"} else {}
+    return told
+
+
+def _records(rows: Sequence[Any], first: Any) -> Records:
+    """Rows as records; those of cells by their columns."""
+    cells = [row for row in rows if isinstance(row, list)]
+    if not cells or len(cells) < len(rows):
+        return [row for row in rows if isinstance(row, dict)]
+    names = _column_names(first, cells)
+    return [dict(zip(names, row, strict=False)) for row in cells]
+
+
+def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
+    """What a header calls the columns, if the first row is one: words above what is not all words."""
+    few = cells[:_LOOKED_AT]
+    if isinstance(first, list) and len({one for one in first if isinstance(one, str)}) == len(first):
+        below = zip(*few, strict=False)
+        if any(not any(isinstance(cell, str) and not is_moment(cell) for cell in column) for column in below):
+            return first
+    return [f"column {number}" for number in range(1, min(max(map(len, few)), _MOST_COLUMNS) + 1)]
 
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
@@ -60,24 +107,19 @@ def _worth(summary: tuple[str, Any]) -> int:
     return 1 if isinstance(told[0], str) else 3
 
 
-def outline_same(rows: Sequence[Any], room: int, count: Callable[[str], int]) -> dict[str, Any]:
-    """What short members have the same value in every row, within so many tokens."""
+def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
+    """The short members that have the same value in every row."""
     sample = rows if len(rows) <= EXACT else spread(rows, SAMPLED)
     records = [row for row in sample if isinstance(row, dict)]
-    same: dict[str, Any] = {}
     if len(records) < max(len(sample), 2):
-        return same
-    for name, value in records[0].items():
-        is_told = (
-            isinstance(value, (str, int, float)) and _is_short(value) and all(_has(one, name, value) for one in records)
-        )
-        if is_told and count(dumps({**same, name: value}).decode()) <= room:
-            same[name] = value
-    return same
-
-
-def _has(record: Mapping[str, Any], name: str, value: Any) -> bool:
-    return name in record and record[name] == value
+        return {}
+    return {
+        name: value
+        for name, value in records[0].items()
+        if isinstance(value, (str, int, float))
+        and _is_short(value)
+        and all(name in one and one[name] == value for one in records)
+    }
 
 
 def _are_distinct(values: list[Any]) -> bool:
@@ -124,7 +166,10 @@ def _range(values: list[Any]) -> list[Any] | None:
     held = [value for value in values if value is not None]
     kinds = set(map(type, held))
     is_dated = kinds == {str} and all(map(is_moment, held[:_LOOKED_AT]))
-    return [min(held), max(held)] if is_dated or (held and kinds <= {int, float}) else None
+    if not is_dated and (not held or not kinds <= {int, float}):
+        return None
+    least, most = min(held), max(held)
+    return [least, most] if least != most else None
 
 
 def _is_short(value: Any) -> bool:

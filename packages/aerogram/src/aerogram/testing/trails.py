@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from aerogram.client import AsyncClient, Retries
 from aerogram.client.reading import items_of
+from aerogram.codes import ABOUT_SIZE
 from aerogram.cursor import Cursors, position_in
 from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
 from aerogram.identity import Names, identify, position_name
@@ -33,7 +34,6 @@ PARTS: Final = 3
 LIMITED: Final = "rate_limit"
 """The kind of problem that says nothing about a request, only that there were many; no promise is judged by it."""
 HUGE: Final = 1_000_000_000
-_ABOUT_SIZE: Final = frozenset({"CONTENT_TRUNCATED", "PARTIAL_RESULTS"})
 _TOO_SMALL: Final = "TOKEN_LIMIT_EXCEEDED"
 
 
@@ -192,7 +192,7 @@ class FollowUpChecks:
         if fidelity is None or _is_full(reply):
             return
         if not fidelity.archive_hashes:
-            if fidelity.dropped_ids and not any(one.code in _ABOUT_SIZE for one in reply.notices):
+            if fidelity.dropped_ids and not any(one.code in ABOUT_SIZE for one in reply.notices):
                 named = ", ".join(fidelity.dropped_ids[:5])
                 self._fail(
                     probe, "archive", f"{named} … were dropped; no hash leads to them, no warning says they are lost"
