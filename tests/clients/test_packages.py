@@ -81,7 +81,7 @@ async def test_an_agent_of_pydantic_ai() -> None:
         calls.append(call)
         return ModelResponse(parts=[ToolCallPart(*call)])
 
-    toolset = MCPToolset(StdioTransport(sys.executable, [SERVER], keep_alive=False), max_retries=3)
+    toolset = MCPToolset(StdioTransport(sys.executable, [SERVER], keep_alive=False), max_retries=3, init_timeout=60)
     async with Agent(FunctionModel(model), toolsets=[toolset]) as agent:
         assert (await agent.run("Read the plan")).output == "done"
     assert len(calls) == CALLS
