@@ -16,7 +16,7 @@ LADDERS = {
     "aerogram": (
         ("clients", "errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
-        ("content", "encodings", "reply"),
+        ("content", "encodings", "query", "reply"),
         ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
@@ -25,7 +25,8 @@ LADDERS = {
         ("call",),
         ("answer", "retrieval"),
         ("_http", "_mcp", "aerogram"),
-        ("cli", "client", "fastmcp", "mcp", "starlette"),
+        ("client", "fastmcp", "gateway", "mcp", "starlette"),
+        ("cli",),
         ("__main__", "fastapi", "serving"),
         ("testing",),
     ),

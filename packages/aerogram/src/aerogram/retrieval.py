@@ -20,6 +20,7 @@ from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, value_at
+from aerogram.query import run_query
 from aerogram.reply import Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
@@ -45,6 +46,8 @@ class Retrieval:
     cursor: str | None = None
     page_size: int | None = None
     offset: int = 0
+    query: str | None = None
+    """JMESPath over what is kept."""
 
     def __post_init__(self) -> None:
         allowed_mode(self.response_mode)
@@ -54,6 +57,8 @@ class Retrieval:
             )
         if self.hash is None and not self.ids:
             raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
+        if self.query is not None and (self.hash is None or self.ids or self.as_text):
+            raise ValidationFailed("A query is asked of a hash alone", remediation="Leave out ids and as_text")
         if len(self.ids) > MOST_IDS:
             raise ValidationFailed(f"At most {MOST_IDS} ids at once", remediation="Ask for fewer ids at a time")
 
@@ -66,6 +71,8 @@ class Retrieval:
             "fields": list(self.fields),
             "as_text": self.as_text,
         }
+        if self.query is not None:
+            asked["query"] = self.query
         mode = allowed_mode(self.response_mode)
         return Pager(cursors, tool, asked, mode, principal, documented=documented)
 
@@ -104,6 +111,8 @@ async def retrieve(
     content = await archive.get(asked.hash or "", principal=principal)
     whole = content.text if asked.as_text or content.kind == "bytes" else content.shared_value
     value = whole if asked.as_text else _part_at(whole, asked.path)
+    if asked.query is not None:
+        value = await run_query(value, asked.query)
     if isinstance(value, str):
         return _text_page(value, asked, pager)
     if isinstance(value, list):

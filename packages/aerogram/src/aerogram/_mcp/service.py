@@ -175,6 +175,10 @@ MOST_STRANGERS: Final = 100
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
+Text: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
+Query: TypeAlias = Annotated[
+    str | None, WithJsonSchema({"type": "string", "description": "JMESPath over it, such as [?a=='b'].c"})
+]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 
 
@@ -573,10 +577,11 @@ class Service:
         cursor: Annotated[str | None, Field(description="From the last reply")] = None,
         page_size: Annotated[int | None, Field(description="Items per page")] = None,
         offset: Annotated[int, Field(description="Items or characters to skip")] = 0,
+        query: Query = None,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
-        asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size, offset)
+        asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size, offset, query)
         return await retrieve_for(CURRENT.get(), asked)
 
     def negotiate(
