@@ -1,6 +1,7 @@
 """What a model reads of a tool's result: the larger of its two channels, decoded."""
 
 import json
+from contextlib import suppress
 from dataclasses import fields
 
 from aerogram.archive import Archive
@@ -43,10 +44,12 @@ def words(result):
 
 
 def _decoded(text):
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    """The JSON in a text, with the line that may stand above it."""
+    first, _, rest = text.partition("\n")
+    for above, body in (((), text), ((first,), rest)):
+        with suppress(ValueError):
+            return [*above, json.loads(body)]
+    return text
 
 
 def _strings(value):

@@ -6,7 +6,9 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,30 +39,49 @@ class Suite:
         return set(re.findall(r"^\s+- (\S+)", servers, re.MULTILINE))
 
     def check(self, framework: str, state: str, revision: str, folder: Path) -> dict[str, dict[str, str]]:
-        """The outcome of every check of every scenario against our server."""
-        server = subprocess.Popen([sys.executable, str(SERVER), framework, state], stdout=subprocess.PIPE, text=True)
-        try:
-            url = server.stdout.readline().strip()
+        """The outcome of every check of every scenario against our server, or against a gateway before it."""
+        with _serving(framework, state) as url:
             options = ["--url", url, "--requirements", revision, "-o", str(folder)]
             subprocess.run(
                 [*self.command, "server", *options], capture_output=True, check=False, timeout=600, cwd=folder
             )
-        finally:
-            server.terminate()
-            server.wait(60)
-            server.stdout.close()
         return dict(_scenario(path) for path in folder.glob("*/checks.json"))
 
-    def compare(self, framework: str, revision: str, folder: Path) -> tuple[dict, dict]:
-        """The outcomes of the required scenarios with Aerogram off and on."""
-        for state in ("off", "on"):
+    def compare(self, framework: str, revision: str, folder: Path, other: str = "on") -> tuple[dict, dict]:
+        """The outcomes of the required scenarios with Aerogram off, and on or in front."""
+        for state in ("off", other):
             (folder / state).mkdir()
         with ThreadPoolExecutor(2) as pool:
-            runs = [pool.submit(self.check, framework, one, revision, folder / one) for one in ("off", "on")]
+            runs = [pool.submit(self.check, framework, one, revision, folder / one) for one in ("off", other)]
             found = [run.result() for run in runs]
         required = self.required(revision)
         off, on = ({name: checks for name, checks in one.items() if name in required} for one in found)
         return off, on
+
+
+@contextmanager
+def _serving(framework: str, state: str) -> Iterator[str]:
+    """The address of a server with Aerogram `off` or `on`, or of a gateway `before` one."""
+    words = [sys.executable, str(SERVER), framework, "off" if state == "before" else state]
+    with _address(words, "stdout") as url:
+        if state != "before":
+            yield url
+            return
+        with _address([sys.executable, "-m", "aerogram", "wrap", "--quiet", "--listen", "0", url], "stderr") as own:
+            yield own
+
+
+@contextmanager
+def _address(words: list[str], stream: str) -> Iterator[str]:
+    """The address that a process prints."""
+    process = subprocess.Popen(words, text=True, **{stream: subprocess.PIPE})
+    out = getattr(process, stream)
+    try:
+        yield out.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(60)
+        out.close()
 
 
 def _scenario(path: Path) -> tuple[str, dict[str, str]]:

@@ -36,3 +36,10 @@ def test_every_required_scenario_ends_the_same_with_aerogram_on_as_off(suite, fr
     wanted = WITHOUT_FAULT | (MODERN_WITHOUT_FAULT if revision == "2026-07-28" else set())
     faults = {name: [one for one, status in on[name].items() if status == "FAILURE"] for name in wanted}
     assert {name: found for name, found in faults.items() if found} == {}
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+def test_every_required_scenario_ends_the_same_through_a_gateway(suite, revision, tmp_path):
+    off, before = suite.compare("sdk", revision, tmp_path, "before")
+    assert before == off
+    assert len(before) >= 30

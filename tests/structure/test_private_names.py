@@ -18,9 +18,11 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.server.dependencies import FastMCPRequestContext
 from fastmcp.server.providers.fastmcp_provider import FastMCPProviderTool
 from fastmcp.tools import Tool
+from mcp.server.connection import Connection
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.resources import ResourceManager
 from mcp.server.mcpserver.tools import ToolManager
+from mcp.server.session import ServerSession
 from starlette.requests import Request
 
 from structure.source import ROOT, Module, modules
@@ -227,6 +229,10 @@ CANARIES = {
     "MCPServer._resource_manager": lambda: isinstance(MCPServer("a")._resource_manager, ResourceManager),
     "MCPServer._apply_extension": lambda: (
         list(inspect.signature(MCPServer._apply_extension).parameters)[1:] == ["extension"]
+    ),
+    "ServerSession._connection": lambda: ServerSession("a request", Connection(None, protocol_version="1"))._connection,
+    "ServerSession._request_outbound": lambda: (
+        ServerSession("a request", Connection(None, protocol_version="1"))._request_outbound == "a request"
     ),
     "RouteContext._effective_route": lambda: included()._effective_route.path == "/one",
     "routing._effective_route_context_var": lambda: makes_it_for(routing._effective_route_context_var),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-__all__ = ["INTERRUPTED", "leave", "on_interrupt"]
+__all__ = ["INTERRUPTED", "end_at_once", "leave", "on_interrupt"]
 
 INTERRUPTED = 130
 """The exit code of a program that was interrupted."""
@@ -28,3 +28,8 @@ def on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
 def leave(_signal: int, _frame: FrameType | None) -> NoReturn:
     """End the process at once and without a word: while modules are loaded, there is nothing to put in order."""
     os._exit(INTERRUPTED)
+
+
+def end_at_once() -> NoReturn:
+    """End the process as one that has done its work, whatever its threads still wait for."""
+    os._exit(0)

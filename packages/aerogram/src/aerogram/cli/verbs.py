@@ -12,6 +12,7 @@ import typer
 
 import aerogram
 from aerogram import dialects
+from aerogram.cli import wrap
 from aerogram.cli.terminal import read_input, write_json, write_text
 from aerogram.clients import CLIENTS, Client
 from aerogram.errors import UnknownDialect
@@ -29,6 +30,7 @@ def register(app: typer.Typer) -> None:
     app.command("schema", epilog=_SCHEMA_EXAMPLES)(_schema)
     app.command("explain", epilog=_EXPLAIN_EXAMPLES)(_explain)
     app.command("clients", epilog=_CLIENTS_EXAMPLES)(_clients)
+    wrap.register(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,224 @@
+"""Wrap: the verbs of the gateway on the command line. What they need is loaded when they are called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aerogram.cli.interrupt import end_at_once
+from aerogram.cli.terminal import note, write_json, write_text
+from aerogram.errors import NotFound, ValidationFailed, require
+
+if TYPE_CHECKING:
+    from aerogram.gateway.client_files import Change
+    from aerogram.gateway.relay import Relay
+    from aerogram.gateway.report import Report
+    from aerogram.gateway.settings import Settings
+
+_WRAP_EXAMPLES = """\b
+Examples:
+  aerogram wrap -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  aerogram wrap --budget claude-code --env GITHUB_TOKEN -- github-mcp-server stdio
+  aerogram wrap https://mcp.example.com/mcp --header 'Authorization: Bearer ${EXAMPLE_TOKEN}'
+  aerogram wrap --listen 8000 -- uvx mcp-server-git
+  aerogram wrap --settings servers.toml --listen 8000
+  aerogram wrap --config .mcp.json --for claude-code
+"""
+_UNWRAP_EXAMPLES = """\b
+Examples:
+  aerogram unwrap .mcp.json
+"""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LAST_PORT = 65535
+
+Yes = Annotated[bool, typer.Option("--yes", help="Make the change without asking.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command("wrap", epilog=_WRAP_EXAMPLES)(wrap)
+    app.command("unwrap", epilog=_UNWRAP_EXAMPLES)(unwrap)
+
+
+def wrap(
+    server: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="URL | -- COMMAND...", help="The server: its URL, or a command after --."),
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Tokens of a reply, or the name of a client; 10000.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A variable that the server gets; may stand often.")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'NAME: VALUE'", help="A header for a URL; ${NAME} is a variable. May stand often."),
+    ] = None,
+    sse: Annotated[bool, typer.Option("--sse", help="The URL is one of server-sent events.")] = False,
+    listen: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="Serve over HTTP on this machine; 0 is any free port.")
+    ] = None,
+    redact: Annotated[bool, typer.Option("--redact", help="Take secrets out of replies.")] = False,
+    timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that a call may take; 300.")] = None,
+    settings: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with settings of servers.")] = None,
+    name: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Which server of the file.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Print what would apply, and end.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A client's file: wrap each server in it.")
+    ] = None,
+    client: Annotated[str | None, typer.Option("--for", metavar="CLIENT", help="Whose limits hold for it.")] = None,
+    yes: Yes = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No line for each call.")] = False,
+) -> None:
+    """Put the contract before an MCP server that cannot be changed."""
+    require("mcp", "mcp")
+    if config is not None:
+        _rewrite(config, client or budget, redact=redact, is_agreed=yes)
+        return
+    given: dict[str, Any] = {
+        "budget": int(budget) if budget and budget.isdecimal() else budget or client,
+        "env": env,
+        "headers": _headers(header or []),
+        "transport": "sse" if sse else None,
+        "redact": redact or None,
+        "timeout": timeout,
+    }
+    chosen = {"": _settings_of(server or [], given)} if settings is None else _settings_from(settings, name, given)
+    if check:
+        said = {one: found.describe() for one, found in chosen.items()}
+        write_json(said.get("", said))
+    elif listen is not None:
+        _run_port(chosen, *_place(listen), is_quiet=quiet)
+    elif len(chosen) > 1:
+        raise ValidationFailed(
+            "Which server?", remediation=f"Add --server, one of {', '.join(chosen)}, or --listen PORT"
+        )
+    else:
+        _run_streams(next(iter(chosen.values())), is_quiet=quiet)
+
+
+def unwrap(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A client's file whose servers are wrapped.")],
+    yes: Yes = False,
+) -> None:
+    """Take the wrapping out of a client's file again."""
+    from aerogram.gateway.client_files import plan_unwrap
+
+    _agree(plan_unwrap(file), is_agreed=yes)
+
+
+def _run_streams(settings: Settings, *, is_quiet: bool) -> None:
+    import asyncio
+
+    from aerogram.gateway.front import serve_streams
+    from aerogram.gateway.report import Report
+
+    report = Report(is_quiet=is_quiet)
+    asyncio.run(serve_streams(_relay(settings, report, shares=False), report, end_at_once))
+
+
+def _run_port(servers: Mapping[str, Settings], host: str, port: int, *, is_quiet: bool) -> None:
+    import asyncio
+
+    from aerogram.gateway.front import serve_port
+    from aerogram.gateway.report import Report
+
+    report = Report(is_quiet=is_quiet)
+    paths = {f"/{name}/mcp" if name else "/mcp": found for name, found in servers.items()}
+    relays = {path: _relay(found, report, shares=True) for path, found in paths.items()}
+    asyncio.run(serve_port(relays, report, host, port))
+
+
+def _relay(settings: Settings, report: Report, *, shares: bool) -> Relay:
+    import logging
+
+    from aerogram.gateway.relay import Relay
+
+    # warnings are lines among those of the calls; how each reply went is on its own line already
+    logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
+    logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    return Relay(settings.source(), settings.make_tools(), report, timeout=settings.timeout, shares=shares)
+
+
+def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
+    """The settings of a server that the command line names."""
+    from pydantic import ValidationError
+
+    from aerogram.gateway.settings import Settings
+
+    if not words:
+        raise ValidationFailed("There is no server to wrap", remediation="Name its URL, or its command after --")
+    is_url = words[0].startswith(("http://", "https://"))
+    if is_url and words[1:]:
+        raise ValidationFailed("A URL stands alone", remediation="Write options with two dashes")
+    said = {name: value for name, value in given.items() if value is not None}
+    try:
+        return Settings.model_validate({**said, **({"url": words[0]} if is_url else {"command": words})})
+    except ValidationError as error:
+        raise ValidationFailed(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+
+def _settings_from(path: Path, name: str | None, given: dict[str, Any]) -> dict[str, Settings]:
+    """The settings of the servers in a file, or of one of them; what the command line says goes before them."""
+    from aerogram.errors import hint
+    from aerogram.gateway.settings import read_settings
+
+    servers = read_settings(path)
+    if name is not None and name not in servers:
+        raise NotFound(f"There is no server {name!r} in {path}; {hint(name, servers)}")
+    said = {key: value for key, value in given.items() if value}
+    chosen = servers if name is None else {name: servers[name]}
+    return {one: found.model_copy(update=said) for one, found in chosen.items()}
+
+
+def _headers(given: list[str]) -> dict[str, str] | None:
+    found = {}
+    for line in given:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise ValidationFailed("A header is 'NAME: VALUE'", remediation="Quote it whole")
+        found[name.strip()] = value.strip()
+    return found or None
+
+
+def _place(listen: str) -> tuple[str, int]:
+    """A host of this machine, and a port."""
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if host not in _LOOPBACK:
+        raise ValidationFailed(
+            f"The gateway listens on this machine alone, not on {host}",
+            remediation=f"Use one of {', '.join(_LOOPBACK)}",
+        )
+    if not port.isdecimal() or int(port) > _LAST_PORT:
+        raise ValidationFailed(f"{port!r} is no port", remediation="Use --listen 8000")
+    return host, int(port)
+
+
+def _rewrite(config: Path, budget: str | None, *, redact: bool, is_agreed: bool) -> None:
+    """Wrap the servers of a client's file."""
+    from aerogram.gateway.client_files import plan_wrap
+    from aerogram.tokens import Budget
+
+    options = []
+    if budget is not None:
+        Budget.of(budget)
+        options += ["--budget", budget]
+    _agree(plan_wrap(config, [*options, "--redact"] if redact else options), is_agreed=is_agreed)
+
+
+def _agree(change: Change, *, is_agreed: bool) -> None:
+    """Show a change, and make it if that is wanted."""
+    write_text(change.diff())
+    if not is_agreed:
+        is_person = sys.stdin is not None and sys.stdin.isatty()
+        if not is_person or not typer.confirm("Make this change?", err=True):
+            note("nothing was changed" if is_person else "nothing was changed; --yes makes the change")
+            raise typer.Exit(0 if is_person else 1)
+    change.make()
+    kept = f"; the original is {change.backup.name}" if change.keeps else ""
+    note(f"{', '.join(change.names)}: {'wrapped' if change.keeps else 'as before'}{kept}")

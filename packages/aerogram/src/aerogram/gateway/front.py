@@ -1,0 +1,100 @@
+"""Front: where clients reach the gateway, on standard streams or at a port of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+import aerogram
+from aerogram.gateway.process import LARGEST
+from aerogram.gateway.relay import Relay
+from aerogram.gateway.report import Report
+
+__all__ = ["make_server", "serve_port", "serve_streams"]
+
+GRACE: Final = 2
+"""Seconds that requests have when the gateway ends."""
+LAST_WORDS: Final = 0.2
+"""Seconds for the answers to calls that the end has cut short."""
+
+
+def make_server(relay: Relay) -> Server[Any]:
+    """A server of the SDK whose every answer is the relay's."""
+    server: Server[Any] = Server(
+        "aerogram", version=aerogram.__version__, get_tool_input_schema=relay.tools.input_schema
+    )
+    server.middleware.append(relay)
+    return server
+
+
+async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object]) -> None:
+    """Serve the client on standard input and output until it goes, or until a signal wants the end.
+
+    In the second case `leave` has to end the process: a thread waits for the next line of the client, and nothing else
+    wakes it.
+    """
+    end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(kind, end.set)
+    async with relay.running():
+        serving = asyncio.ensure_future(_serve(make_server(relay)))
+        wanted = asyncio.ensure_future(end.wait())
+        await asyncio.wait((serving, wanted), return_when=asyncio.FIRST_COMPLETED)
+    has_gone = serving.done()
+    if not has_gone:
+        await anyio.sleep(LAST_WORDS)
+    report.end()
+    if has_gone:
+        serving.result()
+    else:
+        sys.stderr.flush()
+        leave()
+
+
+async def serve_port(relays: Mapping[str, Relay], report: Report, host: str, port: int) -> None:
+    """Serve clients over HTTP until a signal wants the end, each relay at its path.
+
+    Host and Origin have to be of this machine.
+    """
+    import uvicorn
+    from starlette.applications import Starlette
+
+    parts = [
+        make_server(relay).streamable_http_app(host=host, streamable_http_path=path, max_request_body_size=LARGEST)
+        for path, relay in relays.items()
+    ]
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for relay in relays.values():
+                await stack.enter_async_context(relay.running())
+            for part in parts:
+                await stack.enter_async_context(part.router.lifespan_context(part))
+            yield
+
+    app = Starlette(routes=[route for part in parts for route in part.routes], lifespan=running)
+    settings = uvicorn.Config(app, log_config=None, log_level="error", timeout_graceful_shutdown=GRACE, ws="none")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer waits for the client's receipt
+        shown = f"[{host}]" if ":" in host else host
+        for path in relays:
+            report.note(f"listening on http://{shown}:{listener.getsockname()[1]}{path}")
+        await uvicorn.Server(settings).serve([listener])
+    report.end()
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())

@@ -1,0 +1,305 @@
+"""Link: one session with the server behind, from its handshake to its end.
+
+It is spoken to in the era of the client in front, if it knows that one, and in the other one otherwise; a server that
+does not survive the first question is started once more and asked in the other one first. What it says
+comes in as plain dictionaries: nothing that this program does not know is lost on the way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import anyio
+import anyio.abc
+import mcp_types
+from mcp.shared.dispatcher import CallOptions, DispatchContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+
+from aerogram.errors import ReplyError, Unavailable
+from aerogram.gateway.eras import add_envelope, is_modern
+from aerogram.gateway.process import TOO_LARGE
+
+__all__ = ["Client", "Link", "Listener", "Source"]
+
+log = logging.getLogger("aerogram.gateway")
+
+HANDSHAKE: Final = 60.0
+"""Seconds that a server has to start; the first time, a package may have to be fetched."""
+PROBE: Final = 10.0
+STILL_THERE: Final = 5.0
+"""Seconds that a server has to answer whether it lives, once it has let a call wait for too long."""
+LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
+
+Params = Mapping[str, Any] | None
+
+
+class Source(Protocol):
+    """A server that can be connected to."""
+
+    def open(self) -> AbstractAsyncContextManager[Any]:
+        """Its two streams."""
+
+    def refusal(self, request_id: Any) -> ReplyError | None:
+        """Why a request was not even looked at, if that is so."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who is in front: its name, what it can do, its version of the protocol."""
+
+    version: str
+    info: Any = field(default_factory=lambda: {"name": "aerogram", "version": "0"})
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether a server may ask it something."""
+        return not {"sampling", "elicitation", "roots"}.isdisjoint(self.capabilities)
+
+
+class Listener(Protocol):
+    """Who hears what the server says by itself."""
+
+    async def on_question(self, link: Link, method: str, params: Params) -> dict[str, Any]:
+        """Answer a request of the server."""
+
+    async def on_news(self, link: Link, method: str, params: Params) -> None:
+        """Pass a notification on."""
+
+
+class Link:
+    """A session with the server behind."""
+
+    def __init__(
+        self, source: Source, client: Client, listener: Listener, timeout: float, *, is_modern_first: bool = False
+    ) -> None:
+        self.client = client
+        self.is_modern_first = is_modern_first
+        self.version = client.version
+        self.capabilities: dict[str, Any] = {}
+        self.info: Any = None
+        self.instructions: str | None = None
+        self.garbage = 0
+        self.has_ended = False
+        self._source = source
+        self._listener = listener
+        self._timeout = timeout
+        self._dispatcher: JSONRPCDispatcher[Any] | None = None
+        self._stop = anyio.Event()
+        self._numbers = itertools.count(1)
+        self._ids = itertools.count(1)
+        self._headers: dict[str, dict[tuple[str, ...], str]] = {}
+        self.failure: Exception | None = None
+        self.closed = anyio.Event()
+        """Set when the server has ended, and everything about it."""
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the server is spoken to in the modern era."""
+        return is_modern(self.version)
+
+    def new_id(self, kind: str) -> str:
+        """An id that no other request of this link has."""
+        return f"{kind}-{next(self._numbers)}"
+
+    # Its life
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Hold the session until the server ends or `stop` is called; `failure` says why it could not begin."""
+        has_begun = False
+        try:
+            async with self._source.open() as (received, sent), anyio.create_task_group() as group:
+                dispatcher = JSONRPCDispatcher(received, sent, on_stream_exception=self._note_garbage)
+                self._dispatcher = dispatcher
+                await group.start(self._drive, dispatcher)
+                await self._greet()
+                has_begun = True
+                task_status.started()
+                await self._stop.wait()
+                group.cancel_scope.cancel()
+        except Exception as error:
+            self.failure = _first(error)
+            log.debug("the link has ended", exc_info=True)
+        finally:
+            self.has_ended = True
+            self.closed.set()
+            if not has_begun:
+                task_status.started()
+
+    async def _drive(self, dispatcher: JSONRPCDispatcher[Any], *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        await dispatcher.run(self._on_request, self._on_notify, task_status=task_status)
+        self.has_ended = True
+        self._stop.set()
+
+    def stop(self) -> None:
+        """End the session."""
+        self.has_ended = True
+        self._stop.set()
+
+    async def wait_for_end(self) -> None:
+        """Wait until the session is over."""
+        await self._stop.wait()
+
+    async def _note_garbage(self, error: Exception) -> None:
+        self.garbage += 1
+        if self.garbage == 1:
+            log.warning("the server writes what is no message to its standard output: %s", str(error)[:200])
+
+    async def _on_request(self, _: DispatchContext[Any], method: str, params: Params) -> dict[str, Any]:
+        return {} if method == "ping" else await self._listener.on_question(self, method, params)
+
+    async def _on_notify(self, _: DispatchContext[Any], method: str, params: Params) -> None:
+        await self._listener.on_news(self, method, params)
+
+    # The handshake
+
+    async def _greet(self) -> None:
+        ways: tuple[Callable[[], Awaitable[None]], ...] = (self._initialize, self._discover)
+        first, second = ways[::-1] if self.is_modern_first else ways
+        try:
+            await first()
+        except (MCPError, _OtherEra) as error:
+            if isinstance(error, MCPError) and _is_closed(error):
+                raise
+            log.debug("the other era: %s", error)
+            await second()
+
+    async def _initialize(self) -> None:
+        version = (
+            self.client.version if self.client.version in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+        )
+        told = {"protocolVersion": version, "capabilities": self.client.capabilities, "clientInfo": self.client.info}
+        self.version = version
+        found = await self._ask("initialize", told, {"timeout": HANDSHAKE, "cancel_on_abandon": False})
+        self.version = str(found.get("protocolVersion") or version)
+        self.info, self.instructions = found.get("serverInfo"), found.get("instructions")
+        self.capabilities = dict(found.get("capabilities") or {})
+        if is_modern(self.client.version):  # there is no client whose word could be waited for
+            await self.notify("notifications/initialized", None)
+
+    async def _discover(self) -> None:
+        self.version = LATEST_MODERN_VERSION
+        params = add_envelope(None, self.client.info, self.client.capabilities)
+        found = await self._ask("server/discover", params, {"timeout": PROBE, "cancel_on_abandon": False})
+        if LATEST_MODERN_VERSION not in (found.get("supportedVersions") or ()):
+            raise _OtherEra(f"the server speaks {found.get('supportedVersions')}")
+        self.info = (found.get("_meta") or {}).get(mcp_types.SERVER_INFO_META_KEY)
+        self.instructions = found.get("instructions")
+        self.capabilities = dict(found.get("capabilities") or {})
+
+    # Messages
+
+    async def request(self, method: str, params: Params, request_id: str | None = None) -> dict[str, Any]:
+        """The server's answer. What keeps it from answering is a failure of ours; its own errors are raised as such."""
+        options: CallOptions = {}
+        if method != "subscriptions/listen":
+            options["timeout"] = self._timeout
+        if request_id is not None:
+            options["request_id"] = request_id
+        try:
+            return await self._ask(method, params, options)
+        except MCPError as error:
+            if error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
+                await self._look_after(method)
+            raise self._failure(error, method) or error from None
+
+    async def _ask(self, method: str, params: Params, options: CallOptions) -> dict[str, Any]:
+        assert self._dispatcher is not None
+        options["headers"] = self._headers_for(method, params or {})
+        options.setdefault("request_id", next(self._ids))
+        try:
+            return await self._dispatcher.send_raw_request(method, params, options)
+        except MCPError as error:
+            refusal = self._source.refusal(options["request_id"])
+            if refusal is not None:
+                raise refusal from error
+            raise
+
+    async def notify(self, method: str, params: Params) -> None:
+        """Tell the server something."""
+        if self._dispatcher is not None and not self.has_ended:
+            await self._dispatcher.notify(method, params, {"headers": self._headers_for(method, params or {})})
+
+    def learn_headers(self, tools: list[dict[str, Any]]) -> None:
+        """Remember which arguments of which tools a modern server wants in headers as well."""
+        for tool in tools:
+            schema = tool.get("inputSchema")
+            if self.is_modern and isinstance(schema, dict) and "x-mcp-header" in str(schema):
+                self._headers[str(tool.get("name"))] = x_mcp_header_map(schema)
+
+    def _headers_for(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        if method == "initialize":
+            return {}
+        headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
+        if not self.is_modern:
+            return headers
+        headers[MCP_METHOD_HEADER] = method
+        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        if isinstance(name, str):
+            headers[MCP_NAME_HEADER] = encode_header_value(name)
+            if method == "tools/call" and name in self._headers:
+                headers.update(mcp_param_headers(self._headers[name], params.get("arguments") or {}))
+        return headers
+
+    async def _look_after(self, method: str) -> None:
+        """End a server that does not even say that it lives, so that the next call gets one that does."""
+        asked = "server/discover" if self.is_modern else "ping"
+        params = add_envelope(None, self.client.info, self.client.capabilities) if self.is_modern else None
+        try:
+            await self._ask(asked, params, {"timeout": STILL_THERE, "cancel_on_abandon": False})
+        except MCPError as error:
+            if error.code == mcp_types.REQUEST_TIMEOUT:
+                log.warning("the server does not answer any more (%s): it is ended", method)
+                self.stop()
+
+    def _failure(self, error: MCPError, method: str) -> ReplyError | None:
+        """What our own words are for an error that is not the server's; None for one that is."""
+        data = error.error.data
+        if isinstance(data, dict) and TOO_LARGE in data:
+            return Unavailable(
+                f"The server's answer has {data[TOO_LARGE]:,} bytes, and is not taken",
+                code="INTERNAL_ERROR",
+                remediation="Ask for less: fewer rows, a narrower filter, a part of it",
+            )
+        if _is_closed(error):
+            return Unavailable(
+                "The server behind ended before it answered", remediation=f"{LOOK_FIRST}; it is restarted"
+            )
+        if error.code == mcp_types.INVALID_REQUEST and error.message == "Session terminated":
+            self.stop()
+            return Unavailable("The server behind has ended the session", remediation="Call again: a new one is begun")
+        if error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
+            return Unavailable(f"The server behind did not answer within {self._timeout:g} s", remediation=LOOK_FIRST)
+        return None
+
+
+class _OtherEra(Exception):
+    """The server knows the question, and speaks another version."""
+
+
+def _is_closed(error: MCPError) -> bool:
+    """Whether the SDK says that the connection is gone; servers use the same code for errors of their own."""
+    return error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith(("Connection closed", "SSE stream"))
+
+
+def _first(error: BaseException) -> Exception:
+    """The first failure of a group, which is the one that the others follow from."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, Exception) else RuntimeError(type(error).__name__)

@@ -1,0 +1,201 @@
+"""Process: a server behind that is started here and spoken to over its standard streams.
+
+The SDK's own transport joins a long line anew with every chunk, which takes minutes for a hundred megabytes, and has no
+limit for what one line may hold. Here a line beyond the limit is thrown away as it comes; if it says which request it
+answers, that request fails, and everything else goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+import mcp_types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+
+from aerogram.errors import Unavailable
+
+__all__ = ["LARGEST", "TOO_LARGE", "Command", "Lines", "Oversize"]
+
+LARGEST: Final = 64 * 1024 * 1024
+"""Bytes that one message of the server may have."""
+TOO_LARGE: Final = "dev.aerogram/too_large"
+"""Under which name an error says how many bytes a message had."""
+_CHUNK: Final = 256 * 1024
+_GLIMPSE: Final = 512
+_GRACE: Final = 2.0
+"""Seconds that a server has to end by itself, and again when it is told to."""
+_ID: Final = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")'
+_FIRST_ID: Final = re.compile(rb'\A\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*' + _ID)
+_LAST_ID: Final = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+Received = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
+
+
+@dataclass(frozen=True)
+class Oversize:
+    """A line that was too long to be kept: how it began, how it ended, how many bytes it had."""
+
+    head: bytes
+    tail: bytes
+    size: int
+
+    def error(self) -> mcp_types.JSONRPCError | None:
+        """The failure of the request that the line answers, if it says which one."""
+        found = _FIRST_ID.search(self.head) or _LAST_ID.search(self.tail)
+        if found is None:
+            return None
+        told = found[1].decode("utf-8", "replace")
+        told_size = {TOO_LARGE: self.size}
+        data = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="message too large", data=told_size)
+        return mcp_types.JSONRPCError(jsonrpc="2.0", id=told.strip('"') if '"' in told else int(told), error=data)
+
+
+@dataclass
+class Lines:
+    """Chunks on their way to whole lines."""
+
+    largest: int = LARGEST
+    _parts: list[bytes] = field(default_factory=list)
+    _size: int = 0
+    _head: bytes = b""
+
+    def feed(self, chunk: bytes) -> list[bytes | Oversize]:
+        """The lines that a chunk ends."""
+        *ends, rest = chunk.split(b"\n")
+        found = []
+        for end in ends:
+            self._add(end)
+            found.append(self._take())
+        self._add(rest)
+        return [one for one in found if isinstance(one, Oversize) or one.strip()]
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        self._parts.append(part)
+        if self._size > self.largest:  # only its ends are kept from here on
+            held = b"".join(self._parts)
+            self._head = self._head or held[:_GLIMPSE]
+            self._parts = [held[-_GLIMPSE:]]
+
+    def _take(self) -> bytes | Oversize:
+        line, size, head = b"".join(self._parts), self._size, self._head
+        self._parts, self._size, self._head = [], 0, b""
+        return Oversize(head, line, size) if size > self.largest else line
+
+
+def _read_line(line: bytes | Oversize) -> Received:
+    """What a line says; what cannot be read is an exception, as the SDK's sessions expect it."""
+    if isinstance(line, Oversize):
+        error = line.error()
+        return EOFError("a message without end") if error is None else SessionMessage(error)
+    try:
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return ValueError(f"no message: {line[:80]!r} ({type(error).__name__})")
+
+
+@dataclass(frozen=True)
+class Command:
+    """How a server is started. Of our environment it gets what every program needs, and what is named here."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
+    largest: int = LARGEST
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Streams]:
+        """The server's streams; it ends with them."""
+        process = await self._start()
+        received_in, received = anyio.create_memory_object_stream[Received](0)
+        sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_receive, process, received_in, self.largest)
+            group.start_soon(_send, process, sent_out)
+            try:
+                yield received, sent
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _end(process)
+                group.cancel_scope.cancel()
+                for stream in (received_in, received, sent, sent_out):
+                    stream.close()
+
+    def refusal(self, _: object) -> None:
+        """A process refuses nothing before it has read it."""
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        environment = {**get_default_environment(), **self.environment}
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self.words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=environment,
+                cwd=self.folder,
+                start_new_session=sys.platform != "win32",  # Ctrl-C is for us; we end it in good order
+            )
+        except OSError as error:
+            raise Unavailable(
+                f"The server cannot be started: {self.words[0]}: {error.strerror or error}",
+                remediation="Check the command of the wrapped server",
+            ) from error
+
+
+async def _receive(process: asyncio.subprocess.Process, out: MemoryObjectSendStream[Received], largest: int) -> None:
+    lines = Lines(largest)
+    assert process.stdout is not None
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        async with out:
+            while chunk := await process.stdout.read(_CHUNK):
+                for line in lines.feed(chunk):
+                    item = _read_line(line)
+                    await out.send(item)
+                    if isinstance(item, EOFError):
+                        return
+
+
+async def _send(process: asyncio.subprocess.Process, source: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # it has ended: its own stream says so
+        async with source:
+            async for message in source:
+                process.stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await process.stdin.drain()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a server as the protocol wants it: close its input, then tell it to end, then end it."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    for kind in (None, signal.SIGTERM, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM):
+        if kind is not None:
+            _signal(process, kind)
+        with anyio.move_on_after(_GRACE):
+            await process.wait()
+            break
+
+
+def _signal(process: asyncio.subprocess.Process, kind: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.send_signal(kind)
+        else:
+            os.killpg(process.pid, kind)

@@ -1,0 +1,691 @@
+"""Relay: joins the client in front with the server behind; each message goes on as it came, but for three things.
+
+    tools          are listed with ours among them, and what they answer keeps the contract
+    eras           where client and server speak different ones, what one says is put into the words of the other
+    failures       of the server itself are answered, each once; it is started again for the next request
+
+The client's side is a low-level `Server` of the SDK with this as its only middleware that matters: it answers every
+request before the server would look for a handler. So it works on each transport and in both eras.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import anyio
+import anyio.abc
+import mcp_types
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.shared.dispatcher import Outbound
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from aerogram._mcp.results import protocol_error, resource_error
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
+from aerogram.errors import ReplyError, Unavailable
+from aerogram.gateway.eras import add_envelope, is_modern, strip_envelope, to_legacy, to_modern, with_meta
+from aerogram.gateway.link import Client, Link, Source
+from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
+from aerogram.gateway.report import Report
+from aerogram.gateway.tools import Tools
+from aerogram.problems import problem_of
+
+__all__ = ["Relay"]
+
+log = logging.getLogger("aerogram.gateway")
+
+LONGEST_PAUSE: Final = 10.0
+"""Seconds between two starts of a server that does not stay up."""
+SETTLED: Final = 30.0
+"""Seconds after which a server counts as one that stays up."""
+MOST_ROUNDS: Final = 50
+MOST_LINES: Final = 16
+"""Links for clients that share the gateway and can be asked."""
+_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_FILTERS: Final = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+}
+_REMOVED: Final = frozenset(("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
+_ADDED: Final = frozenset(("server/discover", "subscriptions/listen"))
+"""Requests that only one of the eras has: a client's own era decides, whatever the server behind would answer."""
+_SESSION: Final = "aerogram"
+
+Message = dict[str, Any]
+Params = Mapping[str, Any] | None
+
+
+@dataclass(eq=False)
+class Session:
+    """A legacy client, from its handshake on; all modern ones share one, for they keep no session."""
+
+    client: Client
+    outbound: Outbound | None = None
+    level: str | None = None
+    subscriptions: set[str] = field(default_factory=set)
+    listening: anyio.CancelScope | None = None
+    has_begun: bool = True
+    """Whether there was a handshake."""
+
+
+@dataclass(eq=False)
+class Front:
+    """A client, as one of its requests shows it."""
+
+    session: Session
+    client: Client
+    channel: Any
+    request_id: Any
+    meta: Mapping[str, Any]
+    key: Any = None
+    """Whose link it takes, once that is known."""
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether it speaks the modern era."""
+        return is_modern(self.client.version)
+
+
+@dataclass(eq=False)
+class Flight:
+    """A request that the server has not answered yet."""
+
+    front: Front
+    method: str
+    token: Any = None
+
+    def wants(self, level: str) -> bool:
+        """Whether its client has asked for log messages of a level."""
+        least = self.front.meta.get(mcp_types.LOG_LEVEL_META_KEY)
+        return least in _LEVELS and level in _LEVELS and _LEVELS.index(level) >= _LEVELS.index(least)
+
+
+@dataclass(eq=False)
+class Listen:
+    """A stream of notifications that a modern client has asked for."""
+
+    front: Front
+    wanted: Mapping[str, Any]
+
+    def wants(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Whether a notification belongs on it."""
+        if method == "notifications/resources/updated":
+            return params.get("uri") in (self.wanted.get("resourceSubscriptions") or ())
+        return bool(self.wanted.get(_FILTERS.get(method, "")))
+
+
+@dataclass(eq=False)
+class Line:
+    """A link, who is using it, and what became of those before it."""
+
+    key: Any
+    link: Link | None = None
+    holders: int = 0
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    flights: dict[str, Flight] = field(default_factory=dict)
+    listens: dict[str, Listen] = field(default_factory=dict)
+    sessions: set[Session] = field(default_factory=set)
+    questions: Questions = field(default_factory=Questions)
+    is_initialized: bool = False
+    level: str | None = None
+    starts: int = 0
+    started: float = 0.0
+
+
+class Relay:
+    """The gateway between clients and one server behind."""
+
+    def __init__(
+        self, source: Source, tools: Tools, report: Report, *, timeout: float = 300.0, shares: bool = False
+    ) -> None:
+        self.tools = tools
+        self._source = source
+        self._report = report
+        self._timeout = timeout
+        self._shares = shares
+        self._lines: dict[Any, Line] = {}
+        self._by_link: dict[Link, Line] = {}
+        self._calls = Calls()
+        self._is_ending = False
+        self._modern = Session(Client(MODERN_PROTOCOL_VERSIONS[-1]))
+        self._group: anyio.abc.TaskGroup | None = None
+        self._handlers: dict[str, Callable[[Front, Message], Awaitable[Message]]] = {
+            "server/discover": self._discover,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/read": self._read_resource,
+            "resources/templates/list": self._list_templates,
+            "subscriptions/listen": self._listen,
+            "resources/subscribe": partial(self._subscribe, method="resources/subscribe"),
+            "resources/unsubscribe": partial(self._subscribe, method="resources/unsubscribe"),
+            "logging/setLevel": self._set_level,
+            "ping": self._ping,
+        }
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """As long as this lasts, there may be links; they end with it."""
+        async with anyio.create_task_group() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._is_ending = True
+                self._calls.close()
+                for link in self._by_link:
+                    link.stop()
+                with anyio.CancelScope(shield=True):
+                    for link in list(self._by_link):
+                        await link.closed.wait()
+                group.cancel_scope.cancel()
+
+    # What the client says
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """The middleware: the answer to every request, and the way of every notification."""
+        front = self._front(ctx)
+        if ctx.request_id is None:
+            await call_next(ctx)
+            await self._pass_notification(front, ctx.method, ctx.params)
+            return None
+        if ctx.method in (_REMOVED if front.is_modern else _ADDED):
+            raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", ctx.method)
+        try:
+            if ctx.method == "initialize":
+                return await self._initialize(front)
+            params = dict(ctx.params or {})
+            with self._reserve(front, ctx.method, params):
+                return await self._answer(front, ctx.method, params)
+        except ReplyError as error:
+            raise MCPError(**protocol_error(problem_of(error))) from error
+
+    def _front(self, context: ServerRequestContext[Any, Any]) -> Front:
+        connection, channel = context.session._connection, context.session._request_outbound
+        meta = (context.params or {}).get("_meta")
+        meta = meta if isinstance(meta, Mapping) else {}
+        if is_modern(context.protocol_version):
+            session, told = self._modern, meta
+            found = Client(
+                context.protocol_version,
+                told.get(mcp_types.CLIENT_INFO_META_KEY) or session.client.info,
+                told.get(mcp_types.CLIENT_CAPABILITIES_META_KEY) or {},
+            )
+            session.outbound = session.outbound or connection.outbound
+            return Front(session, found, channel, context.request_id, meta)
+        if context.method == "initialize":
+            params = context.params or {}
+            version = str(params.get("protocolVersion") or context.protocol_version)
+            version = context.protocol_version if is_modern(version) else version
+            client = Client(version, params.get("clientInfo"), params.get("capabilities") or {})
+            connection.state[_SESSION] = Session(client, connection.outbound)
+            connection.exit_stack.callback(self._leave, connection.state[_SESSION])
+        known: Session | None = connection.state.get(_SESSION)
+        session = known or Session(Client(context.protocol_version), connection.outbound, has_begun=False)
+        return Front(session, session.client, channel, context.request_id, meta)
+
+    def _leave(self, session: Session) -> None:
+        """A legacy client has gone."""
+        if session.listening is not None:
+            session.listening.cancel()
+        for key, line in list(self._lines.items()):
+            line.sessions.discard(session)
+            if key is session and line.link is not None:
+                line.link.stop()
+                del self._lines[key]
+
+    async def _answer(self, front: Front, method: str, params: Message) -> Message:
+        if not front.session.has_begun and method != "ping":
+            raise MCPError(mcp_types.INVALID_PARAMS, "Invalid request parameters", "")
+        handler = self._handlers.get(method)
+        if handler is not None:
+            return await handler(front, params)
+        return await self._forward(front, method, params)
+
+    async def _pass_notification(self, front: Front, method: str, params: Params) -> None:
+        line = self._lines.get(self._key(front))
+        if method == "notifications/cancelled" or line is None or line.link is None:
+            return  # the dispatcher has seen to it
+        if method == "notifications/initialized":
+            if line.is_initialized:
+                return
+            line.is_initialized = True
+            if line.link.is_modern:
+                await self._follow(front.session, line)
+                return
+        await line.link.notify(method, params)
+
+    # The handshake
+
+    async def _initialize(self, front: Front) -> Message:
+        line, link = await self._open(front)
+        told = {
+            "protocolVersion": front.client.version if link.is_modern else link.version,
+            "capabilities": link.capabilities,
+            "serverInfo": link.info or {"name": "server", "version": ""},
+        }
+        line.sessions.add(front.session)
+        return told if link.instructions is None else {**told, "instructions": link.instructions}
+
+    async def _discover(self, front: Front, params: Message) -> Message:
+        _, link = await self._open(front)
+        if link.is_modern:
+            found = await link.request("server/discover", params)
+        else:
+            found = {"supportedVersions": list(MODERN_PROTOCOL_VERSIONS), "capabilities": link.capabilities}
+            if link.instructions is not None:
+                found["instructions"] = link.instructions
+        return to_modern("server/discover", found, link.info)
+
+    async def _ping(self, front: Front, params: Message) -> Message:
+        line = self._lines.get(self._key(front))
+        if line is None or line.link is None or line.link.is_modern or not front.session.has_begun:
+            return {}
+        return await self._forward(front, "ping", params)
+
+    # Links
+
+    def _key(self, front: Front) -> Any:
+        """Whose link a request takes: where several clients share the gateway, one that can be asked has its own."""
+        if not self._shares:
+            return "only"
+        if not front.client.can_be_asked:
+            return (front.is_modern, *sorted(front.client.capabilities))
+        return ("asked", 0, *sorted(front.client.capabilities)) if front.is_modern else front.session
+
+    @contextlib.contextmanager
+    def _reserve(self, front: Front, method: str, params: Message) -> Iterator[None]:
+        """Where several clients share the gateway, keep a link for one call of a modern client that can be asked.
+
+        It has no session that could own a link, and nobody else may be asked what its call needs to know.
+        """
+        is_alone = self._shares and front.is_modern and front.client.can_be_asked and method in INTERACTIVE
+        if not is_alone:
+            yield
+            return
+        place = self._calls.place_of(params)
+        front.key = self._free_key(front) if place is None else place[0].key
+        line = self._line(front.key)
+        line.holders += 1
+        try:
+            yield
+        finally:
+            line.holders -= 1
+
+    def _free_key(self, front: Front) -> Any:
+        for number in range(MOST_LINES):
+            key = ("asked", number, *sorted(front.client.capabilities))
+            line = self._line(key)
+            is_free = not (line.holders or line.questions.some.is_set())
+            if is_free or (line.link is not None and line.link.is_modern):  # a modern server asks nobody by itself
+                break
+        return key
+
+    def _line(self, key: Any) -> Line:
+        return self._lines.setdefault(key, Line(key))
+
+    async def _open(self, front: Front) -> tuple[Line, Link]:
+        """The link to the server, which is started if it is not there."""
+        if front.key is None:
+            front.key = self._key(front)
+        line = self._line(front.key)
+        if line.link is not None and not line.link.has_ended:
+            return line, line.link
+        async with line.lock:
+            if line.link is None or line.link.has_ended:
+                await self._start(line, front)
+        assert line.link is not None
+        return line, line.link
+
+    async def _start(self, line: Line, front: Front) -> None:
+        """Start the server, not too soon after the last time."""
+        if self._is_ending:
+            raise Unavailable("The gateway is ending", remediation="Start it again")
+        is_restart = line.link is not None
+        if time.monotonic() - line.started > SETTLED:
+            line.starts = 0
+        if line.starts > 1:
+            await anyio.sleep(min(0.1 * 2**line.starts, LONGEST_PAUSE))
+        line.starts, line.started = line.starts + 1, time.monotonic()
+        if line.link is not None:
+            self._by_link.pop(line.link, None)
+        link = await self._connect(line, front, is_modern_first=front.is_modern)
+        if link.failure is not None and front.is_modern and not isinstance(link.failure, ReplyError):
+            link = await self._connect(line, front, is_modern_first=False)
+        if link.failure is not None or link.has_ended:
+            raise _unavailable(link.failure)
+        line.link = link
+        self.tools.forget()
+        if is_restart:
+            self._report.note("the server was started again")
+            await self._restore(line, link)
+
+    async def _connect(self, line: Line, front: Front, *, is_modern_first: bool) -> Link:
+        assert self._group is not None
+        link = Link(self._source, front.client, self, self._timeout, is_modern_first=is_modern_first)
+        self._by_link[link] = line
+        await self._group.start(link.run)
+        if link.has_ended:
+            self._by_link.pop(link, None)
+        return link
+
+    async def _restore(self, line: Line, link: Link) -> None:
+        """Tell a server that was started again what the one before it had been told."""
+        if link.is_modern:
+            for session in line.sessions:
+                await self._follow(session, line)
+            return
+        if not is_modern(link.client.version):
+            await link.notify("notifications/initialized", None)
+        with contextlib.suppress(MCPError, ReplyError):
+            if line.level is not None:
+                await link.request("logging/setLevel", {"level": line.level})
+            uris = {uri for session in line.sessions for uri in session.subscriptions}
+            uris |= {uri for one in line.listens.values() for uri in one.wanted.get("resourceSubscriptions") or ()}
+            for uri in sorted(uris):
+                await link.request("resources/subscribe", {"uri": uri})
+
+    # Requests on their way
+
+    async def _forward(self, front: Front, method: str, params: Message) -> Message:
+        """The server's answer to a request, in the era of its client."""
+        line, link = await self._open(front)
+        result = await self._exchange(front, line, link, method, params)
+        if front.is_modern:
+            return to_modern(method, result, link.info)
+        return to_legacy(method, result) if link.is_modern else result
+
+    async def _exchange(self, front: Front, line: Line, link: Link, method: str, params: Message) -> Message:
+        token = progress_token_from_params(params)
+        line, own = self._calls.place_of(params) or (line, link.new_id("progress"))
+        sent = params if token is None else with_meta(params, {"progressToken": own})
+        line.flights[own] = Flight(front, method, token)
+        try:
+            if front.is_modern and not link.is_modern:
+                return await self._ask_legacy(front, line, link, method, sent, own)
+            if link.is_modern and not front.is_modern:
+                return await self._ask_modern(front, link, method, sent)
+            return await link.request(method, sent or None)
+        finally:
+            line.flights.pop(own, None)
+
+    async def _ask_legacy(
+        self, front: Front, line: Line, link: Link, method: str, params: Message, own: str
+    ) -> Message:
+        """A modern client's request to a legacy server, which may ask something in between."""
+        await self._set_legacy_level(front, line, link)
+        rest = {name: value for name, value in params.items() if name not in ("inputResponses", "requestState")}
+        call = link.request(method, strip_envelope(rest))
+        if method in INTERACTIVE and front.client.can_be_asked:
+            return await self._calls.take(line.questions, method, params, call, (line, own))
+        return await call
+
+    async def _ask_modern(self, front: Front, link: Link, method: str, params: Message) -> Message:
+        """A legacy client's request to a modern server: its questions are asked, until it has its answers."""
+        client, level = front.client, front.session.level
+        for _ in range(MOST_ROUNDS):
+            result = await link.request(method, add_envelope(params, client.info, client.capabilities, level))
+            if result.get("resultType") != "input_required":
+                return result
+            answers = {}
+            for key, asked in (result.get("inputRequests") or {}).items():
+                answers[key] = await front.channel.send_raw_request(asked["method"], asked.get("params"))
+            params = {**params, "inputResponses": answers}
+            params.pop("requestState", None)
+            if "requestState" in result:
+                params["requestState"] = result["requestState"]
+        raise Unavailable("The server asks without end", remediation="Call again with more complete arguments")
+
+    # Tools and resources
+
+    async def _list_tools(self, front: Front, params: Message) -> Message:
+        _, link = await self._open(front)
+        found = await self._forward(front, "tools/list", params)
+        tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
+        link.learn_headers(tools)
+        shown = self.tools.show(tools, is_last="nextCursor" not in found)
+        return {**found, "tools": shown}
+
+    async def _learn_tools(self, front: Front, name: str) -> None:
+        """Have the server list its tools, unless this one is known."""
+        if self.tools.is_known or self.tools.knows(name):
+            return
+        _, link = await self._open(front)
+        cursor: dict[str, Any] = {}
+        while "tools" in link.capabilities:
+            envelope = {key: value for key, value in front.meta.items() if key != "progressToken"}
+            found = await self._forward(front, "tools/list", {**cursor, "_meta": envelope} if envelope else cursor)
+            tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
+            link.learn_headers(tools)
+            self.tools.learn(tools)
+            if "nextCursor" not in found or cursor.get("cursor") == found["nextCursor"]:
+                break
+            cursor = {"cursor": found["nextCursor"]}
+        self.tools.is_known = True
+
+    async def _call_tool(self, front: Front, params: Message) -> Message:
+        name, arguments = str(params.get("name")), params.get("arguments")
+        if not isinstance(arguments, dict):
+            arguments = {}
+        with contextlib.suppress(MCPError, ReplyError):  # the call itself will say what is wrong
+            await self._learn_tools(front, name)
+        if not self.tools.is_own(name) and not self.tools.is_shown(name):
+            raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
+
+        async def invoke(given: Message) -> Message:
+            sent = {**params, "arguments": given} if given or "arguments" in params else params
+            return await self._forward(front, "tools/call", sent)
+
+        caller = Caller(front.meta, None, front.client.capabilities.get("extensions"))
+        with self._report.call(name) as entry:
+            result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
+            entry.sent(result)
+        return to_modern("tools/call", result) if front.is_modern else to_legacy("tools/call", result)
+
+    async def _read_resource(self, front: Front, params: Message) -> Message:
+        uri, ours = str(params.get("uri")), ARCHIVE_TEMPLATE.partition("{")[0]
+        if self.tools.contract.archive is not None and uri.startswith(ours):
+            return await self._read_archive(front, uri, uri.removeprefix(ours))
+        found = await self._forward(front, "resources/read", params)
+        return {**found, "contents": self.tools.clean_contents(found["contents"])} if "contents" in found else found
+
+    async def _read_archive(self, front: Front, uri: str, digest: str) -> Message:
+        try:
+            body, mime_type, ttl = await self.tools.service.read_archive(digest, None)
+        except ReplyError as error:
+            raise MCPError(**resource_error(problem_of(error), uri)) from error
+        told = {"uri": uri, "mimeType": mime_type}
+        content = {"text": body} if isinstance(body, str) else {"blob": base64.b64encode(body).decode()}
+        result: Message = {"contents": [{**told, **content}]}
+        if not front.is_modern:
+            return result
+        return to_modern("resources/read", {**result, "ttlMs": ttl, "cacheScope": "private"})
+
+    async def _list_templates(self, front: Front, params: Message) -> Message:
+        found = await self._forward(front, "resources/templates/list", params)
+        if "nextCursor" in found or self.tools.contract.archive is None:
+            return found
+        ours = {"uriTemplate": ARCHIVE_TEMPLATE, "name": "archive", "description": "What a reply left out, by its hash"}
+        return {**found, "resourceTemplates": [*(found.get("resourceTemplates") or ()), ours]}
+
+    # Subscriptions and logging
+
+    async def _listen(self, front: Front, params: Message) -> Message:
+        """A modern client's stream of notifications."""
+        line, link = await self._open(front)
+        listen_id, wanted = link.new_id("listen"), params.get("notifications") or {}
+        line.listens[listen_id] = Listen(front, wanted)
+        try:
+            if link.is_modern:
+                result = await link.request("subscriptions/listen", params, listen_id)
+                return with_meta(result, {_SUBSCRIPTION: front.request_id})
+            return await self._listen_to_legacy(front, link, wanted)
+        finally:
+            line.listens.pop(listen_id, None)
+
+    async def _listen_to_legacy(self, front: Front, link: Link, wanted: Mapping[str, Any]) -> Message:
+        said = {"notifications": dict(wanted), "_meta": {_SUBSCRIPTION: front.request_id}}
+        uris = wanted.get("resourceSubscriptions") or ()
+        for uri in uris:
+            await link.request("resources/subscribe", {"uri": uri})
+        await front.channel.notify("notifications/subscriptions/acknowledged", said)
+        try:
+            await link.wait_for_end()
+            return {"resultType": "complete", "_meta": {_SUBSCRIPTION: front.request_id}}
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(2), contextlib.suppress(MCPError, ReplyError):
+                for uri in uris:
+                    await link.request("resources/unsubscribe", {"uri": uri})
+
+    async def _subscribe(self, front: Front, params: Message, *, method: str) -> Message:
+        """A legacy client's wish to hear of a resource."""
+        line, link = await self._open(front)
+        uri = str(params.get("uri"))
+        if not link.is_modern:
+            result = await self._forward(front, method, params)
+        else:
+            result = {}
+        if method == "resources/subscribe":
+            front.session.subscriptions.add(uri)
+        else:
+            front.session.subscriptions.discard(uri)
+        if link.is_modern:
+            await self._follow(front.session, line)
+        return result
+
+    async def _follow(self, session: Session, line: Line) -> None:
+        """Have a modern server tell what a legacy client hears of by itself."""
+        assert self._group is not None
+        assert line.link is not None
+        if session.listening is not None:
+            session.listening.cancel()
+        wanted: Message = dict.fromkeys(_FILTERS.values(), True)
+        if session.subscriptions:
+            wanted["resourceSubscriptions"] = sorted(session.subscriptions)
+        session.listening = anyio.CancelScope()
+        acknowledged = anyio.Event()
+        self._group.start_soon(self._follow_until, session, line, line.link, wanted, session.listening, acknowledged)
+        with anyio.move_on_after(5):
+            await acknowledged.wait()
+
+    async def _follow_until(
+        self,
+        session: Session,
+        line: Line,
+        link: Link,
+        wanted: Message,
+        scope: anyio.CancelScope,
+        acknowledged: anyio.Event,
+    ) -> None:
+        client, listen_id = session.client, link.new_id("listen")
+        line.listens[listen_id] = Listen(Front(session, client, acknowledged, None, {}), wanted)
+        try:
+            with scope:
+                params = add_envelope({"notifications": wanted}, client.info, client.capabilities)
+                await link.request("subscriptions/listen", params, listen_id)
+        except (MCPError, ReplyError) as error:
+            log.debug("no stream of notifications: %s", error)
+        finally:
+            acknowledged.set()
+            line.listens.pop(listen_id, None)
+
+    async def _set_level(self, front: Front, params: Message) -> Message:
+        line, link = await self._open(front)
+        front.session.level = str(params.get("level"))
+        if link.is_modern:
+            return {}
+        line.level = front.session.level
+        return await self._forward(front, "logging/setLevel", params)
+
+    async def _set_legacy_level(self, front: Front, line: Line, link: Link) -> None:
+        """Have a legacy server log at the level that a modern client wants for its request."""
+        level = front.meta.get(mcp_types.LOG_LEVEL_META_KEY)
+        if level in (None, line.level) or "logging" not in link.capabilities:
+            return
+        line.level = str(level)
+        with contextlib.suppress(MCPError):
+            await link.request("logging/setLevel", {"level": level})
+
+    # What the server says by itself
+
+    async def on_question(self, link: Link, method: str, params: Params) -> Message:
+        """Ask the client what the server wants to know."""
+        line = self._by_link[link]
+        if is_modern(link.client.version):
+            return await line.questions.ask(method, params)
+        flights = [one for one in line.flights.values() if one.front.channel.can_send_request]
+        if flights:
+            answer: Message = await flights[-1].front.channel.send_raw_request(method, params)
+            return answer
+        for session in line.sessions:
+            if session.outbound is not None:
+                return await session.outbound.send_raw_request(method, params)
+        raise MCPError(mcp_types.INVALID_REQUEST, "There is nobody to ask")
+
+    async def on_news(self, link: Link, method: str, params: Params) -> None:
+        """Pass a notification on to those whom it is for."""
+        line, told = self._by_link.get(link), dict(params or {})
+        if line is None:
+            return
+        if method == "notifications/tools/list_changed":
+            self.tools.forget()
+        if method == "notifications/progress":
+            await self._tell_progress(line, told)
+        elif (told.get("_meta") or {}).get(_SUBSCRIPTION) in line.listens:
+            await self._tell_listener(line.listens[told["_meta"][_SUBSCRIPTION]], method, told)
+        else:
+            await self._tell_everybody(line, method, params)
+
+    async def _tell_progress(self, line: Line, told: Message) -> None:
+        flight = line.flights.get(str(told.get("progressToken")))
+        if flight is not None and flight.token is not None:
+            await flight.front.channel.notify("notifications/progress", {**told, "progressToken": flight.token})
+
+    async def _tell_listener(self, listen: Listen, method: str, told: Message) -> None:
+        front = listen.front
+        if isinstance(front.channel, anyio.Event):  # our own stream, for a legacy client
+            if method == "notifications/subscriptions/acknowledged":
+                front.channel.set()
+            elif front.session.outbound is not None:
+                await front.session.outbound.notify(method, with_meta(told, {_SUBSCRIPTION: None}) or None)
+            return
+        await front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: front.request_id}))
+
+    async def _tell_everybody(self, line: Line, method: str, params: Params) -> None:
+        told = dict(params or {})
+        flights = list(line.flights.values())
+        for session in list(line.sessions):
+            own = [one.front.channel for one in flights if one.front.session is session]
+            channel = own[-1] if own and method == "notifications/message" else session.outbound
+            if channel is not None:
+                await channel.notify(method, params)
+        for listen in list(line.listens.values()):
+            if listen.front.is_modern and listen.wants(method, told):
+                await listen.front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: listen.front.request_id}))
+        if method in _FILTERS or method == "notifications/resources/updated":
+            return
+        for flight in flights:
+            is_log = method == "notifications/message"
+            if flight.front.is_modern and (not is_log or flight.wants(str(told.get("level")))):
+                await flight.front.channel.notify(method, params)
+                break
+
+
+def _unavailable(failure: Exception | None) -> ReplyError:
+    """What to say of a server that could not be started."""
+    if isinstance(failure, ReplyError):
+        return failure
+    words = f": {failure}" if failure is not None and str(failure) else ""
+    return Unavailable(
+        f"The server behind does not start{words}"[:500], remediation="Check the wrapped server by itself"
+    )

@@ -1,0 +1,180 @@
+"""Settings: what applies to a wrapped server, from a file for several of them and from the command line.
+
+[defaults]
+budget = "claude-code"
+
+[servers.github]
+command = ["npx", "-y", "@modelcontextprotocol/server-github"]
+env = ["GITHUB_TOKEN"]                 # names: values come from the environment, never from the file
+hidden = ["delete_repository"]
+redact = true
+
+[servers.github.tools.list_issues]
+budget = 2000
+cache = 60                             # seconds; of several tools of a server, the shortest holds
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from aerogram._mcp.defaults import contract_for
+from aerogram.errors import ValidationFailed, hint
+from aerogram.gateway.address import Address
+from aerogram.gateway.link import Source
+from aerogram.gateway.process import Command
+from aerogram.gateway.report import observer
+from aerogram.gateway.tools import Tools
+from aerogram.tokens import Budget
+
+__all__ = ["DEFAULT_BUDGET", "Settings", "ToolSettings", "expand", "read_settings"]
+
+DEFAULT_BUDGET: Final = 10_000
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET: Final = re.compile(r"auth|cookie|key|token|secret", re.IGNORECASE)
+
+
+def expand(text: str) -> str:
+    """A text with the values of the variables that it names as ${NAME}."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in os.environ:
+            raise ValidationFailed(f"The variable {match[1]} is not set", remediation=f"Set {match[1]} for the gateway")
+        return os.environ[match[1]]
+
+    return _VARIABLE.sub(value, text)
+
+
+def _check_budget(value: int | str) -> int | str:
+    try:
+        Budget.of(value)
+    except ValidationFailed as error:
+        raise ValueError(f"{error}; {error.remediation}") from None
+    return value
+
+
+def _check_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError(
+            f"{value.partition('=')[0]!r} is not the name of a variable; its value comes from the environment"
+        )
+    return value
+
+
+Size = Annotated[int | str, AfterValidator(_check_budget)]
+Variable = Annotated[str, AfterValidator(_check_name)]
+
+
+class ToolSettings(BaseModel):
+    """What applies to one tool."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    budget: Size | None = None
+    cache: Annotated[float, Field(gt=0)] | None = None
+    limits: list[str] = []
+
+
+class Settings(BaseModel):
+    """What applies to one server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: list[str] | None = None
+    url: str | None = None
+    transport: Literal["http", "sse"] = "http"
+    headers: dict[str, str] = {}
+    env: list[Variable] = []
+    budget: Size = DEFAULT_BUDGET
+    dialect: str = "bare"
+    redact: bool = False
+    limits: list[str] = []
+    timeout: Annotated[float, Field(gt=0)] = 300.0
+    hidden: list[str] = []
+    allowed: list[str] | None = None
+    tools: dict[str, ToolSettings] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Settings:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("a server has a command or a url")
+        for name, value in self.headers.items():
+            if _SECRET.search(name) and not _VARIABLE.search(value):
+                raise ValueError(f"the header {name} is a secret: write it as ${{NAME}} and set that variable")
+        return self
+
+    def source(self) -> Source:
+        """How the server is reached."""
+        if self.url is not None:
+            headers = {name: expand(value) for name, value in self.headers.items()}
+            return Address(self.url, headers, self.transport)
+        environment = {name: os.environ[name] for name in self.env if name in os.environ}
+        return Command(tuple(self.command or ()), environment)
+
+    def make_tools(self) -> Tools:
+        """The server's tools under its contract."""
+        return Tools(contract_for(None, self._contract()), hidden=self.hidden, allowed=self.allowed)
+
+    def _contract(self) -> dict[str, Any]:
+        from aerogram.sanitize import Redaction
+
+        own = {name: one.budget for name, one in self.tools.items() if one.budget is not None}
+        made: dict[str, Any] = {"dialect": self.dialect, "budget": self.budget, "budgets": own, "observer": observer()}
+        if self.redact:
+            made["sanitizers"] = [Redaction()]
+        return {**made, **self._cache(), **self._limits()}
+
+    def _cache(self) -> dict[str, Any]:
+        times = {name: one.cache for name, one in self.tools.items() if one.cache is not None}
+        if not times:
+            return {}
+        from aerogram.cache import Cache
+
+        return {"cache": Cache.in_memory(fresh_for=min(times.values()), stale_for=0.0), "cached": tuple(times)}
+
+    def _limits(self) -> dict[str, Any]:
+        per_tool = {name: one.limits for name, one in self.tools.items() if one.limits}
+        if not per_tool and not self.limits:
+            return {}
+        from aerogram.limits import Limits, Plan
+
+        return {"limits": Limits.in_memory(Plan.of(*self.limits, per_tool=per_tool))}
+
+    def describe(self) -> dict[str, Any]:
+        """What would apply, for somebody who wants to see it before; variables by their names."""
+        said = self.model_dump(exclude_defaults=True)
+        unset = [name for name in self.env if name not in os.environ]
+        return {"budget": self.budget, "dialect": self.dialect, **said, **({"unset": unset} if unset else {})}
+
+
+def read_settings(path: Path) -> dict[str, Settings]:
+    """The servers of a file, each with the defaults that stand before them."""
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValidationFailed(f"{path} is no TOML: {error}") from None
+    strange = said.keys() - {"defaults", "servers"}
+    if strange:
+        found = min(strange)
+        raise ValidationFailed(f"{path}: there is no section {found!r}; {hint(found, ('defaults', 'servers'))}")
+    servers = said.get("servers")
+    if not isinstance(servers, dict) or not servers:
+        raise ValidationFailed(f"{path} names no server", remediation="Write a section [servers.NAME]")
+    return {name: _settings(path, name, {**said.get("defaults", {}), **own}) for name, own in servers.items()}
+
+
+def _settings(path: Path, name: str, said: Mapping[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, ("servers", name, *first["loc"])))
+        raise ValidationFailed(f"{path}: {where}: {first['msg']}") from None

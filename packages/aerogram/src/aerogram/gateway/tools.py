@@ -1,0 +1,230 @@
+"""Tools: those of the server behind as they are listed and answered here, and the one of ours among them.
+
+A result of the server is the outcome of a handler: it takes the path of every call (`aerogram.answer`), in the dialect
+`bare`. Where nothing had to be changed about it, it is sent as the server wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.shared.exceptions import MCPError
+
+from aerogram._mcp.pairing import BESIDES
+from aerogram._mcp.results import sdk_blocks
+from aerogram._mcp.service import Caller, Profile, Service
+from aerogram.contract import Contract
+from aerogram.errors import ContractError, ReplyError
+from aerogram.gateway.eras import is_complete
+from aerogram.jsontext import dumps_unproven, loads
+from aerogram.reply import Reply
+from aerogram.sanitize import sanitize_contents
+from aerogram.shape.blocks import Scale
+from aerogram.shape.controls import Controls
+from aerogram.tokens import Estimate, Vocabulary
+
+__all__ = ["Tools"]
+
+Message = dict[str, Any]
+Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
+_MOST_BYTES: Final = 4
+_PER_BYTE: Final = 2
+"""More tokens than any counter finds in a byte."""
+OTHER_NAME: Final = "aerogram_retrieve"
+"""What our tool is called where the server has one of its name."""
+
+
+class _Unfinished(dict[str, Any]):
+    """A result that is no answer yet, and not ours to change."""
+
+
+class Tools:
+    """The tools of one server behind."""
+
+    def __init__(
+        self, contract: Contract, *, hidden: Collection[str] = (), allowed: Collection[str] | None = None
+    ) -> None:
+        self._hidden = frozenset(hidden)
+        self._allowed = None if allowed is None else frozenset(allowed)
+        self._listed: dict[str, Message] = {}
+        self._profiles: dict[str, Profile] = {}
+        self.is_known = False
+        self.service = Service(contract)
+        self._retrieve = self._own_tool()
+
+    @property
+    def contract(self) -> Contract:
+        """What is promised about the replies."""
+        return self.service.contract
+
+    def is_shown(self, name: str) -> bool:
+        """Whether clients may know of a tool, and call it."""
+        return name not in self._hidden and (self._allowed is None or name in self._allowed)
+
+    def is_own(self, name: str) -> bool:
+        """Whether a tool is ours and not the server's."""
+        return self._retrieve is not None and name == self._retrieve.name
+
+    def knows(self, name: str) -> bool:
+        """Whether a tool has been listed, or is ours."""
+        return name in self._listed or self.is_own(name)
+
+    def input_schema(self, name: str) -> Message | None:
+        """What a tool takes, where that is known."""
+        found: Message | None = self._listed.get(name, {}).get("inputSchema")
+        return found
+
+    def forget(self) -> None:
+        """The server's tools have changed."""
+        self.is_known = False
+        self._listed.clear()
+        self._profiles.clear()
+
+    # Listing
+
+    def learn(self, tools: list[Message]) -> None:
+        """Hear of tools that the server has."""
+        for tool in tools:
+            name = str(tool.get("name"))
+            if self._listed.get(name) != tool:
+                self._listed[name] = tool
+                self._profiles.pop(name, None)
+        if self._retrieve is not None and self._retrieve.name in self._listed and self.contract.retrieve != OTHER_NAME:
+            self.service = Service(replace(self.contract, retrieve=OTHER_NAME))
+            self._retrieve = self._own_tool()
+            self._profiles.clear()
+
+    def show(self, tools: list[Message], *, is_last: bool) -> list[Message]:
+        """A page of the server's list as clients see it; ours stands at its end."""
+        self.learn(tools)
+        shown = [self._show_tool(tool) for tool in tools if self.is_shown(str(tool.get("name")))]
+        return [*shown, self._own_listing()] if is_last and self._retrieve is not None else shown
+
+    def _show_tool(self, tool: Message) -> Message:
+        own = self.service.output_schema(self.profile(str(tool.get("name"))))
+        return tool if own is None else {**tool, "outputSchema": dict(own)}
+
+    def profile(self, name: str) -> Profile:
+        """What is known about a tool."""
+        if name not in self._profiles:
+            tool = self._listed.get(name, {})
+            outputs = tool.get("outputSchema")
+            is_boxed = isinstance(outputs, dict) and set(outputs.get("properties") or ()) == {"result"}
+            inputs = tool.get("inputSchema") or {}
+            self._profiles[name] = self.service.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
+        return self._profiles[name]
+
+    def _own_tool(self) -> Tool | None:
+        name = self.service.offer.retrieve
+        return None if name is None else Tool.from_function(self.service.retrieve, name, structured_output=False)
+
+    def _own_profile(self) -> Profile:
+        assert self._retrieve is not None
+        given = Controls(("max_tokens",))
+        return self.service.profile(self._retrieve.name, inputs=self._retrieve.parameters, controls=given)
+
+    def _own_listing(self) -> Message:
+        assert self._retrieve is not None
+        return {
+            "name": self._retrieve.name,
+            "description": self._retrieve.description,
+            "inputSchema": self.service.input_schema(self._own_profile(), self._retrieve.parameters),
+            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        }
+
+    # Calls
+
+    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller, invoke: Invoke) -> Message:
+        """The answer to a call; `invoke` gets the server's own."""
+        if self.is_own(name):
+            return await self._serve(self._own_profile(), arguments, caller, self._retrieve_for)
+        profile, held = self.profile(name), Message()
+
+        async def handler(given: dict[str, Any]) -> Any:
+            result = await invoke(given)
+            held.update(result)
+            return self._outcome(result, profile) if is_complete(result) else _Unfinished(result)
+
+        return await self._serve(profile, arguments, caller, handler, lambda *_: dict(held) or None)
+
+    async def _serve(
+        self, profile: Profile, arguments: Mapping[str, Any], caller: Caller, handler: Any, convert: Any = None
+    ) -> Message:
+        sent = await self.service.serve(profile, arguments, caller, handler, convert, (_Unfinished, MCPError))
+        return dict(sent)
+
+    async def _retrieve_for(self, given: dict[str, Any]) -> Any:
+        assert self._retrieve is not None
+        try:
+            return await self._retrieve.run(given, None)  # type: ignore[arg-type]  # it takes no context
+        except ToolError as error:
+            if error.__cause__ is None:
+                raise ReplyError(str(error)) from error
+            raise error.__cause__ from None
+
+    def _outcome(self, result: Message, profile: Profile) -> Any:
+        """What a server answered, as a handler would have returned it."""
+        content = result.get("content")
+        if result.get("isError") or not isinstance(content, list) or self._surely_fits(result, profile):
+            return result
+        texts = [block.get("text") for block in content if block.get("type") == "text"]
+        has_only_text = len(texts) == len(content)
+        structured = result.get("structuredContent")
+        if structured is not None:
+            data = structured["result"] if profile.is_boxed and "result" in structured else structured
+            if has_only_text and _says(texts, data):
+                return data
+            return Reply(data, extra={BESIDES: content})
+        if has_only_text and texts:
+            read = [_read(text) for text in texts]
+            if all(isinstance(one, (dict, list)) for one in read):
+                return read[0] if len(read) == 1 else read
+            if len(texts) == 1:
+                return texts[0]
+        return result if self._fits(content, profile) else sdk_blocks(content)
+
+    def _surely_fits(self, result: Message, profile: Profile) -> bool:
+        """Whether a result fits by its length alone, so that nobody has to count its tokens or to look into it."""
+        budget = self.contract.own_limit(profile.name)
+        if profile.name in self.contract.cached:  # of finished results nothing is kept
+            return False
+        if budget is None:
+            return True
+        if not isinstance(budget.counter, (Vocabulary, Estimate)):
+            return False
+        texts = [str(block.get("resource", block).get("text") or "") for block in result["content"]]
+        size = sum(len(text) if text.isascii() else len(text) * _MOST_BYTES for text in texts)
+        if size <= budget.room // _PER_BYTE and result.get("structuredContent") is not None:
+            size = max(size, len(dumps_unproven(result["structuredContent"])))
+        return size <= budget.room // _PER_BYTE
+
+    def _fits(self, content: list[Message], profile: Profile) -> bool:
+        budget = self.contract.own_limit(profile.name)
+        return budget is None or Scale(budget.counter).weigh(content) <= budget.room
+
+    def clean_contents(self, contents: Any) -> Any:
+        """The contents of a resource without what may not be said."""
+        steps = self.contract.sanitizers
+        return sanitize_contents(contents, *steps) if steps else contents
+
+
+def _read(text: Any) -> Any:
+    """What a text says as JSON; nothing where it is none, or a mere word or number."""
+    if not isinstance(text, str) or text[:1] not in "{[" or not text:
+        return None
+    try:
+        return loads(text)
+    except ContractError:
+        return None
+
+
+def _says(texts: list[Any], data: Any) -> bool:
+    """Whether texts are nothing but the data once more."""
+    if len(texts) == 1 and isinstance(data, str):
+        return bool(texts[0] == data)
+    read = [_read(text) for text in texts]
+    return bool((len(read) == 1 and read[0] == data) or read == data)

@@ -1,0 +1,84 @@
+"""Asking the archive: three rows out of three thousand, and never more than a little time for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+import aerogram.mcp
+from aerogram.archive import Archive
+from aerogram.content import Content
+from aerogram.cursor import Cursors
+from aerogram.errors import ValidationFailed
+from aerogram.query import run_query
+from aerogram.retrieval import Retrieval, retrieve
+from aerogram.tokens import find_counter
+
+ISSUES = [
+    {"id": number, "state": "open" if number % 1000 == 7 else "closed", "title": f"Issue {number}"}
+    for number in range(3000)
+]
+
+
+@pytest.fixture
+async def kept():
+    archive = Archive.in_memory()
+    content = Content.of_json({"issues": ISSUES})
+    await archive.put(content)
+    yield archive, content.hash
+    await archive.close()
+
+
+async def test_a_query_gives_the_rows_that_it_asks_for(kept):
+    archive, digest = kept
+    asked = Retrieval(digest, path="/issues", query="[?state=='open'].{id: id, title: title}")
+    found = await retrieve(archive, Cursors(), asked)
+    assert found.reply.data == [{"id": n, "title": f"Issue {n}"} for n in (7, 1007, 2007)]
+    one = await retrieve(archive, Cursors(), Retrieval(digest, query="length(issues)"))
+    assert one.reply.data == 3000
+
+
+async def test_what_a_query_finds_comes_in_pages(kept):
+    archive, digest = kept
+    cursors = Cursors()
+    asked = {"hash": digest, "query": "issues[?state=='closed'].id", "page_size": 2}
+    first = (await retrieve(archive, cursors, Retrieval(**asked))).reply
+    assert (first.data, first.page.total) == ([0, 1], 2997)
+    second = (await retrieve(archive, cursors, Retrieval(**asked, cursor=first.page.cursor))).reply
+    assert second.data == [2, 3]
+    with pytest.raises(ValidationFailed):
+        await retrieve(archive, cursors, Retrieval(digest, query="issues[].title", cursor=first.page.cursor))
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("[?", "is wrong"),
+        ("length(issues, issues)", "is wrong"),
+        ("", "1 to 2000"),
+        ("x" * 2001, "1 to 2000"),
+        ("issues | " + " | ".join(["[@, @]"] * 60), "too much"),
+        ("issues[].to_string(@) | join('', @) | " + " | ".join(["join('', [@, @])"] * 20), "too"),
+    ],
+    ids=["garbled", "arguments", "empty", "long", "doubled", "joined"],
+)
+async def test_a_query_that_asks_too_much_is_refused(expression, words):
+    with pytest.raises(ValidationFailed, match=words):
+        await run_query({"issues": ISSUES}, expression)
+
+
+def test_a_query_is_asked_of_a_hash_alone():
+    for more in ({"ids": ["1"]}, {"hash": "abc", "as_text": True}):
+        with pytest.raises(ValidationFailed):
+            Retrieval(**more, query="a")
+
+
+async def test_the_tool_is_listed_in_few_tokens():
+    server = MCPServer("issues")
+    aerogram.mcp.install(server, budget=2_000, archive=Archive.in_memory(), dialect="bare")
+    (tool,) = [one for one in await server.list_tools() if one.name == "retrieve"]
+    assert "query" in tool.input_schema["properties"]
+    listed = json.dumps(tool.model_dump(mode="json", by_alias=True, exclude_none=True), separators=(",", ":"))
+    assert find_counter("o200k").count(listed) < 300

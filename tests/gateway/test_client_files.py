@@ -1,0 +1,149 @@
+"""A client's file: wrapped with one command, and as it was with another."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from cli.conftest import aerogram  # noqa: F401
+from gateway.conftest import behind
+from gateway.test_wire import Wire
+
+FILE = """{
+    "note": "keep me",
+    "mcpServers": {
+        "git": {"command": "uvx", "args": ["mcp-server-git"],
+                "env": {"GIT_TOKEN": "ghp_0123456789abcdefghij0123456789abcdef"}},
+        "far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer abc"}},
+        "odd": {"disabled": true}
+    }
+}"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / ".mcp.json"
+    path.write_text(FILE)
+    path.chmod(0o640)
+    return path
+
+
+def servers(path):
+    return json.loads(path.read_text())["mcpServers"]
+
+
+def test_each_server_is_wrapped_and_comes_back_byte_for_byte(aerogram, file):  # noqa: F811
+    done = aerogram("wrap", "--config", str(file), "--for", "claude-code", "--yes")
+    assert done.returncode == 0 and b"git, far: wrapped" in done.stderr
+    git, far, odd = servers(file).values()
+    assert git["args"][2:] == ["wrap", "--budget", "claude-code", "--env", "GIT_TOKEN", "--", "uvx", "mcp-server-git"]
+    assert far["args"][-1] == "https://mcp.example.com/mcp" and "Bearer abc" not in far["args"]
+    assert far["env"] == {"AEROGRAM_HEADER_1": "Bearer abc"} and "headers" not in far
+    assert odd == {"disabled": True} and json.loads(file.read_text())["note"] == "keep me"
+    (backup,) = file.parent.glob(".mcp.json.aerogram-*")
+    assert backup.read_text() == FILE and stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert aerogram("wrap", "--config", str(file), "--yes").returncode == 1  # not twice
+
+    assert aerogram("unwrap", str(file), "--yes").returncode == 0
+    assert file.read_text() == FILE
+    assert [one.name for one in file.parent.iterdir()] == [".mcp.json"]
+
+
+def test_the_change_is_shown_without_secrets_and_not_made_unless_somebody_agrees(aerogram, file):  # noqa: F811
+    done = aerogram("wrap", "--config", str(file))
+    assert done.returncode == 1 and b"nothing was changed" in done.stderr
+    assert b'"aerogram"' in done.stdout and b"ghp_0123" not in done.stdout
+    assert file.read_text() == FILE
+
+
+def test_what_others_have_changed_since_stays(aerogram, file):  # noqa: F811
+    aerogram("wrap", "--config", str(file), "--yes")
+    document = json.loads(file.read_text())
+    document["mcpServers"]["new"] = {"command": "other", "args": []}
+    del document["mcpServers"]["odd"]
+    file.write_text(json.dumps(document))
+    assert aerogram("unwrap", str(file), "--yes").returncode == 0
+    original = json.loads(FILE)["mcpServers"]
+    assert servers(file) == {"git": original["git"], "far": original["far"], "new": {"command": "other", "args": []}}
+
+
+def test_entries_say_themselves_what_they_were(aerogram, file):  # noqa: F811
+    aerogram("wrap", "--config", str(file), "--yes")
+    (backup,) = file.parent.glob(".mcp.json.aerogram-*")
+    backup.unlink()
+    assert aerogram("unwrap", str(file), "--yes").returncode == 0
+    assert servers(file) == json.loads(FILE)["mcpServers"]
+
+
+SETTINGS = """
+[defaults]
+budget = "claude-code"
+
+[servers.here]
+command = COMMAND
+hidden = ["die"]
+budget = 2000
+redact = true
+
+[servers.here.tools.rows]
+budget = 500
+
+[servers.here.tools.level]
+limits = ["1/hour"]
+
+[servers.here.tools.environment]
+cache = 60
+
+[servers.far]
+url = "https://mcp.example.com/mcp"
+headers = { Authorization = "Bearer ${FAR_TOKEN}" }
+"""
+
+
+@pytest.fixture
+def settings(tmp_path):
+    path = tmp_path / "gateway.toml"
+    path.write_text(SETTINGS.replace("COMMAND", json.dumps(behind("legacy"))))
+    return path
+
+
+def test_settings_apply_by_server_and_tool(settings):
+    wire = Wire("", "--settings", str(settings), "--server", "here", server=[])
+    wire.greet()
+    rows = wire.ask(1, "tools/call", name="rows")["result"]["content"][0]["text"]
+    text = wire.ask(2, "tools/call", name="json_text")["result"]["content"][0]["text"]
+    assert len(rows) < 3_000 < len(text) < 12_000
+    assert wire.ask(3, "tools/call", name="die")["error"]["message"] == "Unknown tool: die"
+    first = wire.ask(4, "tools/list")["result"]
+    second = wire.ask(5, "tools/list", cursor=first["nextCursor"])["result"]
+    assert "die" not in [tool["name"] for tool in second["tools"]]
+    kept = [wire.ask(number, "tools/call", name="environment")["result"] for number in (10, 11)]
+    assert kept[0]["content"][0]["text"].replace(" ", "") == kept[1]["content"][0]["text"].replace(" ", "")
+    assert not wire.ask(6, "tools/call", name="level")["result"].get("isError")
+    refused = wire.ask(7, "tools/call", name="level")["result"]
+    assert refused["_meta"]["dev.aerogram/problem"]["kind"] == "rate_limit"
+    assert wire.end() == 0
+
+
+def test_a_check_says_what_would_apply(aerogram, settings):  # noqa: F811
+    said = json.loads(aerogram("wrap", "--settings", str(settings), "--check").stdout)
+    assert said["here"]["budget"] == 2000 and said["here"]["tools"]["rows"]["budget"] == 500
+    assert said["far"]["budget"] == "claude-code" and said["far"]["headers"] == {"Authorization": "Bearer ${FAR_TOKEN}"}
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("${FAR_TOKEN}", "abc"), "servers.far: Value error, the header Authorization is a secret"),
+        (("hidden =", "hiden ="), "servers.here.hiden"),
+        (("budget = 2000", 'budget = "plenty"'), "servers.here.budget"),
+        (("[servers.far]", "[server.far]"), "did you mean 'servers'?"),
+    ],
+)
+def test_a_wrong_setting_is_named(aerogram, settings, change, complaint):  # noqa: F811
+    settings.write_text(settings.read_text().replace(*change))
+    done = aerogram("wrap", "--settings", str(settings), "--check")
+    assert done.returncode == 1 and complaint in done.stderr.decode()

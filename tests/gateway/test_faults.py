@@ -1,0 +1,169 @@
+"""Faults of the server behind: every call is answered once, with a code and advice, and the next one works."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import anyio
+import pytest
+
+from gateway.conftest import behind, connect, gateway
+from gateway.test_wire import Wire
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+
+ERAS = ["legacy", "auto"]
+
+
+def problem_of(result):
+    assert result.is_error
+    return result.meta["dev.aerogram/problem"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_server_that_ends_in_the_middle_is_started_again(mode):
+    """Of one that has written half a message nothing is left over either; what is no message is passed over."""
+    async with connect(gateway("--", *behind()), mode) as client:
+        for tool in ("die", "half"):
+            problem = problem_of(await client.call_tool(tool, {}))
+            assert (problem["code"], problem["kind"]) == ("UNAVAILABLE", "unavailable")
+            assert "before you repeat it" in problem["remediation"]
+        assert (await client.call_tool("echo", {"a": 1})).content[0].text == '{"a": 1}'
+        assert (await client.call_tool("garbage", {})).content[0].text == "after the garbage"
+
+
+def test_fifty_calls_that_kill_their_server_are_answered_once_each():
+    """One client's calls all fall with the server; none is lost and none is answered twice."""
+    wire = Wire("legacy")
+    wire.greet()
+    wire.ask("first", "tools/call", name="echo")
+    for number in range(49):
+        wire.send(id=number, method="tools/call", params={"name": "slow"})
+    wire.send(id=49, method="tools/call", params={"name": "die"})
+    answers = [wire.read() for _ in range(50)]
+    assert sorted(one["id"] for one in answers) == list(range(50))
+    assert all(one["result"]["isError"] for one in answers)
+    assert wire.ask("last", "tools/call", name="echo")["result"]["content"][0]["text"] == "null"
+    assert wire.end() == 0
+
+
+async def test_a_message_of_a_hundred_megabytes_fails_its_call_alone():
+    async with connect(gateway("--", *behind()), "legacy") as client, anyio.create_task_group() as group:
+        outcomes = {}
+
+        async def call(name, **arguments):
+            outcomes[name] = await client.call_tool(name, arguments)
+
+        group.start_soon(lambda: call("slow", seconds=1))
+        await call("huge", bytes=100 * 1024 * 1024)
+    assert "104,857," in problem_of(outcomes["huge"])["message"]
+    assert outcomes["slow"].content[0].text == "slept"
+
+
+async def test_a_server_that_stands_still_is_ended_and_started_again(tmp_path):
+    """SIGSTOP: it has not ended and does not answer."""
+    started = tmp_path / "pids"
+    words = f"import os; open({str(started)!r}, 'a').write(str(os.getpid()) + ' ')"
+    program = [sys.executable, "-c", f"{words}; import runpy, sys; sys.argv = ['behind', 'both']; " + _run_behind()]
+    async with connect(gateway("--timeout", "1", "--", *program), "legacy") as client:
+        await client.call_tool("echo", {})
+        os.kill(int(started.read_text().split()[-1]), signal.SIGSTOP)
+        assert "within 1 s" in problem_of(await client.call_tool("echo", {}))["message"]
+        assert (await client.call_tool("echo", {})).content[0].text == "{}"
+        assert len(started.read_text().split()) == 2
+
+
+def _run_behind():
+    return f"runpy.run_path({behind()[1]!r}, run_name='__main__')"
+
+
+def test_a_command_that_is_not_there_is_told():
+    words = [sys.executable, "-m", "aerogram", "wrap", "--", "/nowhere/at/all"]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
+    done = subprocess.run(words, input=line.encode(), capture_output=True, timeout=60, check=False)
+    error = json.loads(done.stdout)["error"]
+    assert "/nowhere/at/all" in error["message"] and error["data"]["code"] == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_answers_what_is_under_way_and_leaves_nothing_behind(kind, tmp_path):
+    started = tmp_path / "pid"
+    program = textwrap.dedent(f"""
+        import os, runpy, sys
+        open({str(started)!r}, "w").write(str(os.getpid()))
+        sys.argv = ["behind", "legacy"]
+        {_run_behind()}
+    """)
+    wire = Wire("legacy", server=[sys.executable, "-c", program])
+    wire.greet()
+    wire.ask(1, "tools/call", name="echo")
+    wire.send(id=2, method="tools/call", params={"name": "slow"})
+    wire.send(id=3, method="ping")
+    assert wire.read()["id"] == 3
+    wire.process.send_signal(kind)
+    answer = wire.read()
+    assert (answer["id"], answer["result"]["isError"]) == (2, True)
+    assert wire.process.wait(20) == 0  # although the client has not gone
+    assert wire.end() == 0
+    assert "aerogram: 2 calls, 1 failed" in wire.errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+def test_a_client_that_goes_in_the_middle_ends_everything():
+    wire = Wire("legacy")
+    wire.greet()
+    wire.send(id=1, method="tools/call", params={"name": "slow"})
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
+
+
+TOUCHY = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        info = {"name": "touchy", "version": "1"}
+        result = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif message["method"] == "tools/list":
+        result = {"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}
+    elif "id" in message:
+        sys.exit("I do not know " + message["method"])
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def test_a_server_that_a_new_question_ends_is_asked_in_the_old_way():
+    async with connect(gateway("--", sys.executable, "-c", TOUCHY), "auto") as client:
+        assert client.server_info.name == "touchy"
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["one", "retrieve"]
+
+
+async def test_a_reply_is_sent_although_nothing_more_can_be_written(tmp_path):
+    """No file may grow beyond four kilobytes, as on a disk that is full; what cannot be kept is not promised."""
+    server = gateway("--budget", "2000", "--", *behind(), AEROGRAM_STATE=str(tmp_path))
+    bounded = ["-c", 'ulimit -f 4; exec "$@"', "bash", server.command, *server.args]
+    server = server.model_copy(update={"command": "bash", "args": bounded})
+    async with connect(server, "legacy") as client:
+        result = await client.call_tool("rows", {})
+        assert not result.is_error and len(result.content[0].text) < 12_000
+        assert "archive_hashes" not in result.meta["dev.aerogram/fidelity"]
+        assert (await client.call_tool("echo", {})).content[0].text == "{}"
+
+
+async def test_two_gateways_share_an_archive():
+    """What one has left out, the other gives back."""
+    first, second = (gateway("--budget", "2000", "--", *behind()) for _ in range(2))
+    async with connect(first, "legacy") as one, connect(second, "auto") as other:
+        result = await one.call_tool("rows", {})
+        digest = result.meta["dev.aerogram/fidelity"]["archive_hashes"]["data"]
+        back = await other.call_tool("retrieve", {"hash": digest, "query": "length(rows)"})
+        assert back.content[0].text == "300"

@@ -1,0 +1,143 @@
+"""HTTP on either side: the same as on standard streams, for several clients at once, and for this machine alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import httpx2
+import pytest
+
+from gateway.conftest import Person, behind, connect, gateway
+from gateway.test_wire import Wire
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+
+
+@contextmanager
+def running(words, stream):
+    """A process, and the address that it prints on one of its streams."""
+    pipes = {stream: subprocess.PIPE}
+    with subprocess.Popen(words, text=True, **pipes) as process:
+        out = getattr(process, stream)
+        try:
+            yield next(line for line in out if "http://" in line).split()[-1]
+        finally:
+            process.terminate()
+            threading.Thread(target=out.read).start()  # what it says while it ends
+            process.wait(20)
+
+
+@pytest.fixture(scope="module", params=["http", "sse"])
+def elsewhere(request):
+    """A server behind at an address."""
+    with running(behind("both", request.param), "stdout") as url:
+        yield (url, *(["--sse"] if request.param == "sse" else []))
+
+
+@pytest.fixture(scope="module")
+def listening():
+    """A gateway at an address."""
+    words = [sys.executable, "-m", "aerogram", "wrap", "--budget", "2000", "--listen", "0", "--", *behind("legacy")]
+    with running(words, "stderr") as url:
+        yield url
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_server_elsewhere_is_wrapped(elsewhere, mode):
+    async with connect(gateway("--budget", "2000", *elsewhere), mode) as client:
+        assert client.server_info.name == "behind"
+        result = await client.call_tool("rows", {})
+        assert len(result.content[0].text) < 12_000 and "dev.aerogram/fidelity" in result.meta
+        assert (await client.call_tool("ask", {})).content[0].text == "accept {'name': 'Ada'}"
+        heard = []
+
+        async def hear(*report):
+            heard.append(report)
+
+        await client.call_tool("progress", {}, progress_callback=hear)
+        assert [one[0] for one in heard] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own(listening, mode):
+    async def talk(name):
+        person = Person()
+        person.name = name
+        async with connect(listening, mode, person) as client:
+            for _ in range(3):
+                answer = (await client.call_tool("ask", {})).content[0].text
+                assert answer == f"accept {{'name': '{name}'}}"
+            return (await client.call_tool("rows", {})).meta["dev.aerogram/fidelity"]["level"]
+
+    levels = await asyncio.gather(*(talk(name) for name in ("Ada", "Bob", "Eve")))
+    assert "full" not in levels
+
+
+async def test_one_gateway_serves_the_servers_of_a_file(tmp_path):
+    file = tmp_path / "servers.toml"
+    file.write_text(
+        "".join(f"[servers.{name}]\ncommand = {json.dumps(behind(name))}\n" for name in ("legacy", "modern"))
+    )
+    words = [sys.executable, "-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0"]
+    with running(words, "stderr") as url:
+        for name in ("legacy", "modern"):
+            async with connect(url.replace("legacy", name), "auto") as client:
+                assert (await client.call_tool("ask", {})).content[0].text == "accept {'name': 'Ada'}"
+
+
+@pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
+async def test_pages_of_strangers_are_refused(listening, header):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    async with httpx2.AsyncClient() as client:
+        refused = await client.post(listening, json=body, headers={**accept, **header})
+    assert refused.status_code in (403, 421)
+
+
+def test_it_listens_on_this_machine_alone():
+    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0.0.0.0:0", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "this machine alone" in done.stderr
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A server that looks at nothing."""
+
+    status = 401
+    keys: ClassVar[list[str]] = []
+
+    def do_POST(self):
+        self.keys.append(self.headers["authorization"])
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(self.status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Nothing: the test looks at what the client hears."""
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "UNAUTHORIZED"), (503, "UNAVAILABLE")])
+def test_what_a_server_refuses_is_told_with_advice(status, code, monkeypatch):
+    """The key of the server comes from a variable."""
+    monkeypatch.setattr(Refusing, "status", status)
+    monkeypatch.setenv("SOME_TOKEN", f"key-{status}")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/mcp"
+    wire = Wire("", "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
+    try:
+        error = wire.greet()["error"]
+        assert wire.end() == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert error["data"]["code"] == code and str(status) in error["message"] and error["data"]["remediation"]
+    assert f"Bearer key-{status}" in Refusing.keys
