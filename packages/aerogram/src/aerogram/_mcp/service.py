@@ -677,13 +677,13 @@ class Service:
         self,
         hash: Annotated[str | None, Field(description="Hash in the reply")] = None,
         ids: Annotated[Ids | None, Field(description="Only these items")] = None,
-        path: Annotated[str, Field(description="JSON Pointer to a part")] = "",
-        response_mode: Annotated[Mode, Field(description="Detail of each item")] = "full",
-        fields: Annotated[list[str] | None, Field(description="Only these fields")] = None,
-        as_text: Annotated[bool, Field(description="One text instead of rows")] = False,
+        path: Annotated[str, Field(description="JSON Pointer")] = "",
+        response_mode: Annotated[Mode, Field(description="Detail")] = "full",
+        fields: Annotated[list[str] | None, Field(description="Only these")] = None,
+        as_text: Annotated[bool, Field(description="As one text")] = False,
         cursor: Annotated[str | None, Field(description="From the last reply")] = None,
         page_size: Annotated[int | None, Field(description="Items per page")] = None,
-        offset: Annotated[int, Field(description="Items or characters to skip")] = 0,
+        offset: Annotated[int, Field(description="How many to skip")] = 0,
         query: Query = None,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""
@@ -739,7 +739,9 @@ def _lean_inputs(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _lean_input(part: Mapping[str, Any]) -> dict[str, Any]:
     options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
     told = {**(options[0] if len(options) == 1 else {}), **part}
-    left_out = ("anyOf", "default", "title") if len(options) == 1 else ("default", "title")
+    left_out = (
+        {"default", "title"} | ({"anyOf"} if len(options) == 1 else set()) | ({"type"} if "enum" in told else set())
+    )
     return {name: one for name, one in told.items() if name not in left_out}
 
 
