@@ -172,7 +172,7 @@ def _check_soft_errors(name: str, value: Any) -> None:
 
 
 def _check_budget(_: str, value: Any) -> None:
-    _, own = split_by_client(value)
+    own = split_by_client(value)[1]
     if own is not None:
         Budget.of(own)
 

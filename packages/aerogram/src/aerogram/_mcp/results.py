@@ -121,10 +121,10 @@ def output_schema(
     shared: dict[str, Any] = {}
     kind = None if typed is None or form == "full" else _form_of(typed)
     if kind is None or typed is None:
-        schemas = [_prune(one.schema()) if form == "full" else one.schema(slim=True) for one in dialects]
+        schemas = [_prune(one.schema()) if form == "full" else one.listed_schema() for one in dialects]
     else:
         own = {name: part for name, part in typed.items() if name != "$defs"}
-        schemas = [one.typed_schema(kind, own) for one in dialects]
+        schemas = [one.listed_schema(kind, own) for one in dialects]
         shared = {"$defs": typed["$defs"]} if "$defs" in typed else {}
     if len(schemas) == 1:
         return {**schemas[0], "type": "object", **shared}
