@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 QUICK := tests/core tests/contract tests/cursor tests/tokens tests/flags tests/cache tests/structure/test_ladder.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve check programs quick test search mutants fuzz campaign bench docs goldens format clean
+.PHONY: help setup serve check programs quick test search mutants fuzz campaign adoption bench docs goldens format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ fuzz: $(READY) ## new cases for what reads and answers (FUZZ_SECONDS=60 FUZZ_SEE
 
 campaign: $(READY) ## load, faults and fuzzing with a report, CAMPAIGN_SECONDS=60 for each that can be longer
 	@$(BIN)/python tools/campaign.py
+
+adoption: $(READY) ## servers from PyPI and npm, with and without Aerogram; writes the table in docs/adopting.md
+	@PYTHONPATH=tools $(BIN)/python -m adoption $(ARGS)
 
 bench: $(READY) ## measure: every figure in the docs comes from here
 	@$(BIN)/python bench

@@ -36,7 +36,15 @@ def read(document):
     return gzip.decompress(file.read_bytes()).decode("utf-8", "replace")
 
 
-def _fetch(package):
+def fetched(package):
+    """Where the files of a package are, of which it has some under /usr/share."""
+    tree = CACHE / "trees" / package
+    if not tree.is_dir():
+        _fetch(package, tree)
+    return tree / "usr" / "share"
+
+
+def _fetch(package, tree=CACHE / "tree"):
     folder = CACHE / "packages"
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -44,7 +52,7 @@ def _fetch(package):
     except (OSError, subprocess.CalledProcessError) as error:
         raise NotThere(f"left out: {package} cannot be fetched from Debian's archive ({error})") from None
     (archive,) = folder.glob(f"{package}_*.deb")
-    subprocess.run(["dpkg-deb", "-x", archive.name, CACHE / "tree"], cwd=folder, check=True)
+    subprocess.run(["dpkg-deb", "-x", archive.name, tree], cwd=folder, check=True)
 
 
 def squeeze(text):

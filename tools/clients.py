@@ -190,7 +190,7 @@ STEPS: Final = (
     Step(clash, ("task 7 was changed by somebody else", "Read it again, then change it")),
     Step(forbidden, ("only ann may read task 8", "FORBIDDEN", "Ask ann")),
     Step(sized, ("size", "INVALID_FORMAT", "XL"), {"size": "XL"}),
-    Step(broken, ("INTERNAL_ERROR",)),
+    Step(broken, (("INTERNAL_ERROR", "TOOL_ERROR"),)),
 )
 
 

@@ -11,12 +11,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from key_value.aio.stores.memory import MemoryStore
 from key_value.aio.wrappers.statistics import StatisticsWrapper
 
 from aerogram.archive import Archive
+from aerogram.archive.files import FileStore
 from aerogram.content import Content
 from aerogram.errors import NotFound
 
@@ -146,6 +148,27 @@ def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: 
         await archive.put(Content.of_text("next"))
         assert flushed
         assert threading.get_ident() not in flushed
+
+    asyncio.run(scenario())
+
+
+def test_the_steps_of_a_write_do_not_wait_for_turns_of_a_busy_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that answers fifty callers comes back to each of them once in a while; a write has eight steps."""
+    loops: set[int] = set()
+    put = FileStore._put_managed_entry
+
+    async def note(self: FileStore, **given: Any) -> None:
+        loops.add(id(asyncio.get_running_loop()))
+        await put(self, **given)
+
+    monkeypatch.setattr(FileStore, "_put_managed_entry", note)
+
+    async def scenario() -> None:
+        await Archive.at(tmp_path).put(Content.of_text("kept"))
+        assert loops
+        assert id(asyncio.get_running_loop()) not in loops
 
     asyncio.run(scenario())
 

@@ -18,6 +18,7 @@ from programs import Nursery, run_program
 
 SAMPLES = ROOT / "samples"
 REPLY = '{"success": true, "data": {"results": []}, "error": null, "meta": {"version": "response-v2"}}'
+CLIENT = '{"mcpServers": {"one": {"command": "python", "args": ["-m", "aerogram", "wrap", "--", "server"]}}}'
 DIGEST = "Someone asked. The answer was given on Monday, by the board, after a long debate about what it would cost."
 
 Run = Callable[..., subprocess.CompletedProcess]
@@ -30,6 +31,8 @@ OF_THE_LIBRARY = {
     "explain": ["NOT_FOUND"],
     "digest": ["notes.md", "-q", "What was decided?"],
     "verify": ["digest.json", "--source", "notes.md"],
+    "wrap": ["--help"],
+    "unwrap": ["client.json", "--yes"],
 }
 OF_KNOWLEDGE = {
     "search": ["board"],
@@ -49,6 +52,7 @@ OF_KNOWLEDGE = {
 NEEDS_AN_EXTRA = {
     "verify": (["digest.json"], "py-key-value-aio[filetree]", "archive"),
     "digest": (["handbook.pdf", "-q", "x"], "pypdfium2", "digest"),
+    "wrap": (["--", "true"], "mcp", "mcp"),
 }
 NEEDS_A_DISTRIBUTION = {
     "inspect": (["reply.json", "--no-open"], "aerogram-page", "page"),
@@ -122,6 +126,7 @@ def with_page(packages) -> Packages:
 def run(tmp_path) -> Run:
     """Run `aerogram` in a folder of its own, with the packages of a folder alone."""
     (tmp_path / "reply.json").write_text(REPLY, encoding="utf-8")
+    (tmp_path / "client.json").write_text(CLIENT, encoding="utf-8")
     (tmp_path / "notes.md").write_text(f"# Notes\n\n{DIGEST}\n", encoding="utf-8")
     shutil.copy(SAMPLES / "apis" / "carrier-handbook.pdf", tmp_path / "handbook.pdf")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from aerogram import Reply, dialect, read, translate, validate
-from aerogram.dialects import recognise
+from aerogram import Reply, dialect, translate, validate
+from aerogram.dialects import read, recognise
 from aerogram.errors import ContractError
 
 EXAMPLES = Path(__file__).parent.parent / "contracts" / "examples"

@@ -269,3 +269,13 @@ def test_signs_on_letters_belong_to_them_and_words_are_found_inside_others(langu
 def test_a_word_does_not_end_before_a_sign_that_stands_on_its_last_letter():
     text = "दिनांक एक लिखा है और दिनांक दो भी लिखा है।\n\nयह दिन अच्छा है।"
     assert snippets(text, "दिन", policy=DigestPolicy(snippet_chars=50))[0].text.startswith("यह")
+
+
+@pytest.mark.parametrize("first", [0x0E01, 0x1000, 0x1780], ids=["Thai", "Burmese", "Khmer"])
+def test_letters_of_scripts_without_blanks_are_looked_for_by_syllables(first):
+    """Two letters are half a syllable, and stand in most sentences."""
+    one, two, three, other = (chr(first + place) for place in range(4))
+    halves = f"{one}{two}{other}{two}{three}." * 4
+    text = "\n\n".join([halves, f"{other}{one}{two}{three}{other}.", halves])
+    best, *_ = snippets(text, one + two + three, policy=DigestPolicy(snippet_chars=50))
+    assert one + two + three in best.text

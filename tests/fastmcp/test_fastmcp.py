@@ -56,7 +56,7 @@ def upstream(status):
 @pytest.mark.parametrize(
     ("fault", "code", "told"),
     [
-        (ToolError("try with a smaller file"), "INTERNAL_ERROR", "try with a smaller file"),
+        (ToolError("try with a smaller file"), "TOOL_ERROR", "try with a smaller file"),
         (AuthorizationError("not yours"), "FORBIDDEN", "not yours"),
         (MCPError(mcp_types.INVALID_PARAMS, "no such colour"), "VALIDATION_ERROR", "no such colour"),
         (upstream(429), "RATE_LIMIT_EXCEEDED", "retry later"),

@@ -122,3 +122,48 @@ def test_a_client_that_goes_in_the_middle_ends_everything():
     wire.send(id=1, method="tools/call", params={"name": "slow"})
     assert wire.end() == 0
     assert "Traceback" not in wire.errors
+
+
+TOUCHY = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        info = {"name": "touchy", "version": "1"}
+        result = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif message["method"] == "tools/list":
+        result = {"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}
+    elif "id" in message:
+        sys.exit("I do not know " + message["method"])
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def test_a_server_that_a_new_question_ends_is_asked_in_the_old_way():
+    async with connect(gateway("--", sys.executable, "-c", TOUCHY), "auto") as client:
+        assert client.server_info.name == "touchy"
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["one", "retrieve"]
+
+
+async def test_a_reply_is_sent_although_nothing_more_can_be_written(tmp_path):
+    """No file may grow beyond four kilobytes, as on a disk that is full; what cannot be kept is not promised."""
+    server = gateway("--budget", "2000", "--", *behind(), AEROGRAM_STATE=str(tmp_path))
+    bounded = ["-c", 'ulimit -f 4; exec "$@"', "bash", server.command, *server.args]
+    server = server.model_copy(update={"command": "bash", "args": bounded})
+    async with connect(server, "legacy") as client:
+        result = await client.call_tool("rows", {})
+        assert not result.is_error and len(result.content[0].text) < 12_000
+        assert "archive_hashes" not in result.meta["dev.aerogram/fidelity"]
+        assert (await client.call_tool("echo", {})).content[0].text == "{}"
+
+
+async def test_two_gateways_share_an_archive():
+    """What one has left out, the other gives back."""
+    first, second = (gateway("--budget", "2000", "--", *behind()) for _ in range(2))
+    async with connect(first, "legacy") as one, connect(second, "auto") as other:
+        result = await one.call_tool("rows", {})
+        digest = result.meta["dev.aerogram/fidelity"]["archive_hashes"]["data"]
+        back = await other.call_tool("retrieve", {"hash": digest, "query": "length(rows)"})
+        assert back.content[0].text == "300"

@@ -74,6 +74,13 @@ def test_notifications_that_nobody_knows_pass_both_ways(wire):
     assert "resultType" not in answer["result"]
 
 
+def test_nothing_is_asked_before_the_handshake():
+    wire = Wire("legacy")
+    assert wire.ask(1, "tools/list")["error"]["code"] == -32602
+    assert wire.ask(2, "ping")["result"] == {}
+    assert wire.end() == 0
+
+
 def test_only_variables_that_are_named_reach_the_server(monkeypatch):
     monkeypatch.setenv("FOR_THE_SERVER", "1")
     monkeypatch.setenv("NOT_FOR_THE_SERVER", "1")

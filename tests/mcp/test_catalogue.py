@@ -61,7 +61,6 @@ async def test_all_controls_together_cost_little(framework: str) -> None:
         ({"dialect": "bare", "flags": Flags(RESPONSE_CONTRACT_V2)}, True),
         ({"dialect": "response-v2", "negotiate": None}, False),
     ],
-    ids=str,
 )
 async def test_there_is_a_negotiation_tool_where_there_is_something_to_negotiate(
     framework: str, settings: dict[str, Any], is_there: bool

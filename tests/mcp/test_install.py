@@ -196,7 +196,6 @@ async def test_a_tool_that_can_be_called_unlisted_is_there(caplog):
         ({"dialect": "standard-v2"}, "standard-v2"),
         ({"contract": Contract(dialect="response-v2")}, "response-v2"),
     ],
-    ids=str,
 )
 def test_a_server_sends_payloads_alone_unless_a_dialect_is_named(framework, settings, dialect):
     assert INSTALLS[framework](framework("library"), **settings).contract.speaker.name == dialect

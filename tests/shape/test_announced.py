@@ -35,8 +35,7 @@ def test_a_digest_that_is_cut_is_a_digest(count: int, budget: int) -> None:
     assert fitted.problem is None
     for payload in contents(fitted.data):
         assert verify(payload, TEXT)
-        quoted = (snippet.text for snippet in payload.evidence_snippets)
-        assert payload.digest_chars == sum(map(len, (payload.summary, *payload.key_points, *quoted)))
+        assert payload.digest_chars == pytest.approx(len(payload.to_json()), abs=3)
         assert payload.compression_ratio == round(min(1.0, payload.digest_chars / payload.original_chars), 4)
     assert all(("content" in one) == ("content_type" in one) for one in fitted.data["sources"])
 

@@ -17,7 +17,7 @@ LADDERS = {
         ("clients", "errors", "identity", "state"),
         ("codes", "cursor", "jsontext", "tokens"),
         ("content", "encodings", "query", "reply"),
-        ("archive", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
+        ("archive", "datatext", "deprecation", "dialects", "flags", "sanitize", "telemetry"),
         ("limits", "problems", "reference", "shape"),
         ("cache", "digest", "normalize"),
         ("channels", "documents"),

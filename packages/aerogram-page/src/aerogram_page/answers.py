@@ -11,7 +11,7 @@ from aerogram.channels import POLICIES
 from aerogram.dialects import dialect
 from aerogram.errors import NotFound
 from aerogram.shape.modes import MODES
-from aerogram.tokens import PRESETS, Budget, best_counter
+from aerogram.tokens import PRESETS, best_counter
 from aerogram_page import asks, pieces
 from aerogram_page.checks import Checker
 from aerogram_page.comparison import Comparison
@@ -80,7 +80,7 @@ class PageAnswers:
     def _choices(self) -> dict[str, Any]:
         """What can be chosen, and what is chosen to begin with."""
         spoken = self._host.contract.speaker.name
-        own = self._host.contract.budget
+        own = self._host.contract.own_limit("")
         return {
             "modes": list(MODES),
             "dialects": [
@@ -96,7 +96,7 @@ class PageAnswers:
             },
             "ways": self._ways(),
             "budget": {
-                "server": None if own is None else Budget.of(own).limit,
+                "server": None if own is None else own.limit,
                 "smallest": SMALLEST,
                 "largest": LARGEST,
                 "unit": "tokens",

@@ -115,7 +115,7 @@ class ReplyDraft(NamedTuple):
     and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
     they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
     `rows` are all rows, where this path pages them. `whole_rows`: they stay whole and in their order; `is_archived`:
-    they come from the archive. `leftovers` are to be archived.
+    they come from the archive. `leftovers` are to be archived. `source` is the text that the data was read from.
     """
 
     reply: Reply[Any]
@@ -129,6 +129,7 @@ class ReplyDraft(NamedTuple):
     whole_rows: bool = False
     is_archived: bool = False
     leftovers: tuple[Leftover, ...] = ()
+    source: str | None = None
 
 
 # The path
@@ -419,7 +420,7 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
     told = moved(reply, place, window.offset, len(shown.data)).replace(**said)
     ahead = None if call.cursor is not None else lambda: rows.items
-    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows)
+    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows, source=None)
 
 
 def _pager(call: Call) -> Pager:
@@ -436,7 +437,7 @@ def _note_unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
     size, is_list = call.page_size or 0, isinstance(reply.data, list)
     if is_list and len(reply.data) > size:
         return reply.replace(notices=(*reply.notices, _OWN_PAGES))
-    if reply.page is None and has_longer_list(reply.data, size):
+    if reply.page is None and (isinstance(reply.data, str) or has_longer_list(reply.data, size)):
         return reply.replace(notices=(*reply.notices, _NO_ROWS))
     return reply
 
@@ -566,6 +567,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         levers=call.levers,
         ahead=draft.ahead,
         is_near_told=not draft.is_archived,
+        source=draft.source,
     )
 
 

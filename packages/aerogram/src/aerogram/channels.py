@@ -38,7 +38,7 @@ from aerogram.errors import ContractError, ValidationFailed
 from aerogram.identity import shown_names
 from aerogram.jsontext import dumps, loads
 from aerogram.normalize.plain import json_around
-from aerogram.reply import LEFT_OUT, Action, Fidelity, Page, Problem, Reply, is_generated_id
+from aerogram.reply import LEFT_OUT, WAY_ON, Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
 __all__ = [
@@ -299,8 +299,7 @@ class Account(NamedTuple):
             said.append(reply.notices[-1].message if reply.notices else _fidelity_line(reply.fidelity))
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
-            total = "" if reply.page.total is None else f" of {reply.page.total} in all"
-            said.append(f"this is one page{total}; next: cursor='{reply.page.cursor}'")
+            said.append(_way_on(reply.page, reply.data))
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
     @property
@@ -313,6 +312,17 @@ class Account(NamedTuple):
     def member(self) -> dict[str, Any]:
         """The account as a member of an object."""
         return {"note": self.note} if not self.left_out else {"note": self.note, "left_out": dict(self.left_out)}
+
+
+def _way_on(page: Page, data: Any) -> str:
+    """How far a page goes, and how the next one is asked for: by a whole call where that is known."""
+    known = (page.extra or {}).get(WAY_ON)
+    if known is None:
+        total = "" if page.total is None else f" of {page.total} in all"
+        return f"this is one page{total}; next: cursor='{page.cursor}'"
+    call, offset = known
+    reached = offset + len(data)
+    return f"{reached} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
 
 
 def split_account(text: str) -> tuple[str, Account | None]:
@@ -335,30 +345,43 @@ def _as_object(data: Any) -> Any:
 class Payload:
     """How a bare payload is sent: as text, and as structured content where its tool has a schema or it is an object.
 
-    `is_boxed`: the schema wants it inside an object, as `{"result": …}`. `is_closed`: it has no place for the account.
-    `is_object`: the handler itself makes an object.
+    `is_boxed`: the schema wants it inside an object, as `{"result": …}`, whose member may have another name (`box`).
+    `is_closed`: it has no place for the account. `is_object`: the handler itself makes an object. `is_text`: it is a
+    text, which says itself what it lacks. `spell` writes data as the text that it came in, in which it costs `weight`
+    times as much as in compact JSON, about.
     """
 
     has_schema: bool = False
     is_boxed: bool = False
     is_closed: bool = False
     is_object: bool = False
+    is_text: bool = False
+    box: str = BOX
+    spell: Callable[[Any], str] | None = None
+    weight: float = 1.0
 
     def channels(self, reply: Reply[Any]) -> Channels:
         """The two channels of a payload and of what it lacks; a failure is told in words."""
         if reply.problem is not None:
             return Channels(tell_failure(reply, reply.problem))
         account, data = Account.of(reply), _as_object(reply.data) if self.is_object else reply.data
-        text = data if isinstance(data, str) else dumps(data).decode()
-        structured = data if self.has_schema or isinstance(data, dict) else None
-        if self.is_boxed and self.has_schema:
-            structured = {BOX: structured}
+        text = data if isinstance(data, str) else self._spell(data)
+        if isinstance(data, str) or self.is_text:  # it says itself what it lacks, in whichever channel it is read
+            told = text if account is None else f"{text}\n\n{account.lines}"
+            return Channels(told, self._boxed(told if self.is_text or self.is_boxed else data))
+        structured = self._boxed(data) if self.has_schema else data if isinstance(data, dict) else None
         if account is None:
             return Channels(text, structured)
         if isinstance(structured, dict) and ACCOUNT not in structured and not self.is_closed:
             structured = {**structured, ACCOUNT: account.member}
-        gap = "\n\n" if isinstance(data, str) else "\n"
-        return Channels(f"{text}{gap}{account.lines}", structured)
+        return Channels(f"{text}\n{account.lines}", structured)
+
+    def _spell(self, data: Any) -> str:
+        return dumps(data).decode() if self.spell is None else self.spell(data)
+
+    def _boxed(self, data: Any) -> Any:
+        """Structured content, where a schema promises some."""
+        return None if not self.has_schema else {self.box: data} if self.is_boxed else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,10 +429,11 @@ class Sizer:
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
+        weight = 1.0 if self.payload is None else self.payload.weight
         if self.counted != "both" and self.counter.unit != "bytes":
-            return self.counter.count(text)
+            return self.counter.count(text) * weight if weight != 1 else self.counter.count(text)
         if self.payload is not None:
-            return self.counter.count(text) * _SHARES["mirror" if self.payload.has_schema else "text"]
+            return self.counter.count(text) * weight * _SHARES["mirror" if self.payload.has_schema else "text"]
         return self.counter.count(text) * _SHARES[self.policy]
 
 

@@ -69,8 +69,8 @@ def _rows(file: Mapping[str, Mapping[str, Any]]) -> dict[str, Client]:
         said = {**file.get(row.get("like", ""), {}), **row}
         said.pop("like", None)
         limits = tuple(Limit(one["most"], one["counter"]) for one in said.pop("limits", ()))
-        lists = {one: tuple(said.pop(one, ())) for one in ("names", "sources")}
-        found[name] = Client(name=name, limits=limits, **lists, **said)
+        said |= {one: tuple(said.get(one, ())) for one in ("names", "sources")}
+        found[name] = Client(name=name, limits=limits, **said)
     return found
 
 

@@ -30,6 +30,7 @@ __all__ = ["Contract", "Framework", "check_settings", "framework_of", "insist_on
 
 log = logging.getLogger("aerogram")
 
+SoftErrors: TypeAlias = Literal["notice", "failure"] | None
 _BY_OPERATION: Final = ("budgets", "kinds", "ranked", "facts", "page_sizes", "cached", "deprecations")
 _UNUSUAL = '"zzqxv"'
 """No word of any vocabulary, so that a tokenizer has to put it together."""
@@ -49,6 +50,10 @@ class Contract:
     operations whose callers may ask for pages and do not say how large. `limits` are taken before a handler runs;
     answers of the operations in `cached` are kept in the `cache`; `deprecations` are told per operation; `sanitizers`
     work on everything that is sent or archived.
+    With `mask_errors`, what a handler raises and nobody has declared is masked where its server would show it as well.
+    With `read_texts`, a bare text that is JSON or a table is fitted and paged as the data that it holds.
+    `soft_errors` is what becomes of a bare reply that says that it failed and is not marked so: a "notice" beside it, a
+    "failure", or, with None, nothing.
     """
 
     dialect: str | Dialect | None = None
@@ -69,6 +74,9 @@ class Contract:
     cached: Collection[str] = ()
     deprecations: Mapping[str, Deprecations] = field(default_factory=dict)
     sanitizers: Sequence[Step] = ()
+    mask_errors: bool = False
+    read_texts: bool = True
+    soft_errors: SoftErrors = "notice"
     observer: Observer | None = None
     clock: Callable[[], float] = time.perf_counter
 
@@ -158,8 +166,13 @@ def _check_count(name: str, value: Any) -> None:
         raise InvalidReply(f"{name} is one of {', '.join(COUNTS)}, not {value!r}")
 
 
+def _check_soft_errors(name: str, value: Any) -> None:
+    if value not in ("notice", "failure", None):
+        raise InvalidReply(f"{name} is notice, failure or None, not {value!r}")
+
+
 def _check_budget(_: str, value: Any) -> None:
-    _, own = split_by_client(value)
+    own = split_by_client(value)[1]
     if own is not None:
         Budget.of(own)
 
@@ -207,6 +220,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], None]]] = {
     "dialect": _check_dialect,
     "channels": _check_channels,
     "count": _check_count,
+    "soft_errors": _check_soft_errors,
     "budget": _check_budget,
     "budgets": _check_budgets,
     "kinds": _check_by_operation,
@@ -247,4 +261,10 @@ def insist_on(framework: Framework, host: Any) -> None:
     taken = f"aerogram.{framework}.install takes {_WORDS[framework]}"
     if found is not None:
         raise InvalidReply(f"{taken}; for {_WORDS[found]} use aerogram.{found}.install")
-    raise InvalidReply(f"{taken}, not {type(host).__name__}")
+    kind = type(host)
+    if kind.__module__.partition(".")[0] == "mcp":  # a low-level server, or the FastMCP of an SDK before version 2
+        raise InvalidReply(
+            f"{taken}, not {kind.__module__}.{kind.__name__}: put `aerogram wrap` before that server, "
+            "or give its handlers' values to aerogram.normalize_tool_result"
+        )
+    raise InvalidReply(f"{taken}, not {kind.__name__}")

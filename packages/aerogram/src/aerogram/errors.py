@@ -19,6 +19,7 @@
         ├── RateLimited         RATE_LIMIT_EXCEEDED
         │   └── QuotaExceeded       QUOTA_EXCEEDED
         ├── IntegrityError      INTEGRITY_ERROR
+        ├── ToolFailed          TOOL_ERROR
         └── Unavailable         UNAVAILABLE
 
 What the caller can fix is a result; what it cannot is a protocol error.
@@ -27,6 +28,7 @@ What the caller can fix is a result; what it cannot is a protocol error.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
@@ -42,7 +44,32 @@ class MissingExtra(AerogramError, ImportError):
     def __init__(self, extra: str, package: str) -> None:
         self.extra = extra
         self.package = package
-        super().__init__(f"this needs {package}: pip install 'aerogram[{extra}]'")
+        super().__init__(_explain_old(extra, package) or f"this needs {package}: pip install 'aerogram[{extra}]'")
+
+
+_LEAST: Final = re.compile(r"([\w.-]+)\s*>=\s*([0-9.]+)")
+
+
+def _explain_old(extra: str, package: str) -> str | None:
+    """What to say of a package that is installed and too old; None where it is not."""
+    from importlib.metadata import PackageNotFoundError, requires, version  # which take long to load, for a rare case
+
+    try:
+        found, needs = version(package), requires("aerogram") or []
+    except PackageNotFoundError:
+        return None
+    wanted = [_LEAST.match(one) for one in needs if f"extra == '{extra}'" in one.replace('"', "'")]
+    least = next((one[2] for one in wanted if one is not None and one[1] == package), None)
+    if least is None or _numbers(found) >= _numbers(least):
+        return None
+    return (
+        f"this needs {package}>={least}, and {found} is installed: pip install -U '{package}>={least}', "
+        "or leave the server as it is and put `aerogram wrap` before it"
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(one) for one in re.findall(r"\d+", text)[:3]]
 
 
 def require(extra: str, *packages: str) -> None:
@@ -196,6 +223,12 @@ class IntegrityError(ReplyError):
     """Stored or combined data does not match what it should be."""
 
     code = "INTEGRITY_ERROR"
+
+
+class ToolFailed(ReplyError):
+    """A tool could not do what it was asked for, and says itself why; the same call would fail again."""
+
+    code = "TOOL_ERROR"
 
 
 class Unavailable(ReplyError):

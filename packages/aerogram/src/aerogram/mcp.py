@@ -23,7 +23,7 @@ from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
 from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
-from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError
+from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError, ToolFailed
 from aerogram.flags import Flags
 from aerogram.jsontext import dumps
 from aerogram.normalize.native import documented_result, native_result
@@ -76,6 +76,7 @@ def install(
     flags: Flags | None = None,
     principal: Principal | None = None,
     normalize: bool = False,
+    text_schema: bool = True,
     **settings: Any,
 ) -> Service:
     """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
@@ -85,13 +86,14 @@ def install(
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, which is
     there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
     who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
-    it, and not as the SDK would.
+    it, and not as the SDK would. Without `text_schema`, tools that return a text list no schema for it,
+    and send the text once.
     """
     insist_on("mcp", server)
     if isinstance(server._tool_manager, _Tools):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
-    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags, text_schema=text_schema)
     negotiate = service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
     who = check_principal(principal) or _token_principal
     # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
@@ -275,7 +277,7 @@ def _fault(error: Exception) -> Exception:
         return cause if isinstance(cause, Exception) and not is_crash else error
     if isinstance(cause, pydantic.ValidationError):
         return cause
-    return ReplyError(str(cause or error)) if isinstance(error, ToolError) else error
+    return ToolFailed(str(cause or error)) if isinstance(error, ToolError) else error
 
 
 _UNTOUCHED: Final = (mcp_types.InputRequiredResult, MCPError)

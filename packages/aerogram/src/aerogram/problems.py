@@ -32,10 +32,11 @@ class _Rule:
     tell: bool
 
 
-_RULES: dict[type[BaseException], _Rule] = {
+_USUAL: dict[type, _Rule] = {
     TimeoutError: _Rule("UNAVAILABLE", tell=False),
     ConnectionError: _Rule("UNAVAILABLE", tell=False),
 }
+_RULES: dict[type, _Rule] = dict(_USUAL)
 
 
 def register_exception(exception: type[BaseException], code: str, *, tell: bool = True) -> None:
@@ -47,6 +48,14 @@ def register_exception(exception: type[BaseException], code: str, *, tell: bool 
     _RULES[exception] = _Rule(TABLE[code].name, tell)
 
 
+def is_declared(exception: BaseException) -> bool:
+    """Whether somebody has said what an exception means to a caller: by its class, or with a registered one."""
+    if isinstance(exception, ReplyError):
+        return True
+    classes = type(exception).__mro__
+    return any(_is_pydantic(cls) or _RULES.get(cls) is not _USUAL.get(cls) for cls in classes)
+
+
 def problem_of(exception: BaseException, *, request_id: str | None = None) -> Problem:
     """The problem an exception stands for; an unknown one is masked and logged under the request id."""
     if isinstance(exception, ReplyError):
@@ -55,12 +64,12 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
         if cls in _RULES:
             rule = _RULES[cls]
             if not rule.tell:
-                _log(exception, request_id or new_request_id())
+                log_failure(exception, request_id)
             return Problem.of(rule.code, str(exception) or None if rule.tell else None)
         if cls.__name__ == "ValidationError" and _is_pydantic(cls):
             return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
     request_id = request_id or new_request_id()
-    _log(exception, request_id)
+    log_failure(exception, request_id)
     return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
 
 
@@ -75,7 +84,9 @@ def _declared_problem(error: ReplyError) -> Problem:
     return Problem(error.error_code, error.message, row.kind, row.retry, **{"remediation": row.remediation, **said})
 
 
-def _log(exception: BaseException, request_id: str) -> None:
+def log_failure(exception: BaseException, request_id: str | None = None) -> None:
+    """Tell the log of an exception, with its trace, under the id of its request."""
+    request_id = request_id or new_request_id()
     trace = (type(exception), exception, exception.__traceback__)
     log.error("request %s failed", request_id, exc_info=trace, extra={"request_id": request_id})
 

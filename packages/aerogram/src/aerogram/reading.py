@@ -149,6 +149,8 @@ def _split_account(tool: PlainToolResult) -> tuple[PlainToolResult, Account | No
     if isinstance(held, dict) and isinstance(held.get(ACCOUNT), dict) and isinstance(held[ACCOUNT].get("note"), str):
         found = Account(held[ACCOUNT]["note"], held[ACCOUNT].get("left_out"))
         held = {name: value for name, value in held.items() if name != ACCOUNT}
+    if isinstance(held, dict) and len(held) == 1:
+        held = {name: split_account(one)[0] if isinstance(one, str) else one for name, one in held.items()}
     texts = tool.texts
     if texts and not tool.failed:
         text, told = split_account(texts[-1])

@@ -69,6 +69,8 @@ def _normalize_part(
             _set(part, name, tuple(value))
 
 
+WAY_ON: Final = "way_on"
+"""Where in the `extra` of a page stand the call that goes on after it, but for its offset, and that of the page."""
 LEFT_OUT: Final = "left_out"
 """Where in the `extra` of a reply stands in a few words what is in the rows that it does not show."""
 
@@ -483,7 +485,8 @@ class ResumablePage(NamedTuple):
     A handler that makes its own pages may return one; with the reply alone, what does not fit is told as left out.
     Where a walk begins, and all of its rows are at hand, `ahead` gives them. `max_tokens` is a size that the caller
     has asked the handler for. With `whole_rows`, its rows are what was asked for, and none is shown in less detail.
-    `is_archived`: it was asked for as it was kept, so that no control shapes it once more.
+    `is_archived`: it was asked for as it was kept, so that no control shapes it once more. `spell` writes its data
+    as the text that it was read from.
     """
 
     reply: Reply[Any]
@@ -492,6 +495,7 @@ class ResumablePage(NamedTuple):
     max_tokens: int | None = None
     whole_rows: bool = False
     is_archived: bool = False
+    spell: Callable[[Any], str] | None = None
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:

@@ -8,29 +8,35 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
 from aerogram.call import Call
-from aerogram.content import Content
+from aerogram.content import Content, short_digits
 from aerogram.cursor import Cursors
+from aerogram.datatext import read_data
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, value_at
+from aerogram.jsontext import dumps, pointer_of, value_at
+from aerogram.normalize.plain import extent
 from aerogram.query import run_query
-from aerogram.reply import Notice, Page, Reply
+from aerogram.reply import WAY_ON, Notice, Page, Reply
 from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType, allowed_mode
-from aerogram.shape.pages import Pager, ResumablePage, Window, take
+from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
 SEARCHED_ENTRIES: Final = 64
 MOST_IDS: Final = 200
+LONGEST_REST: Final = 2_000
+"""What stands beside the rows of an object may be so long for them to be what it is about."""
+Fits: TypeAlias = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -93,32 +99,51 @@ async def retrieve(
     kind: RecordType | None = None,
     kinds: Collection[RecordType] = (),
     documented: bool = False,
+    fits: Fits = lambda _: True,
+    names_calls: bool = False,
+    read_texts: bool = False,
 ) -> ResumablePage:
     """A page of archived content, which is answered like what any other handler returns.
 
     `kind` is the type of the records, if it is known. `kinds` are the types that they may have: a record is of the
-    first whose foremost identifier it has. Modes show it as its type does.
+    first whose foremost identifier it has. Modes show it as its type does. A record that does not fit whole has been
+    shown in part already, so it is given as its text, page by page. With `names_calls`, a page names the call that goes
+    on after it, which costs less than a cursor. With `read_texts`, a text that holds data is given as that data.
     """
     if archive is None:
         raise NotFound("This server keeps no archive")
     await cursors.prepare_async(asked.cursor)
     pager = asked.pager(cursors, tool, principal, documented=documented)
+    way_on = partial(_way_on, tool) if names_calls else None
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
         rows, missing = await _find(archive, asked, principal, names)
         paged = _rows_page(rows, asked, pager, kind or _kind_of(rows, kinds))
         return paged._replace(reply=_with_missing(paged.reply, missing)) if missing else paged
     content = await archive.get(asked.hash or "", principal=principal)
-    whole = content.text if asked.as_text or content.kind == "bytes" else content.shared_value
-    value = whole if asked.as_text else _part_at(whole, asked.path)
+    if asked.as_text and not asked.path:
+        return _text_page(content.text, asked, pager, way_on)
+    held = read_data([content.text]) if read_texts and content.kind == "text" else None
+    whole = content.text if content.kind == "bytes" else content.shared_value
+    value = _part_at(whole if held is None else held.value, asked.path)
     if asked.query is not None:
         value = await run_query(value, asked.query)
     if isinstance(value, str):
-        return _text_page(value, asked, pager)
+        return _text_page(value, asked, pager, way_on)
+    is_part = bool(asked.path) or asked.query is not None
+    spell = None if held is None or is_part else held.write
+    if isinstance(value, dict) and not asked.as_text and asked.query is None and not fits(value):
+        bulk = _bulk_of(value)
+        if bulk is not None:  # its rows are what a reply has shown the first of
+            asked, value = replace(asked, path=asked.path + pointer_of((bulk.name,))), bulk.items
+    is_cut = asked.query is None and not asked.fields and _is_one_record(value) and not fits(value)
+    if asked.as_text or is_cut:
+        text = dumps(value).decode() if asked.path else content.text
+        return _text_page(text, replace(asked, as_text=True), pager, way_on)
     if isinstance(value, list):
-        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds))
+        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)._replace(spell=spell)
     shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
-    return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True)
+    return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True, spell=spell)
 
 
 async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
@@ -126,10 +151,40 @@ async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
     contract, kinds = call.contract, tuple(call.contract.kinds.values())
     tool = contract.retrieve or "retrieve"
     documented = contract.speaker.documents_cursors
-    who = call.principal
     return await retrieve(
-        contract.archive, contract.cursors, asked, principal=who, tool=tool, kinds=kinds, documented=documented
+        contract.archive,
+        contract.cursors,
+        asked,
+        principal=call.principal,
+        tool=tool,
+        kinds=kinds,
+        documented=documented,
+        fits=partial(_fits, call),
+        names_calls=contract.speaker.name == "bare",
+        read_texts=contract.speaker.name == "bare" and contract.read_texts,
     )
+
+
+def _fits(call: Call, value: Any) -> bool:
+    """Whether a value can be sent whole."""
+    budget = call.budget
+    if budget is None:
+        return True
+    most = budget.room * 8  # no tokenizer makes one token of so many characters
+    return extent(value, most) <= most and call.sizer(budget).dearest(Reply.ok(value)) <= budget.room
+
+
+def _bulk_of(value: dict[str, Any]) -> Rows | None:
+    """The rows of an object, where they are most of it."""
+    rows = rows_of(value)
+    if rows is None or len(rows.items) < 2:  # noqa: PLR2004 - one row is a record
+        return None
+    rest = {name: one for name, one in value.items() if name != rows.name}
+    return rows if extent(rest, LONGEST_REST) < min(extent(rows.items, LONGEST_REST), LONGEST_REST) else None
+
+
+def _is_one_record(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and len(value) == 1)
 
 
 def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:
@@ -157,18 +212,45 @@ def _select_fields(value: Any, asked: Retrieval, kind: RecordType | None, among:
     return select(value, asked.fields, mode=mode, kind=kind, among=among)
 
 
-def _rows_page(rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None) -> ResumablePage:
+WayOn: TypeAlias = Callable[[Retrieval, int], dict[str, Any]]
+
+
+def _way_on(tool: str, asked: Retrieval, offset: int) -> dict[str, Any]:
+    """What a page that begins at an offset says of the call that goes on after it."""
+    said: dict[str, Any] = {"hash": short_digits(asked.hash or "")}
+    if asked.path:
+        said["path"] = asked.path
+    if asked.response_mode != "full":
+        said["response_mode"] = asked.response_mode
+    if asked.fields:
+        said["fields"] = list(asked.fields)
+    if asked.query is not None:
+        said["query"] = asked.query
+    if asked.as_text:
+        said["as_text"] = True
+    if asked.page_size is not None:
+        said["page_size"] = asked.page_size
+    return {WAY_ON: [f"{tool}({', '.join(f'{name}={value!r}' for name, value in said.items())}", offset]}
+
+
+def _rows_page(
+    rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None = None
+) -> ResumablePage:
     window = asked.window(pager, len(rows))
     found = _select_fields(take(rows, window), asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
+    if way_on is not None and paged.reply.page is not None:
+        page = replace(paged.reply.page, extra=way_on(asked, window.offset))
+        paged = paged._replace(reply=paged.reply.replace(page=page))
     ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
     return paged._replace(ahead=ahead, whole_rows=True, is_archived=True)
 
 
-def _text_page(text: str, asked: Retrieval, pager: Pager) -> ResumablePage:
+def _text_page(text: str, asked: Retrieval, pager: Pager, way_on: WayOn | None = None) -> ResumablePage:
     """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
     offset = asked.window(pager, len(text)).offset
-    page = Page(has_more=False, total=len(text), page_size=None)
+    extra = None if way_on is None else way_on(asked, offset)
+    page = Page(has_more=False, total=len(text), page_size=None, extra=extra)
     reply = Reply.ok(text[offset:], page=page)
     return ResumablePage(reply, lambda count: pager.seal(offset + count), whole_rows=True, is_archived=True)
 

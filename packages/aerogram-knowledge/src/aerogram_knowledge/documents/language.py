@@ -18,6 +18,8 @@ __all__ = ["FALLBACK", "language_of", "stem_all", "stemmed_languages"]
 FALLBACK: Final = "en"
 SAMPLE: Final = 4_000
 FEW: Final = 3
+REMEMBERED: Final = 50_000
+"""Words whose stems are remembered, for each language."""
 
 _SNOWBALL: Final = {
     "ar": "arabic",
@@ -120,4 +122,5 @@ def _stemmer(algorithm: str) -> Any:
         import Stemmer
     except ImportError as error:
         raise MissingExtra("knowledge", "PyStemmer") from error
-    return Stemmer.Stemmer(algorithm)
+    # when its memory of words is full, it sorts all of them
+    return Stemmer.Stemmer(algorithm, REMEMBERED)

@@ -105,12 +105,12 @@ class Preparer:
         if batch.files:
             yield self._finish(batch, parts)
 
-    def _load(self, job: Job) -> tuple[File, Contents | None]:
-        """A file and what it holds; nothing where that is known."""
+    def _load(self, job: Job) -> tuple[File, Contents | FileState]:
+        """A file and what it holds, or what is known of it already."""
         file, before = read_bytes(job.path, job.file, self.limits.max_bytes), job.before
         known = (file.checksum, READER, None)
         if before is not None and (before.checksum, before.reader, before.problem) == known:
-            return file, None
+            return file, before
         return file, read_contents(file, self.limits)
 
     def _read(self, job: Job, loading: _Loading, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
@@ -118,14 +118,14 @@ class Preparer:
         batch.files += 1
         batch.bytes += job.file.size
         try:
-            file, contents = loading.outcome()
-            if contents is None:
+            file, found = loading.outcome()
+            if isinstance(found, FileState):
                 batch.unchanged += 1
-                if job.before.note is not None:
-                    batch.notes[file.path] = job.before.note
-                batch.touched.append(replace(job.before, size=file.size, changed_ns=file.changed_ns))
+                if found.note is not None:
+                    batch.notes[file.path] = found.note
+                batch.touched.append(replace(found, size=file.size, changed_ns=file.changed_ns))
                 return []
-            documents, graph = contents
+            documents, graph = found
             parts = [(document, chunks_of(document, self.counter, self.most_tokens)) for document in documents]
         except ChangingFile as error:
             batch.problems[job.file.path] = str(error)

@@ -28,7 +28,7 @@ from aerogram.sanitize import sanitize_blocks
 from aerogram.shape.blocks import CUT, WHOLE, Keeping, Scale, fit_blocks
 from aerogram.shape.fit import Leftover
 
-__all__ = ["fit_content", "join_content", "split_pair", "take_content"]
+__all__ = ["beside", "fit_content", "join_content", "split_pair", "take_content"]
 
 
 Blocks = list[dict[str, Any]]
@@ -42,8 +42,12 @@ def split_pair(value: Any, contract: Contract) -> Any:
         return value
     content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
     data = try_read(value[1]) or Reply(value[1])
-    extra = {**(data.extra or {}), BESIDES: content.to_wire()["content"]}
-    return data.replace(notices=(*data.notices, *content.notices), extra=extra)
+    return beside(data.replace(notices=(*data.notices, *content.notices)), content.to_wire()["content"])
+
+
+def beside(reply: Reply[Any], content: Sequence[dict[str, Any]]) -> Reply[Any]:
+    """A reply that holds content which is sent beside its data."""
+    return reply.replace(extra={**(reply.extra or {}), BESIDES: list(content)})
 
 
 def take_content(reply: Reply[Any], contract: Contract) -> tuple[Blocks | None, Reply[Any]]:
@@ -79,8 +83,10 @@ class FittedContent(NamedTuple):
         sent = {**result, "content": [*self.blocks, *rest]}
         if not self.hashes:
             return sent
-        missing = {"level": "partial", "archive_hashes": dict(self.hashes)}
-        return {**sent, "_meta": {**(result.get("_meta") or {}), f"{PREFIX}fidelity": missing}}
+        meta = result.get("_meta") or {}
+        said = meta.get(f"{PREFIX}fidelity") or {"level": "partial"}
+        hashes = {**(said.get("archive_hashes") or {}), **self.hashes}
+        return {**sent, "_meta": {**meta, f"{PREFIX}fidelity": {**said, "archive_hashes": hashes}}}
 
 
 async def fit_content(

@@ -121,10 +121,10 @@ def output_schema(
     shared: dict[str, Any] = {}
     kind = None if typed is None or form == "full" else _form_of(typed)
     if kind is None or typed is None:
-        schemas = [_prune(one.schema()) if form == "full" else one.schema(slim=True) for one in dialects]
+        schemas = [_prune(one.schema()) if form == "full" else one.listed_schema() for one in dialects]
     else:
         own = {name: part for name, part in typed.items() if name != "$defs"}
-        schemas = [one.typed_schema(kind, own) for one in dialects]
+        schemas = [one.listed_schema(kind, own) for one in dialects]
         shared = {"$defs": typed["$defs"]} if "$defs" in typed else {}
     if len(schemas) == 1:
         return {**schemas[0], "type": "object", **shared}
@@ -243,6 +243,19 @@ def _lift(schema: Any, *, widens: bool = False) -> Any:
     if widens and kept.get("type") == "number":
         kept["type"] = ["number", "null"]
     return {name: part if name in _VALUES else _lift(part, widens=widens) for name, part in kept.items()}
+
+
+def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:
+    """Whether structured content is what a schema promises, as the clients of the SDK see it."""
+    if schema is None:
+        return True
+    from jsonschema import SchemaError, ValidationError, validate  # what the SDK brings along
+
+    try:
+        validate(value, dict(schema))
+    except (SchemaError, ValidationError):
+        return False
+    return True
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:

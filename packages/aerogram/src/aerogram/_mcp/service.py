@@ -19,16 +19,21 @@ import typing
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
 from pydantic import Field, WithJsonSchema
 
+from aerogram._mcp.example import example_call
+from aerogram._mcp.faults import Masked, code_in, explain_fault
+from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import (
     PREFIX,
     SchemaForm,
+    conforms,
     lift_schema,
     meta_of,
     output_schema,
@@ -36,6 +41,7 @@ from aerogram._mcp.results import (
     tool_result,
     type_data,
 )
+from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
     ReplyDraft,
@@ -51,7 +57,7 @@ from aerogram.answer import (
 )
 from aerogram.archive import Archive
 from aerogram.call import Call
-from aerogram.channels import ACCOUNT, Payload
+from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.clients import find_client
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
@@ -61,11 +67,11 @@ from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
 from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.registry import Registry
-from aerogram.normalize.result import ToolResult
+from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
-from aerogram.reply import Notice, Reply, ResumablePage, accept_request_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
-from aerogram.sanitize import sanitize_result
+from aerogram.sanitize import sanitize_result, sanitize_text
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
 from aerogram.shape.media import describe_media
@@ -81,7 +87,7 @@ class Profile:
 
     `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
     says that it returns a `Reply` or an envelope, which no framework knows how to convert. `parameters` are the
-    properties of its inputs, the controls among them.
+    properties of its inputs, the controls among them; `inputs` is the schema without them.
     """
 
     name: str
@@ -91,6 +97,7 @@ class Profile:
     is_content: bool = False
     is_reply: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     page_size: int | None = None
     """The items of a page, unless its caller says how many."""
     typed: Mapping[str, Any] | None = None
@@ -102,7 +109,7 @@ class Profile:
         own = self.own_schema
         is_closed = own is not None and ACCOUNT not in own.get("properties", {})
         is_object = own is not None and own.get("type") == "object" and not self.is_boxed
-        return Payload(own is not None, self.is_boxed, is_closed, is_object)
+        return Payload(own is not None, self.is_boxed, is_closed, is_object, _is_text(own, self.is_boxed))
 
     @property
     def data_schema(self) -> Mapping[str, Any] | None:
@@ -111,6 +118,12 @@ class Profile:
             return self.own_schema
         inner = self.own_schema.get("properties", {}).get("result", {})
         return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
+
+
+def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
+    """Whether a schema is that of one text in a box."""
+    inner = (schema or {}).get("properties", {}).get(BOX) if is_boxed else None
+    return isinstance(inner, Mapping) and inner.get("type") == "string"
 
 
 LONGEST_TAG: Final = 200
@@ -175,6 +188,7 @@ MOST_STRANGERS: Final = 100
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
+Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 Text: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
 Query: TypeAlias = Annotated[
     str | None, WithJsonSchema({"type": "string", "description": "JMESPath over it, such as [?a=='b'].c"})
@@ -193,6 +207,8 @@ class Service:
         schema: SchemaForm | None = "slim",
         offers: Sequence[str] = (),
         flags: Flags | None = None,
+        shows_errors: bool = False,
+        text_schema: bool = True,
     ) -> None:
         if contract.speaker.name == "problem":
             raise InvalidReply("the dialect problem says failures only: choose another one")
@@ -201,6 +217,8 @@ class Service:
         if flags is not None and not isinstance(flags, Flags):
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         self.contract = contract
+        self._shows_errors = shows_errors
+        self._text_schema = text_schema
         contract.prepare()
         self._has_flags = flags is not None or VARIABLE in os.environ
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
@@ -269,14 +287,17 @@ class Service:
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _is_envelope(returns)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
+        if outputs is not None and not self._text_schema and _is_text(outputs, is_boxed):
+            outputs, is_boxed = None, False
         size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
         has_limit = self.contract.own_limit(name) is not None or self.contract.chooses_by_client(name)
         is_fitted = has_limit or "max_tokens" in given.names or size is not None
-        if outputs is not None and is_fitted and self._schema != "own" and outputs.get("type") == "object":
+        is_lifted = is_fitted and self._schema != "own" and not _is_text(outputs, is_boxed)
+        if outputs is not None and is_lifted and outputs.get("type") == "object":
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, size)
+        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size)
         return replace(made, typed=type_data(made.data_schema)) if self._spoken else made
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
@@ -411,7 +432,7 @@ class Service:
         profile: Profile,
         arguments: Mapping[str, Any],
         caller: Caller,
-        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+        handler: Handler,
         convert: Conversion | None = None,
         untouched: tuple[type, ...] = (),
     ) -> Any:
@@ -422,14 +443,30 @@ class Service:
             return await self.answer_besides(profile, caller, error)
         with observe(call, caller.meta) as observation:
             call = call if observation is None else replace(call, observation=observation)
-            own = dict(call.arguments)
-            call, outcome = await find_outcome(call, lambda: handler(own))
+            call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
             if not isinstance(outcome, untouched):
                 return await self.answer(call, profile, outcome, convert)
             await forgive(call)  # it failed, or will be charged when it has its answers
             if isinstance(outcome, Exception):
                 raise outcome
             return outcome
+
+    def shows_errors(self, contract: Contract) -> bool:
+        """Whether the words of exceptions that nobody has declared are told: as the server has it, or less."""
+        return self._shows_errors and not contract.mask_errors and contract.speaker.name == "bare"
+
+    async def _run(self, call: Call, handler: Handler, untouched: tuple[type, ...]) -> Any:
+        """The handler's outcome; what it raises means what its library is known for, where payloads are bare."""
+        try:
+            return await handler(dict(call.arguments))
+        except Exception as error:  # noqa: BLE001 - told apart below
+            raised = error
+        if isinstance(raised, untouched):
+            raise raised
+        if call.contract.speaker.name != "bare":
+            raise raised.held if isinstance(raised, Masked) else raised
+        shows = self.shows_errors(call.contract)
+        raise explain_fault(raised, call.arguments, shows=shows, request_id=call.request_id)
 
     async def give_out(self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]]) -> Any:
         """What a method gives out that is no call of a tool: limited, charged and observed as a call is.
@@ -483,6 +520,13 @@ class Service:
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
+        if call.contract.speaker.name == "bare":
+            try:
+                if result is None:
+                    return await self._send_bare(call, profile, outcome, draft, convert)
+                return await self._send_result(call, profile, result, own=own, is_content=draft.is_content)
+            except Exception as error:  # noqa: BLE001 - every call gets an answer
+                return await self._send(call, profile, ReplyDraft(fail(call, error).reply))
         if result is None:
             return await self._send(call, profile, draft, convert)
         if call.cursor is not None and not result.isError:
@@ -497,7 +541,7 @@ class Service:
             blocks, said = take_content(draft.reply, call.contract)
             if draft.media and call.contract.speaker.name != "bare":
                 said = _tell_media(said, draft.media)
-            done = await fit_media(call, await finish(call, draft._replace(reply=said)))
+            done = await self._finish(call, profile, draft._replace(reply=said))
             is_whole = done.reply.problem is None and done.reply.data is said.data
             sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
             return sent if blocks is None else await join_content(blocks, sent, call)
@@ -505,6 +549,67 @@ class Service:
             await forgive(call)
             failed = fail(call, error)
             return self._report(call, failed, self._write(call, profile, failed))
+
+    async def _finish(self, call: Call, profile: Profile, draft: ReplyDraft) -> ReplyDraft:
+        """The finished reply; a payload of which the schema spares nothing is cut where it still is what that says."""
+        done = await fit_media(call, await finish(call, draft))
+        is_refused = done.reply.problem is not None and done.reply.problem.code == "TOKEN_LIMIT_EXCEEDED"
+        if not is_refused or draft.reply.problem is not None or call.payload is None or call.schema is None:
+            return done
+        looser = await fit_media(call, await finish(replace(call, schema=None), draft))
+        sent = None if looser.reply.problem is not None else call.payload.channels(looser.reply).structured
+        return done if sent is None or not conforms(sent, profile.own_schema) else looser
+
+    async def _send_bare(
+        self, call: Call, profile: Profile, outcome: Any, draft: ReplyDraft, convert: Conversion | None
+    ) -> dict[str, Any]:
+        """The result of a value; a text that holds data is fitted as that, and sent as the text that it is."""
+        if isinstance(outcome, ResumablePage) and outcome.spell is not None:
+            payload = replace(profile.payload, spell=outcome.spell, is_text=True)
+            return await self._send(replace(call, payload=payload), profile, draft)
+        if draft.reply.problem is not None:
+            draft = draft._replace(reply=_with_example(draft.reply, call, profile))
+        elif not isinstance(outcome, (Reply, ResumablePage)):
+            draft = _judge(call, draft)
+        told = None
+        if isinstance(draft.reply.data, str) and draft.reply.page is None:
+            told = tell_text(call, sanitize_text(draft.reply.data, *call.contract.sanitizers))
+        if told is None:
+            return await self._send(call, profile, draft, convert)
+        said = draft.reply.replace(data=told.draft.reply.data)
+        return await self._send(told.call, profile, told.draft._replace(reply=said))
+
+    async def _send_result(
+        self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool
+    ) -> Any:
+        """A finished result: as it was made where that fits, else its text and structured content fitted together."""
+        soft = None if call.contract.soft_errors is None else _soft_problem_of(result)
+        problem = _unsaid_problem(result) or (soft if call.contract.soft_errors == "failure" else None)
+        if problem is not None:
+            return await self._fail_as_said(call, profile, result, problem)
+        notices = () if soft is None else (note_soft_error(soft),)
+        if result.isError or fits_as_made(call, result):
+            sent = await self._pass_on(call, profile, result, own=None if notices else own, is_fitted=is_content)
+            return _with_meta(sent, meta_of(Reply(None, notices=notices), call.contract.speaker)) if notices else sent
+        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        told = tell_result(call, wire, is_boxed=profile.is_boxed)
+        if told is None and call.cursor is not None:
+            return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
+        if told is None:
+            return await self._pass_on(call, profile, result, is_fitted=True)
+        sent = in_blocks(await self._send(told.call, profile, told.draft))
+        return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
+
+    async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
+        """A failure that was finished further in, in its own words, with what programs and models want to know."""
+        sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
+        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
+        if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
+            return {**sent, "_meta": meta}
+        besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
+        content = [*wire["content"], {"type": "text", "text": besides}]
+        return {**wire, "content": content, "isError": True, "_meta": meta}
 
     def _write(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -515,9 +620,11 @@ class Service:
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
+            if own is not None and not self._text_schema and isinstance(reply.data, str):
+                own.pop("structuredContent", None)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
-        channels = profile.payload.channels(reply)
+        channels = (call.payload or profile.payload).channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
 
     @staticmethod
@@ -570,13 +677,13 @@ class Service:
         self,
         hash: Annotated[str | None, Field(description="Hash in the reply")] = None,
         ids: Annotated[Ids | None, Field(description="Only these items")] = None,
-        path: Annotated[str, Field(description="JSON Pointer to a part")] = "",
-        response_mode: Annotated[Mode, Field(description="Detail of each item")] = "full",
-        fields: Annotated[list[str] | None, Field(description="Only these fields")] = None,
-        as_text: Annotated[bool, Field(description="One text instead of rows")] = False,
+        path: Annotated[str, Field(description="JSON Pointer")] = "",
+        response_mode: Annotated[Mode, Field(description="Detail")] = "full",
+        fields: Annotated[list[str] | None, Field(description="Only these")] = None,
+        as_text: Annotated[bool, Field(description="As one text")] = False,
         cursor: Annotated[str | None, Field(description="From the last reply")] = None,
         page_size: Annotated[int | None, Field(description="Items per page")] = None,
-        offset: Annotated[int, Field(description="Items or characters to skip")] = 0,
+        offset: Annotated[int, Field(description="How many to skip")] = 0,
         query: Query = None,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""
@@ -632,7 +739,9 @@ def _lean_inputs(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _lean_input(part: Mapping[str, Any]) -> dict[str, Any]:
     options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
     told = {**(options[0] if len(options) == 1 else {}), **part}
-    left_out = ("anyOf", "default", "title") if len(options) == 1 else ("default", "title")
+    left_out = (
+        {"default", "title"} | ({"anyOf"} if len(options) == 1 else set()) | ({"type"} if "enum" in told else set())
+    )
     return {name: one for name, one in told.items() if name not in left_out}
 
 
@@ -660,6 +769,54 @@ def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tupl
     if promises_data and not result.has_structured_content and not result.isError:
         return None, None
     return None, result
+
+
+def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """The reply with word of a failure that it tells of, or as that failure."""
+    mode = call.contract.soft_errors
+    soft = None if mode is None else soft_problem(draft.reply.data)
+    if soft is None:
+        return draft
+    if mode == "failure":
+        return ReplyDraft(Reply.failed(soft))
+    return draft._replace(reply=draft.reply.replace(notices=(*draft.reply.notices, note_soft_error(soft))))
+
+
+def _soft_problem_of(result: ToolResult) -> Problem | None:
+    """The problem that a finished result tells of that is no failure."""
+    if result.isError or result.size > LONGEST * 4:
+        return None
+    return soft_problem(result.data()) or soft_problem(_texts(result.to_wire()["content"]))
+
+
+def _with_example(reply: Reply[Any], call: Call, profile: Profile) -> Reply[Any]:
+    """A failure for wrong arguments, with a call that would be right."""
+    problem = reply.problem
+    details = (problem.details or {}) if problem is not None else {}
+    if problem is None or problem.kind != "validation" or "pointer" not in details:
+        return reply
+    faults = details.get("errors") or [details]
+    wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
+    call_made = example_call(profile.name, profile.inputs, call.arguments, wrong)
+    if call_made is None or not (wrong & {*profile.inputs.get("properties", ())} or wrong - {""}):
+        return reply
+    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {call_made}"
+    return reply.replace(problem=replace(problem, remediation=advice.removeprefix(". ")))
+
+
+def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {**sent, "_meta": {**(sent.get("_meta") or {}), **meta}}
+
+
+def _unsaid_problem(result: ToolResult) -> Problem | None:
+    """What a failure means that has no code, by what it says; None where it has one, or is no failure."""
+    if not result.isError:
+        return None
+    wire = result.to_wire()
+    if PROBLEM in (wire.get("_meta") or {}) or try_read(wire.get("structuredContent")) is not None:
+        return None
+    told = "\n".join(block["text"] for block in wire["content"] if isinstance(block.get("text"), str))
+    return Problem.of(code_in(told), told or None)
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:

@@ -95,10 +95,14 @@ class _Put(NamedTuple):
     contents: tuple[Content, ...]
     receipts: asyncio.Future[tuple[EntryReceipt, ...]]
 
-    def fail(self, error: BaseException) -> None:
-        """Say that it could not be stored."""
-        if not self.receipts.done():
-            self.receipts.set_exception(error)
+    def settle(self, outcome: float | Exception) -> None:
+        """Say until when it is stored, or why it could not be."""
+        if self.receipts.done():
+            return
+        if isinstance(outcome, Exception):
+            self.receipts.set_exception(outcome)
+        else:
+            self.receipts.set_result(tuple(EntryReceipt(one.hash, one.size, outcome) for one in self.contents))
 
 
 class InventoryStore(Protocol):
@@ -336,37 +340,43 @@ class Archive:
         try:
             while waiting:
                 group, waiting[:] = waiting[:], []
-                await self._write_group(group)
+                for put, outcome in zip(group, await self._outcomes(group), strict=True):
+                    put.settle(outcome)
         finally:
             self._waiting.pop(asyncio.get_running_loop(), None)
             for put in (*group, *waiting):
                 put.receipts.cancel()  # only where the loop ends before they are stored
 
-    async def _write_group(self, group: Sequence[_Put]) -> None:
+    async def _outcomes(self, group: Sequence[_Put]) -> list[float | Exception]:
+        """Until when each is stored, or why it is not."""
+        try:
+            if self._directory is None:
+                return await self._write_group(group)
+            await self._ask(self._store.setup_collection(collection=COLLECTION))  # type: ignore[attr-defined]
+            # it has many steps, and between two of them a busy loop would let it wait for everybody else
+            return await asyncio.to_thread(asyncio.run, self._write_group(group))
+        except Exception as error:  # noqa: BLE001 - told to everybody who waits
+            return [error] * len(group)
+
+    async def _write_group(self, group: Sequence[_Put]) -> list[float | Exception]:
         owners: dict[str, list[_Put]] = {}
         for put in group:
             owners.setdefault(put.owner, []).append(put)
-        try:
-            async with self._inventory_lock():
-                await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
-        except Exception as error:  # noqa: BLE001 - told to everybody who waits
-            for put in group:
-                put.fail(error)
+        async with self._inventory_lock():
+            found = await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
+        outcomes = {id(put): outcome for part in found for put, outcome in part}
+        return [outcomes[id(put)] for put in group]
 
-    async def _write_for(self, owner: str, puts: Sequence[_Put]) -> None:
+    async def _write_for(self, owner: str, puts: Sequence[_Put]) -> list[tuple[_Put, float | Exception]]:
         """Store what one owner has put, all of it under one inventory."""
         try:
             end = await self._store_contents(owner, [content for put in puts for content in put.contents])
         except Exception as error:  # noqa: BLE001 - told to whoever waits
             if len(puts) == 1:
-                puts[0].fail(error)
-                return
-            for put in puts:  # there may be no room for one of them alone
-                await self._write_for(owner, [put])
-            return
-        for put in puts:
-            if not put.receipts.done():
-                put.receipts.set_result(tuple(EntryReceipt(one.hash, one.size, end) for one in put.contents))
+                return [(puts[0], error)]
+            # there may be no room for one of them alone
+            return [outcome for put in puts for outcome in await self._write_for(owner, [put])]
+        return [(put, end) for put in puts]
 
     async def _store_contents(self, owner: str, contents: Sequence[Content]) -> float:
         """Store contents and take them into the inventory; until when they are there."""

@@ -20,6 +20,7 @@ from aerogram._http.headers import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import Content, canonical_json, short_digits
+from aerogram.datatext import read_data
 from aerogram.dialects.extension import restore
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
@@ -227,18 +228,22 @@ def _is_about_size(notice: Notice, fidelity: Fidelity) -> bool:
 
 
 def insist_on_whole(reply: Reply[Any]) -> None:
-    """Refuse to call a reply whole that goes on at a cursor, because what it lacks is on other pages."""
-    if reply.status == "partial" and reply.page is not None and reply.page.cursor:
+    """Refuse to call a reply whole that goes on elsewhere, because what it lacks is on other pages."""
+    if reply.page is not None and (reply.page.cursor or reply.page.has_more):
         raise ValidationFailed(
-            "This reply is a page of several, which its server made to fit a budget",
+            "This reply is a page of several",
             remediation="Call pages() or items() with the target, which go on to the end",
         )
 
 
 def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
     """The data as it was: kept whole, or as a list some of whose texts were kept (`data/3`)."""
+    kept = found.get("data", data)
+    if isinstance(kept, str) and not isinstance(data, str):  # the text that the data stood in
+        held = read_data([kept])
+        return kept if held is None else held.value
     if not isinstance(data, list):
-        return found.get("data", data)
+        return kept
     return found.get("data", [found.get(f"data/{at}", item) for at, item in enumerate(data)])
 
 

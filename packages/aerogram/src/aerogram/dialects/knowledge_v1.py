@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -310,13 +311,19 @@ class KnowledgeV1Dialect(Dialect):
     vocabularies = frozenset({"/error/kind"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "properties": {"_metadata": {"type": "object"}, "results": {}},
+        "properties": {
+            "_metadata": {"type": "object"},
+            "results": {},
+            "pagination": {"type": ["object", "null"]},
+            "warnings": {"type": "array"},
+        },
         "required": ["_metadata", "results", "warnings"],
     }
 
-    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+    def listed_schema(self, form: Form | None = None, own: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         kinds = {"rows": own, "record": {**own, "type": ["object", "array"]}, "value": {"type": "array", "items": own}}
-        return {**self.slim, "properties": {**self.slim["properties"], "results": kinds[form]}}
+        properties = {"_metadata": {"type": "object"}, "results": {} if form is None else kinds[form]}
+        return {"type": "object", "properties": properties, "required": self.slim["required"]}
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         return isinstance(body.get("_metadata"), dict)

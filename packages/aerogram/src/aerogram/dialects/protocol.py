@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
@@ -158,8 +159,8 @@ class Dialect(ABC):
             **self.body.model_json_schema(),
         }
 
-    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
-        """The slim schema with the type of the data in it: of `rows`, of one `record`, or of a single `value`.
+    def listed_schema(self, form: Form | None = None, own: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """The schema for a tool listing, with the type of the data in it: of `rows`, one `record`, or a single `value`.
 
         It holds for failures as well, and for replies from which something was left out.
         """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
@@ -143,7 +144,9 @@ class ResponseV2Dialect(Dialect):
         "required": ["success", "data", "error", "meta"],
     }
 
-    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
+    def listed_schema(self, form: Form | None = None, own: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        if form is None:
+            return dict(self.slim)
         if form == "record":  # a failure has members of its own in the same place
             members = {name: part for name, part in own["properties"].items() if name not in _FAILURE_MEMBERS}
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -369,13 +370,19 @@ class StandardV2Dialect(Dialect):
     vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})
     slim: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "properties": {"status": {"type": "string"}, "results": {"type": "array"}},
+        "properties": {
+            "status": {"enum": list(get_args(Status))},
+            "results": {"type": "array"},
+            "error": {"type": "object"},
+            "meta": {"type": "object"},
+        },
         "required": ["status", "results", "meta"],
     }
 
-    def typed_schema(self, form: Form, own: Mapping[str, Any]) -> dict[str, Any]:
-        results = own if form == "rows" else {"type": "array", "items": own}
-        return {**self.slim, "properties": {**self.slim["properties"], "results": results}}
+    def listed_schema(self, form: Form | None = None, own: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        results = own if form == "rows" else {"type": "array", "items": own} if own else {"type": "array"}
+        properties = {"status": {"type": "string"}, "results": results}
+        return {"type": "object", "properties": properties, "required": self.slim["required"]}
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         return body.get("status") in get_args(Status) and "results" in body

@@ -24,6 +24,7 @@ from aerogram.digest.text import CanonicalText, normalise
 from aerogram.digest.verification import TextArchive, keep
 from aerogram.errors import ReplyError
 from aerogram.reply import Notice
+from aerogram.shape.announced import count_digest
 
 Source = Any
 """A path, bytes, text, a `CanonicalText`, a payload, or a mapping or object with `content` and `content_type`."""
@@ -234,17 +235,15 @@ def _payload(text: CanonicalText, query: str, passages: list[Passage], draft: Dr
         EvidenceSnippet(text=passage.text, locator=str(passage.locator), relevance_score=passage.relevance)
         for passage in passages
     ]
-    said = [draft.summary, *draft.key_points, *(snippet.text for snippet in snippets)]
-    digest_chars = sum(map(len, said))
-    original = len(text.text)
-    return DigestPayload(
+    payload = DigestPayload(
         query_hash=query_hash(query),
         summary=draft.summary,
         key_points=list(draft.key_points),
         evidence_snippets=snippets,
-        original_chars=original,
-        digest_chars=digest_chars,
-        # a digest of a few lines can be longer than they are; the contract has no ratio above 1
-        compression_ratio=round(min(1.0, digest_chars / original), 4) if original else 0.0,
+        original_chars=len(text.text),
+        digest_chars=0,
+        compression_ratio=0.0,
         source_text_hash=text.hash,
     )
+    counted = count_digest({"original_chars": len(text.text)}, lambda said: payload.model_copy(update=said).to_json())
+    return payload.model_copy(update=counted)

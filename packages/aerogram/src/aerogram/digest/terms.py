@@ -43,6 +43,8 @@ _MARK = re.compile(f"[{MARKS}]")
 # letters of Arabic, Hebrew and India: their words are short, and much is written at the beginning and end of a word
 _DENSE = re.compile("[\u0590-\u07ff\u0900-\u0dff\ufb1d-\ufdff\ufe70-\ufefc]")
 _RUN = re.compile(f"[{_UNSPACED}]+")
+# letters of Thailand, Laos, Burma and Cambodia: a syllable is several of them, with the signs around it
+_LETTERED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 _KANA_WORD = re.compile("[\u30a0-\u30ff]{3,}")
 _HIRAGANA = re.compile("[\u3040-\u309f]+")
 _IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
@@ -115,6 +117,13 @@ def _word_terms(word: str) -> Iterator[Term]:
 
 
 def _run_terms(run: str) -> Iterator[Term]:
+    for part in _LETTERED.findall(run):
+        yield from (Term(part[i : i + LETTERED_GRAM], PAIR) for i in range(max(1, len(part) - LETTERED_GRAM + 1)))
+    for part in _LETTERED.split(run):
+        yield from _sign_terms(part) if part else ()
+
+
+def _sign_terms(run: str) -> Iterator[Term]:
     for word in _KANA_WORD.findall(run):
         yield Term(word, KANA_WORD)
     for pair in _pairs(run):
@@ -136,6 +145,7 @@ STEM = 0.8
 STEM_SHARE = 0.7
 GRAM = 4
 DENSE_GRAM = 3
+LETTERED_GRAM = 3
 GRAMS = 0.8
 KANA_WORD = 1.0
 PAIR = 1.0

@@ -89,6 +89,7 @@ def install(
     flags: Flags | None = None,
     principal: Principal | None = None,
     normalize: bool = False,
+    text_schema: bool = True,
     **settings: Any,
 ) -> Service:
     """Put a contract to work on a server: its tools, those it has and those it will get, and its resources.
@@ -98,13 +99,23 @@ def install(
     schemas, `offers` are further dialects that clients may ask for. `negotiate` names the negotiation tool, which is
     there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
     who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
-    it, and not as FastMCP would.
+    it, and not as FastMCP would. Without `text_schema`, tools that return a text list no schema for it,
+    and send the text once.
     """
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
-    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags)
+    shows = not server._mask_error_details
+    service = Service(
+        made,
+        controls=controls,
+        schema=schema,
+        offers=offers,
+        flags=flags,
+        shows_errors=shows,
+        text_schema=text_schema,
+    )
     negotiate = service.claim(negotiate, _names_of_tools(server))
     who = check_principal(principal) or _token_principal
     replies = _Replies(server, service, who, normalize)
@@ -332,11 +343,13 @@ class _Replies(Transform):
             try:
                 outcome: Any = await call(given)
             except Exception as error:  # noqa: BLE001 - told apart there
-                explain(error, tool, profile.parameters)
+                in_own_words = self._service.shows_errors(CURRENT.get().contract)
+                explain(error, tool, profile.parameters, in_own_words=in_own_words)
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._parted(value, tool)
-            if value is not NOTHING or not self._says_more(outcome):
+            is_bare = CURRENT.get().contract.speaker.name == "bare"
+            if value is not NOTHING or is_bare or not self._says_more(outcome):
                 return outcome if value is NOTHING else value
             finished.append(outcome)
             return said(outcome, tool)

@@ -11,15 +11,14 @@ another result in its place, or the tool is a proxy of a server elsewhere, there
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, cast, get_type_hints
 
+from aerogram._mcp.faults import Masked, seconds_until
 from aerogram.errors import (
     Conflict,
     Forbidden,
@@ -27,6 +26,7 @@ from aerogram.errors import (
     NotFound,
     RateLimited,
     ReplyError,
+    ToolFailed,
     Unauthenticated,
     Unavailable,
     ValidationFailed,
@@ -341,7 +341,8 @@ def _meaning(server: FastMCP[Any], call: Run, words: str, component: Any, passes
             if isinstance(error, FastMCPError) or passes(error):
                 raise
             is_masked = server._mask_error_details
-            raise Meant(words if is_masked else f"{words}: {error}", fault(error, component)) from error
+            told = words if is_masked else f"{words}: {error}"
+            raise Meant(told, fault(error, component, in_own_words=True), is_masked=is_masked) from error
 
     return run
 
@@ -349,32 +350,40 @@ def _meaning(server: FastMCP[Any], call: Run, words: str, component: Any, passes
 class Meant(ToolError, ResourceError):
     """What a handler of a mounted server raised, in the words that its server has for it."""
 
-    def __init__(self, words: str, meant: Exception) -> None:
+    def __init__(self, words: str, meant: Exception, *, is_masked: bool) -> None:
         super().__init__(words)
         self.meant = meant
+        self.is_masked = is_masked
 
 
 # What exceptions mean
 
 
-def explain(error: Exception, component: Any, parameters: Mapping[str, Any]) -> NoReturn:
-    """Raise what an exception means, by the parameters that are listed."""
-    meant = fault(error, component, parameters)
+def explain(error: Exception, component: Any, parameters: Mapping[str, Any], *, in_own_words: bool = False) -> NoReturn:
+    """Raise what an exception means, by the parameters that are listed.
+
+    What a service behind the tool did can be told in its own words.
+    """
+    meant = fault(error, component, parameters, in_own_words=in_own_words)
+    if isinstance(error, Meant) and error.is_masked:
+        meant = Masked(meant)
     # exceptions that cause each other send whoever prints their trace in circles
-    raise meant from (None if meant in (error, error.__cause__) else error)
+    raise meant from (meant.__cause__ if meant in (error, error.__cause__) else error)
 
 
-def fault(error: Exception, component: Any, parameters: Mapping[str, Any] | None = None) -> Exception:
+def fault(
+    error: Exception, component: Any, parameters: Mapping[str, Any] | None = None, *, in_own_words: bool = False
+) -> Exception:
     """The exception that says what a failure means; what must stay a protocol error goes on its way.
 
     `parameters` are those that a tool is listed with, where controls are among them.
     """
     if isinstance(error, Meant):
-        return error.meant
+        is_said = in_own_words or isinstance(error.meant, ReplyError)
+        return error.meant if is_said else _upstream_fault(error.meant)
     if isinstance(error, MCPError):
-        if _is_protocol_error(error):
-            return error
-        return ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
+        said = ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
+        return error if _is_protocol_error(error) else said
     if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
         schema = getattr(component, "parameters", None)
         listed = {**schema, "properties": parameters} if isinstance(schema, Mapping) and parameters else schema
@@ -383,7 +392,9 @@ def fault(error: Exception, component: Any, parameters: Mapping[str, Any] | None
     if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
         return ValidationFailed(str(error))
     meaning = next((meant for kind, meant in _MEANINGS.items() if isinstance(error, kind)), None)
-    return _upstream_fault(error) if meaning is None else meaning(str(error))
+    if meaning is None:
+        return error if in_own_words else _upstream_fault(error)
+    return meaning(str(error))
 
 
 def _naming_what_there_is(error: Exception, schema: Any) -> Exception:
@@ -404,7 +415,7 @@ _MEANINGS: Final[Mapping[type[Exception], type[ReplyError]]] = {
     AuthorizationError: Forbidden,
     NotFoundError: NotFound,
     DisabledError: NotFound,
-    FastMCPError: ReplyError,  # meant for the caller to read
+    FastMCPError: ToolFailed,  # meant for the caller to read
 }
 _ARGUMENT_FAULTS: Final = ("Missing required argument", "Got unexpected keyword argument")
 _MCP_CODES: Final = {
@@ -440,7 +451,7 @@ def _upstream_fault(error: Exception) -> Exception:
 
 def _status_fault(error: BaseException, status: int) -> Exception | None:
     """What an HTTP status of a service behind a tool means to the caller, if it is not a failure of the tool."""
-    wait = _seconds_until(cast(Any, error).response.headers.get("retry-after"))
+    wait = seconds_until(cast(Any, error).response.headers.get("retry-after"))
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimited("Rate limited by upstream API, please retry later", retry_after=wait)
     if status in _UNAVAILABLE:
@@ -461,16 +472,3 @@ _ANSWERED: Final[Mapping[int, type[ReplyError]]] = {
     HTTPStatus.GONE: NotFound,
     HTTPStatus.UNPROCESSABLE_ENTITY: ValidationFailed,
 }
-
-
-def _seconds_until(said: str | None) -> float | None:
-    """How long a `Retry-After` header says to wait: a number of seconds, or a date."""
-    if not said:
-        return None
-    if said.strip().isdecimal():
-        return float(said)
-    try:
-        when = parsedate_to_datetime(said)
-    except ValueError:
-        return None
-    return max(0.0, round(when.timestamp() - time.time(), 3))

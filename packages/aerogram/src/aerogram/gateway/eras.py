@@ -39,7 +39,7 @@ def is_modern(version: str) -> bool:
 
 def is_complete(result: Mapping[str, Any]) -> bool:
     """Whether a result is the answer, and no question to the client and no task that will have one."""
-    return result.get("resultType", "complete") == "complete"
+    return bool(result.get("resultType", "complete") == "complete")
 
 
 def with_meta(params: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Message:

@@ -1,6 +1,7 @@
 """Link: one session with the server behind, from its handshake to its end.
 
-It is spoken to in the era of the client in front, if it knows that one, and in the other one otherwise. What it says
+It is spoken to in the era of the client in front, if it knows that one, and in the other one otherwise; a server that
+does not survive the first question is started once more and asked in the other one first. What it says
 comes in as plain dictionaries: nothing that this program does not know is lost on the way.
 """
 
@@ -85,8 +86,11 @@ class Listener(Protocol):
 class Link:
     """A session with the server behind."""
 
-    def __init__(self, source: Source, client: Client, listener: Listener, timeout: float) -> None:
+    def __init__(
+        self, source: Source, client: Client, listener: Listener, timeout: float, *, is_modern_first: bool = False
+    ) -> None:
         self.client = client
+        self.is_modern_first = is_modern_first
         self.version = client.version
         self.capabilities: dict[str, Any] = {}
         self.info: Any = None
@@ -167,7 +171,7 @@ class Link:
 
     async def _greet(self) -> None:
         ways: tuple[Callable[[], Awaitable[None]], ...] = (self._initialize, self._discover)
-        first, second = ways[::-1] if is_modern(self.client.version) else ways
+        first, second = ways[::-1] if self.is_modern_first else ways
         try:
             await first()
         except (MCPError, _OtherEra) as error:

@@ -75,6 +75,8 @@ class Session:
     level: str | None = None
     subscriptions: set[str] = field(default_factory=set)
     listening: anyio.CancelScope | None = None
+    has_begun: bool = True
+    """Whether there was a handshake."""
 
 
 @dataclass(eq=False)
@@ -190,21 +192,21 @@ class Relay:
 
     # What the client says
 
-    async def __call__(self, context: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """The middleware: the answer to every request, and the way of every notification."""
-        front = self._front(context)
-        if context.request_id is None:
-            await call_next(context)
-            await self._pass_notification(front, context.method, context.params)
+        front = self._front(ctx)
+        if ctx.request_id is None:
+            await call_next(ctx)
+            await self._pass_notification(front, ctx.method, ctx.params)
             return None
-        if context.method in (_REMOVED if front.is_modern else _ADDED):
-            raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", context.method)
+        if ctx.method in (_REMOVED if front.is_modern else _ADDED):
+            raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         try:
-            if context.method == "initialize":
+            if ctx.method == "initialize":
                 return await self._initialize(front)
-            params = dict(context.params or {})
-            with self._reserve(front, context.method, params):
-                return await self._answer(front, context.method, params)
+            params = dict(ctx.params or {})
+            with self._reserve(front, ctx.method, params):
+                return await self._answer(front, ctx.method, params)
         except ReplyError as error:
             raise MCPError(**protocol_error(problem_of(error))) from error
 
@@ -228,9 +230,8 @@ class Relay:
             client = Client(version, params.get("clientInfo"), params.get("capabilities") or {})
             connection.state[_SESSION] = Session(client, connection.outbound)
             connection.exit_stack.callback(self._leave, connection.state[_SESSION])
-        session = connection.state.get(_SESSION)
-        if session is None:
-            session = Session(Client(context.protocol_version), connection.outbound)
+        known: Session | None = connection.state.get(_SESSION)
+        session = known or Session(Client(context.protocol_version), connection.outbound, has_begun=False)
         return Front(session, session.client, channel, context.request_id, meta)
 
     def _leave(self, session: Session) -> None:
@@ -244,8 +245,7 @@ class Relay:
                 del self._lines[key]
 
     async def _answer(self, front: Front, method: str, params: Message) -> Message:
-        is_early = not front.is_modern and not front.session.client.info
-        if is_early and method != "ping":
+        if not front.session.has_begun and method != "ping":
             raise MCPError(mcp_types.INVALID_PARAMS, "Invalid request parameters", "")
         handler = self._handlers.get(method)
         if handler is not None:
@@ -289,7 +289,7 @@ class Relay:
 
     async def _ping(self, front: Front, params: Message) -> Message:
         line = self._lines.get(self._key(front))
-        if line is None or line.link is None or line.link.is_modern or not front.session.client.info:
+        if line is None or line.link is None or line.link.is_modern or not front.session.has_begun:
             return {}
         return await self._forward(front, "ping", params)
 
@@ -349,7 +349,6 @@ class Relay:
 
     async def _start(self, line: Line, front: Front) -> None:
         """Start the server, not too soon after the last time."""
-        assert self._group is not None
         if self._is_ending:
             raise Unavailable("The gateway is ending", remediation="Start it again")
         is_restart = line.link is not None
@@ -358,19 +357,27 @@ class Relay:
         if line.starts > 1:
             await anyio.sleep(min(0.1 * 2**line.starts, LONGEST_PAUSE))
         line.starts, line.started = line.starts + 1, time.monotonic()
-        link = Link(self._source, front.client, self, self._timeout)
         if line.link is not None:
             self._by_link.pop(line.link, None)
-        self._by_link[link] = line
-        await self._group.start(link.run)
+        link = await self._connect(line, front, is_modern_first=front.is_modern)
+        if link.failure is not None and front.is_modern and not isinstance(link.failure, ReplyError):
+            link = await self._connect(line, front, is_modern_first=False)
         if link.failure is not None or link.has_ended:
-            self._by_link.pop(link, None)
             raise _unavailable(link.failure)
         line.link = link
         self.tools.forget()
         if is_restart:
             self._report.note("the server was started again")
             await self._restore(line, link)
+
+    async def _connect(self, line: Line, front: Front, *, is_modern_first: bool) -> Link:
+        assert self._group is not None
+        link = Link(self._source, front.client, self, self._timeout, is_modern_first=is_modern_first)
+        self._by_link[link] = line
+        await self._group.start(link.run)
+        if link.has_ended:
+            self._by_link.pop(link, None)
+        return link
 
     async def _restore(self, line: Line, link: Link) -> None:
         """Tell a server that was started again what the one before it had been told."""
@@ -446,7 +453,7 @@ class Relay:
         found = await self._forward(front, "tools/list", params)
         tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
         link.learn_headers(tools)
-        shown = self.tools.list(tools, is_last="nextCursor" not in found)
+        shown = self.tools.show(tools, is_last="nextCursor" not in found)
         return {**found, "tools": shown}
 
     async def _learn_tools(self, front: Front, name: str) -> None:

@@ -20,16 +20,20 @@ from aerogram._mcp.service import Caller, Profile, Service
 from aerogram.contract import Contract
 from aerogram.errors import ContractError, ReplyError
 from aerogram.gateway.eras import is_complete
-from aerogram.jsontext import loads
+from aerogram.jsontext import dumps_unproven, loads
 from aerogram.reply import Reply
 from aerogram.sanitize import sanitize_contents
 from aerogram.shape.blocks import Scale
 from aerogram.shape.controls import Controls
+from aerogram.tokens import Estimate, Vocabulary
 
 __all__ = ["Tools"]
 
 Message = dict[str, Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
+_MOST_BYTES: Final = 4
+_PER_BYTE: Final = 2
+"""More tokens than any counter finds in a byte."""
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
@@ -94,13 +98,13 @@ class Tools:
             self._retrieve = self._own_tool()
             self._profiles.clear()
 
-    def list(self, tools: list[Message], *, is_last: bool) -> list[Message]:
+    def show(self, tools: list[Message], *, is_last: bool) -> list[Message]:
         """A page of the server's list as clients see it; ours stands at its end."""
         self.learn(tools)
-        shown = [self._show(tool) for tool in tools if self.is_shown(str(tool.get("name")))]
+        shown = [self._show_tool(tool) for tool in tools if self.is_shown(str(tool.get("name")))]
         return [*shown, self._own_listing()] if is_last and self._retrieve is not None else shown
 
-    def _show(self, tool: Message) -> Message:
+    def _show_tool(self, tool: Message) -> Message:
         own = self.service.output_schema(self.profile(str(tool.get("name"))))
         return tool if own is None else {**tool, "outputSchema": dict(own)}
 
@@ -165,7 +169,7 @@ class Tools:
     def _outcome(self, result: Message, profile: Profile) -> Any:
         """What a server answered, as a handler would have returned it."""
         content = result.get("content")
-        if result.get("isError") or not isinstance(content, list):
+        if result.get("isError") or not isinstance(content, list) or self._surely_fits(result, profile):
             return result
         texts = [block.get("text") for block in content if block.get("type") == "text"]
         has_only_text = len(texts) == len(content)
@@ -182,6 +186,21 @@ class Tools:
             if len(texts) == 1:
                 return texts[0]
         return result if self._fits(content, profile) else sdk_blocks(content)
+
+    def _surely_fits(self, result: Message, profile: Profile) -> bool:
+        """Whether a result fits by its length alone, so that nobody has to count its tokens or to look into it."""
+        budget = self.contract.own_limit(profile.name)
+        if profile.name in self.contract.cached:  # of finished results nothing is kept
+            return False
+        if budget is None:
+            return True
+        if not isinstance(budget.counter, (Vocabulary, Estimate)):
+            return False
+        texts = [str(block.get("resource", block).get("text") or "") for block in result["content"]]
+        size = sum(len(text) if text.isascii() else len(text) * _MOST_BYTES for text in texts)
+        if size <= budget.room // _PER_BYTE and result.get("structuredContent") is not None:
+            size = max(size, len(dumps_unproven(result["structuredContent"])))
+        return size <= budget.room // _PER_BYTE
 
     def _fits(self, content: list[Message], profile: Profile) -> bool:
         budget = self.contract.own_limit(profile.name)
@@ -208,4 +227,4 @@ def _says(texts: list[Any], data: Any) -> bool:
     if len(texts) == 1 and isinstance(data, str):
         return bool(texts[0] == data)
     read = [_read(text) for text in texts]
-    return (len(read) == 1 and read[0] == data) or read == data
+    return bool((len(read) == 1 and read[0] == data) or read == data)

@@ -42,11 +42,17 @@ RESOURCE = ("fastmcp.resources.base", "ResourceResult")
 """Where FastMCP keeps its own results; the mcp SDK has one base for all of them."""
 
 
+OLD_SDK = "mcp.types"
+"""Where the mcp SDK kept its types before version 2."""
+
+
 def is_foreign_result(kind: type, home: tuple[str, str]) -> bool:
     """Whether a class is a result of the mcp SDK, or the one of FastMCP that is named."""
     sdk, fastmcp = sys.modules.get("mcp_types"), sys.modules.get(home[0])
     ancestry = kind.__mro__  # models have a slow `issubclass`
     if sdk is not None and sdk.Result in ancestry:
+        return True
+    if any(one.__module__ == OLD_SDK and one.__name__ == "Result" for one in ancestry):
         return True
     return fastmcp is not None and getattr(fastmcp, home[1]) in ancestry
 
@@ -136,6 +142,10 @@ class ToolResult:
     @classmethod
     def copy_of(cls, result: Any) -> ToolResult:
         """A result that says the same as one of the mcp SDK or of FastMCP, in words that can be sent."""
+        if not hasattr(
+            result, "structured_content"
+        ):  # of an mcp SDK before version 2, which writes as the protocol does
+            return cls.of_wire(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         structured = _ABSENT if result.structured_content is None else result.structured_content
         return cls(result.content, structured, is_error=result.is_error, meta=result.meta)
 
@@ -195,6 +205,11 @@ class ToolResult:
             return self._more
         said = notices_body(self.notices)
         return said if self._more is None else b"".join((self._more[:-1], b",", said[1:]))
+
+    @property
+    def size(self) -> int:
+        """How many bytes its content and its structured content take."""
+        return len(self.body) + len(self._structured or b"")
 
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""

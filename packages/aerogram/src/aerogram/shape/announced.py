@@ -9,14 +9,14 @@ become a smaller digest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps, loads
 from aerogram.shape.text import clip
 
-__all__ = ["Announced", "announced_in"]
+__all__ = ["Announced", "announced_in", "count_digest"]
 
 DIGEST: Final = "digest/v1"
 SHORT_SUMMARIES: Final = (1_000, 500, 200)
@@ -24,6 +24,7 @@ _TYPES: Final = ("content_type", "contentType", "mime_type", "mimeType", "media_
 _CONTENTS: Final = ("content", "data", "blob", "body", "payload", "text")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{60,}={0,2}")
 _LOOKED_AT: Final = 400
+_COUNTED: Final = 8
 
 
 class Announced(NamedTuple):
@@ -77,9 +78,25 @@ def _smaller_digests(digest: dict[str, Any]) -> Iterator[str]:
 
 def _recounted(digest: dict[str, Any], **changes: Any) -> str:
     """The digest with these changes, and with its own size."""
-    told = {**digest, **changes}
-    quoted = (one["text"] for one in told["evidence_snippets"])
-    told["digest_chars"] = sum(map(len, (told["summary"], *told["key_points"], *quoted)))
-    original = told["original_chars"]
-    told["compression_ratio"] = round(min(1.0, told["digest_chars"] / original), 4) if original else 0.0
-    return dumps(told).decode()
+    return dumps(count_digest({**digest, **changes}, lambda told: dumps(told).decode())).decode()
+
+
+def count_digest(said: Mapping[str, Any], write: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+    """A payload as JSON data, with the number of characters that it has itself, and their ratio to the original.
+
+    That is what a source's `content` costs its reader. The number is a part of what it counts, so it is counted again
+    until it is right; where the ratio would change it back and forth, the larger one stands.
+    """
+    original, size = said["original_chars"], 0
+    told = dict(said)
+    for _ in range(_COUNTED):
+        # a digest of a few lines can be longer than they are; the contract has no ratio above 1
+        told |= {
+            "digest_chars": size,
+            "compression_ratio": round(min(1.0, size / original), 4) if original else 0.0,
+        }
+        written = len(write(told))
+        if written <= size:
+            break
+        size = written
+    return told

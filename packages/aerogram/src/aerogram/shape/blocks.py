@@ -10,8 +10,9 @@ What was cut, replaced or left out is left over, whole, for the archive. Where n
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any, Final
 
@@ -104,8 +105,7 @@ def _cut_texts(blocks: list[Block], room: int, scale: Scale, keeping: Keeping) -
         if over <= 0 or not text:
             break
         content, size = Content.of_text(text), scale.of_text(text)
-        mark = keeping.marks(f"{len(text)} characters in all", content, ", as_text=true")[0]
-        short = _shortened(text, mark, size - over, scale)
+        short = _shortened(text, partial(_mark_cut, keeping, content, len(text)), size - over, scale)
         saved = size - scale.of_text(short)
         if saved <= 0:
             break
@@ -115,16 +115,22 @@ def _cut_texts(blocks: list[Block], room: int, scale: Scale, keeping: Keeping) -
     return shown, tuple(cut)
 
 
-def _shortened(text: str, mark: str, room: int, scale: Scale) -> str:
-    """The longest beginning that fits with the mark after it; the mark alone if none does."""
+def _mark_cut(keeping: Keeping, content: Content, total: int, shown: int) -> str:
+    """The line after a text that is cut, which says where it goes on."""
+    return keeping.marks(f"{total} characters in all", content, f", as_text=true, offset={shown}")[0]
+
+
+def _shortened(text: str, mark: Callable[[int], str], room: int, scale: Scale) -> str:
+    """The longest beginning that fits with its mark after it; the mark alone if none does."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if scale.of_text(f"{text[:middle]}\n{mark}") <= room:
+        if scale.of_text(f"{text[:middle]}\n{mark(middle)}") <= room:
             low = middle
         else:
             high = middle - 1
-    return f"{text[: whole_characters(text, low)]}\n{mark}"
+    shown = whole_characters(text, low)
+    return f"{text[:shown]}\n{mark(shown)}"
 
 
 def _beginning(blocks: list[Block], room: int, scale: Scale, keeping: Keeping, everything: Content) -> list[Block]:

@@ -60,6 +60,8 @@ OUTLINE_MOST: Final = 120
 LEAST_OUTLINE: Final = 10
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
+LITTLE: Final = 100
+"""So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
 MOST_NAMED: Final = 20
 NOT_KEPT: Final = "the rest was not kept"
@@ -122,6 +124,7 @@ def fit(
     levers: Levers | None = None,
     ahead: Ahead | None = None,
     is_near_told: bool = True,
+    source: str | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -132,7 +135,7 @@ def fit(
     `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
-    that nearly did not fit says so.
+    that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -151,6 +154,7 @@ def fit(
         among,
         code,
         warns,
+        source,
     )
     fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduced()
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
@@ -226,6 +230,7 @@ class _Fitting:
     among: Sequence[Any] | None
     code: str | None
     warns: bool
+    source: str | None = None
 
     # whole
 
@@ -236,7 +241,7 @@ class _Fitting:
         reply, size = counted(self.reply, self.measure)
         if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
-        if max(size, self.measure.dearest(reply)) > self.budget:
+        if size > self.budget or self.measure.dearest(reply) > self.budget:
             self._exact = size
             return None
         return Fitted((self._warned(levers) if is_near_told else None) or reply)
@@ -267,7 +272,7 @@ class _Fitting:
             warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
             warned, size = counted(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
-            if max(size, self.measure.dearest(warned)) <= self.budget:
+            if size <= self.budget and self.measure.dearest(warned) <= self.budget:
                 return warned
         return None
 
@@ -279,7 +284,8 @@ class _Fitting:
         if light == self.reply:
             return None
         light, size = counted(light, self.measure)
-        return Fitted(light, (), self.before) if max(size, self.measure.dearest(light)) <= self.budget else None
+        is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
+        return Fitted(light, (), self.before) if is_small else None
 
     def _without_additions(self, data: Any) -> Any:
         gone = set(self.kind.additions) if self.kind is not None else set()
@@ -387,6 +393,7 @@ class _Fitting:
         """
         target = self.budget - reserve
         room, best = float(target - frame), None
+        enough, too_much = 0.0, inf
         for _ in range(MOST_ROUNDS):
             shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
             if not shown.rows or (best is not None and shown <= best):
@@ -394,12 +401,15 @@ class _Fitting:
             size = self.measure.dearest(dress(shown))
             over = size - target
             if over <= 0:
-                best = shown
+                best, enough = shown, room
                 if -over <= target * LOOSE:
                     break
-                room -= over
-            elif best is not None:
-                break
+                room = min(room - over, (room + too_much) / 2)
+            elif best is not None:  # what was given is far from its price, as where data is written in another form
+                too_much = room
+                room = (enough + too_much) / 2
+                if too_much - enough <= target * LOOSE:
+                    break
             else:
                 cost = levels.cost(shown)
                 room = cost - over if over > target * LOOSE else min(room, cost) - 0.01
@@ -487,13 +497,14 @@ class _Fitting:
     def _longest(self, most: int, size: Callable[[int], int]) -> int:
         """How many characters of a text fit."""
         low, high = 0, min(most, self.budget * 8)
+        most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
         guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
         for _ in range(2 * ROUNDS):
             if size(guess) <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            if high - low <= max(low // 100, 8):
+            if high - low <= min(max(low // 100, 8), most_given_up):
                 break
             guess = (low + high + 1) // 2
         return low
@@ -615,8 +626,10 @@ class _Fitting:
     def _answered_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self._original, rows_of(self._original)
+        if isinstance(data, str):
+            return Content.of_text(data)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
-            return Content.of_json(data)
+            return Content.of_json(data) if self.source is None else Content.of_text(self.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
     @cached_property

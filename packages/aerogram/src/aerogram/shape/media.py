@@ -85,9 +85,9 @@ def _dimensions(encoded: str) -> tuple[int, int] | None:
     try:
         head = base64.b64decode(encoded[:_HEAD])
         if head.startswith(b"\x89PNG"):
-            return struct.unpack(">II", head[16:24])  # type: ignore[return-value]
+            return struct.unpack(">II", head[16:24])
         if head.startswith(b"GIF8"):
-            return struct.unpack("<HH", head[6:10])  # type: ignore[return-value]
+            return struct.unpack("<HH", head[6:10])
         return _jpeg_dimensions(head) if head.startswith(b"\xff\xd8") else None
     except (ValueError, struct.error, IndexError):  # it is cut off, or no picture
         return None

@@ -1,0 +1,269 @@
+"""Faults: what exceptions that nobody has declared mean to a model, and in which words they are told.
+
+The exceptions of other libraries are known by the names of their classes, so that none of the libraries is loaded.
+Whether their words are told is for the server to say: where it shows them, so do we, without secrets and without the
+paths of the machine; where it does not, only what kind of failure it was is told. A failure that came as a result
+without a code gets one from what it says.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from aerogram.codes import TABLE, respell
+from aerogram.errors import ReplyError
+from aerogram.problems import is_declared, log_failure
+from aerogram.sanitize import Redaction, sanitize_text
+
+__all__ = ["Masked", "code_in", "explain_fault", "seconds_until", "shorten_paths"]
+
+UNKNOWN: Final = "TOOL_ERROR"
+LONGEST: Final = 4_000
+"""How many characters of an exception's words are told."""
+
+
+class Masked(Exception):
+    """An exception of which a server further in tells nothing."""
+
+    def __init__(self, held: Exception) -> None:
+        super().__init__("masked")
+        self.held = held
+
+
+def explain_fault(
+    error: Exception, arguments: Mapping[str, Any], *, shows: bool, request_id: str | None = None
+) -> Exception:
+    """What an exception of a handler means: one with a code and words for the caller, or itself where it has none."""
+    if isinstance(error, Masked):
+        error, shows = error.held, False
+    if is_declared(error):
+        return error
+    cause = _innermost(error)
+    code = _code_of(cause)
+    if not shows and code is None:
+        return error
+    log_failure(error, request_id)
+    found = ReplyError(
+        _words_of(cause, arguments) if shows else TABLE[code or UNKNOWN].title,
+        code=code or UNKNOWN,
+        retry_after=_wait_of(cause),
+    )
+    found.__cause__ = error
+    return found
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """The exception itself; of a group that is the first one in it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+# Codes by the names of classes
+
+_STATUS: Final = "by its status"
+_ORIGIN: Final = "by what the driver said"
+_WORDS: Final = "by its words"
+_NAMES: Final[Mapping[str, str]] = {
+    "UNAVAILABLE": """
+        builtins.TimeoutError builtins.ConnectionError socket.gaierror socket.herror ssl.SSLError
+        subprocess.TimeoutExpired urllib.URLError http.HTTPException
+        httpx.TransportError httpx2.TransportError httpx.RequestError httpx2.RequestError
+        requests.ConnectionError requests.Timeout requests.ChunkedEncodingError requests.ContentDecodingError
+        urllib3.HTTPError aiohttp.ClientConnectionError aiohttp.ServerTimeoutError aiohttp.ClientPayloadError
+        sqlalchemy.TimeoutError sqlalchemy.DisconnectionError
+        asyncpg.PostgresConnectionError asyncpg.TooManyConnectionsError asyncpg.CannotConnectNowError
+        asyncpg.QueryCanceledError asyncpg.InterfaceError asyncpg.InsufficientResourcesError
+        asyncpg.DeadlockDetectedError asyncpg.SerializationError
+        redis.ConnectionError redis.TimeoutError redis.BusyLoadingError redis.TryAgainError redis.ClusterDownError
+        botocore.HTTPClientError botocore.EndpointConnectionError botocore.ConnectionError
+        botocore.ReadTimeoutError botocore.ConnectTimeoutError
+    """,
+    "NOT_FOUND": """
+        builtins.FileNotFoundError builtins.ProcessLookupError sqlalchemy.NoResultFound sqlalchemy.NoSuchTableError
+        asyncpg.NoDataFoundError botocore.ProfileNotFound botocore.UnknownServiceError
+    """,
+    "FORBIDDEN": """
+        builtins.PermissionError asyncpg.InsufficientPrivilegeError redis.NoPermissionError redis.ReadOnlyError
+    """,
+    "UNAUTHORIZED": """
+        asyncpg.InvalidAuthorizationSpecificationError redis.AuthenticationError redis.AuthorizationError
+        botocore.NoCredentialsError botocore.PartialCredentialsError botocore.TokenRetrievalError
+        botocore.UnauthorizedSSOTokenError
+    """,
+    "ALREADY_EXISTS": "builtins.FileExistsError",
+    "CONFLICT": """
+        sqlite3.IntegrityError sqlalchemy.IntegrityError asyncpg.IntegrityConstraintViolationError
+        sqlalchemy.StaleDataError redis.WatchError redis.LockError
+    """,
+    "INVALID_FORMAT": "json.JSONDecodeError requests.JSONDecodeError aiohttp.ContentTypeError builtins.UnicodeError",
+    "VALIDATION_ERROR": """
+        builtins.IsADirectoryError builtins.NotADirectoryError pydantic_core.ValidationError pydantic.ValidationError
+        httpx.InvalidURL httpx2.InvalidURL requests.InvalidURL requests.MissingSchema requests.InvalidSchema
+        aiohttp.InvalidURL sqlite3.ProgrammingError sqlite3.DataError
+        sqlalchemy.DataError sqlalchemy.ProgrammingError sqlalchemy.ArgumentError sqlalchemy.MultipleResultsFound
+        asyncpg.SyntaxOrAccessError asyncpg.DataError redis.DataError redis.ResponseError
+        botocore.ParamValidationError botocore.ValidationError
+    """,
+    _STATUS: """
+        httpx.HTTPStatusError httpx2.HTTPStatusError requests.HTTPError aiohttp.ClientResponseError urllib.HTTPError
+    """,
+    _ORIGIN: "sqlalchemy.DBAPIError",
+    _WORDS: "botocore.ClientError sqlite3.OperationalError sqlalchemy.OperationalError redis.OutOfMemoryError",
+}
+_CODES: Final = {name: code for code, names in _NAMES.items() for name in names.split()}
+"""What a class stands for, by the package that it is from and its name."""
+
+
+def _code_of(error: BaseException) -> str | None:
+    """The code of an exception of another library: that of its class, or of the nearest class above that has one."""
+    for one in (error, error.__cause__):  # a framework may have put words of its own around it
+        found = None if one is None else next(_codes_above(type(one)), None)
+        if one is None or found is None:
+            continue
+        if found == _STATUS:
+            status = _status_of(one)
+            return None if status is None else TABLE.of_status(status)
+        origin = getattr(one, "orig", None)
+        if isinstance(origin, BaseException):  # what a driver said, which SQLAlchemy wraps
+            return _code_of(origin) or (found if found in TABLE else None)
+        return code_in(_code_words(one)) if found in (_WORDS, _ORIGIN) else found
+    return None
+
+
+def _codes_above(cls: type) -> Iterator[str]:
+    for one in cls.__mro__:
+        code = _CODES.get(f"{one.__module__.partition('.')[0]}.{one.__name__}")
+        if code is not None:
+            yield code
+
+
+def _code_words(error: BaseException) -> str:
+    """What an exception says of its kind: the name that a service has for it, or its words."""
+    said = getattr(error, "response", None)
+    name = said.get("Error", {}).get("Code") if isinstance(said, Mapping) else None
+    return respell(name).replace("_", " ") if isinstance(name, str) and not name.isdecimal() else str(name or error)
+
+
+def _status_of(error: BaseException) -> int | None:
+    """The HTTP status that an exception is about, wherever its library keeps it."""
+    response = getattr(error, "response", None)
+    held = ((response, "status_code"), (error, "status"), (error, "code"))
+    found = (getattr(where, name, None) for where, name in held)
+    return next((one for one in found if isinstance(one, int) and 400 <= one <= 599), None)  # noqa: PLR2004 - HTTP's
+
+
+def _wait_of(error: BaseException) -> float | None:
+    """How long the service behind a tool says to wait."""
+    for where in (getattr(error, "response", None), error):
+        headers: Any = getattr(where, "headers", None)
+        said = headers.get("retry-after") or headers.get("Retry-After") if hasattr(headers, "get") else None
+        if isinstance(said, str):
+            return seconds_until(said)
+    return None
+
+
+def seconds_until(said: str | None) -> float | None:
+    """How long a `Retry-After` header says to wait: a number of seconds, or a date."""
+    if not said:
+        return None
+    if said.strip().isdecimal():
+        return float(said)
+    try:
+        when = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, round(when.timestamp() - time.time(), 3))
+
+
+# Codes by words
+
+LOOKED_AT: Final = 600
+"""How many characters of a failure are searched for what it means; what follows are details."""
+_PHRASES: Final[Mapping[str, str]] = {
+    "RATE_LIMIT_EXCEEDED": r"""
+        rate.?limit | too\ many\ requests | \b429\b | throttl | \bslow\ down\b | quota\ exceeded
+    """,
+    "UNAUTHORIZED": r"""
+        \bunauthori[sz]ed\b | \b401\b | not\ authenticated | authentication\ (?:failed|required|error)
+        | not\ logged\ in | expired\ token
+        | (?:invalid|missing|expired|no)\ (?:api.?key|(?:access.?)?token|credentials?)\b
+    """,
+    "FORBIDDEN": r"""
+        \bforbidden\b | \b403\b | permission\ denied | access\ denied | not\ permitted | \bEACCES\b | \bEPERM\b
+        | outside\ (?:of\ )?(?:the\ )?allowed | not\ allowed\ to | read.?only
+    """,
+    "ALREADY_EXISTS": r"already\ exists | \bEEXIST\b | duplicate\ key | unique\ constraint",
+    "NOT_FOUND": r"""
+        not\ found | no\ such | n[o']t\ exist | \b404\b | \bENOENT\b | (?:could\ not|cannot|can't|unable\ to)\ find
+    """,
+    "UNAVAILABLE": r"""
+        timed.?out | time.?out\b | \bunavailable\b | \b50[234]\b | unreachable | temporarily | is\ locked
+        | connection\ (?:refused|reset|error|aborted|closed|failed) | name\ resolution
+        | \bECONN\w+ | \bETIMEDOUT\b | \bENOTFOUND\b | \bEAI_AGAIN\b
+    """,
+    "CONFLICT": r"\b409\b | \bconflict",
+    "MISSING_REQUIRED": r"""
+        (?:field|parameter|argument|property|value|input)s?\ (?:is\ |are\ )?(?:required|missing)
+        | missing\ (?:\d+\ )?(?:a\ )?required | required\ (?:field|parameter|argument|property)
+    """,
+    "VALIDATION_ERROR": r"""
+        \binvalid\b | validation | \bmust\ (?:be|have|not)\b | syntax\ error | malformed | not\ (?:a\ )?valid\b
+        | unsupported | \bexpected\b.{1,80}\b(?:got|received|but)\b | \b400\b | \b422\b
+    """,
+}
+_SAYINGS: Final = {code: re.compile(phrases, re.IGNORECASE | re.VERBOSE) for code, phrases in _PHRASES.items()}
+
+
+def code_in(text: str) -> str:
+    """The code for a failure that says in words what it is; `TOOL_ERROR` where it does not."""
+    told = text[:LOOKED_AT]
+    return next((code for code, words in _SAYINGS.items() if words.search(told)), UNKNOWN)
+
+
+# Words
+
+_REDACTION: Final = Redaction()
+_QUOTED_PATH: Final = re.compile(r"""(?P<quote>['"])(?:[A-Za-z]:[\\/]|/)[^'"\n]*[\\/](?P<name>[^'"\\/\n]*)(?P=quote)""")
+_PART: Final = r"""[^\s/\\'":*?<>|,;()]+"""
+_PLAIN_PATH: Final = re.compile(rf"(?<![\w:/\\.<~…])(?:[A-Za-z]:[\\/]|/)(?:{_PART}[\\/])+(?P<name>(?:{_PART})?)")
+
+
+def _words_of(error: BaseException, arguments: Mapping[str, Any]) -> str:
+    """What an exception says, without secrets and without the paths of the machine."""
+    try:
+        said = str(error).strip()
+    except Exception:  # noqa: BLE001 - an exception whose own methods raise
+        said = ""
+    name = type(error).__name__
+    if not said or isinstance(error, KeyError):  # of which the words are the key
+        said = f"{name}: {said}" if said else name
+    said = said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
+    return shorten_paths(sanitize_text(said, _REDACTION), arguments)
+
+
+def shorten_paths(text: str, arguments: Mapping[str, Any]) -> str:
+    """A text with absolute paths by their last part; a path that the caller has sent is no news to it."""
+    known = "\n".join(_texts_in(arguments))
+
+    def shorten(found: re.Match[str]) -> str:
+        quote = found.groupdict().get("quote") or ""
+        path = found[0].strip(quote) if quote else found[0]
+        return found[0] if path.rstrip(".") in known else f"{quote}…/{found['name']}{quote}"
+
+    return _PLAIN_PATH.sub(shorten, _QUOTED_PATH.sub(shorten, text))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts_in(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts_in(one)

@@ -1,0 +1,139 @@
+"""Finished: results that a handler has made itself, and texts that hold data, as replies that can be fitted and paged.
+
+    text alone, or in a box too   the text, or the data that it holds
+    several texts                 their items, where each holds one; else blocks
+    structured content            the data; a text that says the same is written anew, another one goes beside it
+
+What fits is sent as it was made, and does not come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from aerogram._mcp.pairing import beside
+from aerogram.answer import ReplyDraft
+from aerogram.call import Call
+from aerogram.channels import BOX, Payload
+from aerogram.datatext import BETWEEN, DataText, read_data
+from aerogram.jsontext import dumps
+from aerogram.normalize.result import ToolResult
+from aerogram.reply import Reply
+from aerogram.shape.blocks import Scale
+from aerogram.shape.pages import rows_of
+from aerogram.tokens import Budget, best_counter
+
+__all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
+
+
+SAMPLE = 20
+HOPELESS = 8
+"""No tokenizer makes one token of so many bytes of text or data."""
+
+
+class Told(NamedTuple):
+    """What a result or a text says, as a call that sends it in its own form and a reply in the making."""
+
+    call: Call
+    draft: ReplyDraft
+
+
+def fits_as_made(call: Call, result: ToolResult) -> bool:
+    """Whether a finished result can be sent as it is: nobody has asked for a part of it, and it fits."""
+    budget = call.budget
+    if is_shaped(call) or budget is None or result.size <= budget.room:
+        return not is_shaped(call)
+    if result.size > budget.room * HOPELESS * 2:  # in either channel
+        return False
+    wire, scale = result.to_wire(), Scale(budget.counter)
+    text, structured = scale.weigh(wire["content"]), 0
+    if "structuredContent" in wire:
+        structured = budget.counter.count(dumps(wire["structuredContent"]).decode())
+    is_sum = call.contract.count == "both" or scale.counts_media
+    return (text + structured if is_sum else max(text, structured)) <= budget.room
+
+
+def is_shaped(call: Call) -> bool:
+    """Whether the caller has asked for a part of the answer."""
+    return call.is_paged or call.fields is not None or call.response_mode not in (None, "full")
+
+
+def tell_text(call: Call, text: str) -> Told | None:
+    """The data that a text holds which is to be shown in part; None where it is sent as the text that it is."""
+    budget = call.budget
+    is_larger = budget is not None and len(text) * 4 > budget.room  # no character is more tokens than bytes
+    if not call.contract.read_texts or not (is_shaped(call) or is_larger):
+        return None
+    held = read_data([text])
+    if held is None or not (is_shaped(call) or budget is None or _is_too_long(text, budget)):
+        return None
+    return Told(_spelling(call, held, is_text=True), ReplyDraft(Reply(held.value), source=text))
+
+
+def _is_too_long(text: str, budget: Budget) -> bool:
+    return len(text) > budget.room * HOPELESS or budget.counter.count(text) > budget.room
+
+
+def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
+    """The call of a text that is written from data: what the tool's schema says of the text does not hold for it."""
+    payload = replace(call.payload or Payload(), spell=held.write, weight=_weight(held), is_text=is_text)
+    if not is_text:
+        return replace(call, payload=payload)
+    return replace(call, schema=None, payload=replace(payload, is_closed=False, is_object=False))
+
+
+def _weight(held: DataText) -> float:
+    """How many times as long data is in its own form as in compact JSON, by its first rows; never less than once."""
+    rows = rows_of(held.value)
+    some = held.value if rows is None else rows.replaced(held.value, rows.items[:SAMPLE])
+    count = best_counter().count
+    return max(count(held.write(some)) / max(count(dumps(some).decode()), 1), 1.0)
+
+
+def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told | None:
+    """What a finished result says; None where it is blocks and nothing else."""
+    content = wire["content"]
+    texts = [block["text"] for block in content if block.get("type") == "text"]
+    are_texts = len(texts) == len(content)
+    held = read_data(texts) if texts and are_texts and call.contract.read_texts else None
+    structured = wire.get("structuredContent")
+    box = _box_of(structured, texts) if are_texts else None
+    if box is not None:
+        payload = replace(call.payload or Payload(), has_schema=True, is_boxed=True, is_text=True, box=box)
+        call = replace(call, schema=None, payload=payload)
+    if structured is None or box is not None:
+        if held is not None:
+            source = texts[0] if len(texts) == 1 else None
+            return Told(_spelling(call, held, is_text=True), ReplyDraft(Reply(held.value), source=source))
+        return Told(call, ReplyDraft(Reply(texts[0]))) if are_texts and len(texts) == 1 else None
+    is_in_box = isinstance(structured, dict) and structured.keys() == {BOX}
+    inner = structured[BOX] if is_in_box else structured
+    data = inner if is_boxed and is_in_box else structured
+    if are_texts and _say_the_same(texts, held, (structured, inner)):
+        spelled = held is not None and held.value == data
+        return Told(_spelling(call, held, is_text=False) if held and spelled else call, ReplyDraft(Reply(data)))
+    return Told(call, ReplyDraft(beside(Reply(data), content)))
+
+
+def _box_of(structured: Any, texts: Sequence[str]) -> str | None:
+    """The name under which structured content has the text and nothing else, as many servers write it."""
+    if not isinstance(structured, dict) or len(structured) != 1 or len(texts) != 1:
+        return None
+    ((name, value),) = structured.items()
+    return name if value == texts[0] else None
+
+
+def _say_the_same(texts: Sequence[str], held: DataText | None, values: Sequence[Any]) -> bool:
+    is_data = held is not None and held.value in values
+    return is_data or not texts or (len(texts) == 1 and texts[0] in values)
+
+
+def in_blocks(result: dict[str, Any]) -> dict[str, Any]:
+    """A result whose text was written for several blocks, in those blocks."""
+    first, *others = result["content"]
+    if BETWEEN not in first.get("text", ""):
+        return result
+    blocks = [{"type": "text", "text": text} for text in first["text"].split(BETWEEN)]
+    return {**result, "content": [*blocks, *others]}

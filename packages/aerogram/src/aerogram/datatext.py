@@ -1,0 +1,237 @@
+"""Data text: data that stands in a text, read as data and written again in the form that it came in.
+
+    JSON        an object or an array that is all of the text
+    lines       a JSON object in each line
+    blocks      several texts, each a JSON object
+    Markdown    a table that is all of the text
+    CSV         a header of two or more unique names, and three or more rows of as many cells
+
+What is not quite one of these is a text. Cells stay texts: a table says nothing about numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from aerogram.content import read_json
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps
+
+__all__ = ["BETWEEN", "DataText", "read_data"]
+
+Write: TypeAlias = Callable[[Any], str]
+Row: TypeAlias = dict[str, Any]
+
+BETWEEN: Final = "\x1e"
+"""What stands between the texts of several blocks; no JSON has it in a text."""
+FEWEST_COLUMNS: Final = 2
+FEWEST_ROWS: Final = 3
+LONGEST_NAME: Final = 40
+MOST_WORDS: Final = 4
+_DELIMITERS: Final = (",", "\t", ";")
+_DELIMITER_ROW: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+\|?\s*")
+_CELL_END: Final = re.compile(r"(?<!\\)\|")
+_NAME: Final = re.compile(r"[^\W\d][\w .()/%#$€&+-]*")
+_INDENT: Final = re.compile(r"[\[{]\r?\n( +|\t)")
+
+
+class DataText(NamedTuple):
+    """Data that was read from texts, and what writes such data as they were written."""
+
+    value: Any
+    write: Write
+
+
+def read_data(texts: Sequence[str]) -> DataText | None:
+    """The data that some texts hold; None where they are texts and nothing else."""
+    if len(texts) != 1:
+        return _read_blocks(texts)
+    text = texts[0]
+    first = text.lstrip()[:1]
+    if first and first in "{[":
+        return _read_json(text) or _read_lines(text)
+    return _read_markdown(text) if first == "|" or "|" in text[:200] else _read_csv(text)
+
+
+# JSON
+
+
+def _parse(text: str) -> Any:
+    """The object or array that a text is; None for anything else, and for one that says a thing twice."""
+    try:
+        value = read_json(text.encode())
+    except (ValueError, RecursionError):  # half a surrogate pair among them
+        return None
+    return value if isinstance(value, (dict, list)) and value else None
+
+
+def _read_json(text: str) -> DataText | None:
+    value = _parse(text)
+    return None if value is None or _repeats_names(text, value) else DataText(value, _json_writer(text))
+
+
+def _repeats_names(text: str, value: Any) -> bool:
+    """Whether an object has two members of one name, of which only one was read."""
+    return text.count('":') + text.count('" :') > _count_names(value) and _has_pairs_twice(text)
+
+
+def _count_names(value: Any) -> int:
+    pending, count = [value], 0
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            count += len(one)
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(one)
+    return count
+
+
+def _has_pairs_twice(text: str) -> bool:
+    twice = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            twice.append(True)
+
+    json.loads(text, object_pairs_hook=look)
+    return bool(twice)
+
+
+def _json_writer(text: str, *others: str) -> Write:
+    """What writes JSON as a text has it: in lines or not, with spaces or not, in letters or their numbers."""
+    is_escaped = any("\\u" in one for one in (text, *others)) and all(one.isascii() for one in (text, *others))
+    indent = _INDENT.match(text.lstrip())
+    if indent is not None:
+        width: Any = indent[1] if indent[1] == "\t" else len(indent[1])
+        if width == 2 and not is_escaped:  # noqa: PLR2004 - what orjson writes
+            return lambda value: dumps(value, indent=True).decode()
+        return lambda value: json.dumps(value, indent=width, ensure_ascii=is_escaped)
+    if '": ' in text[:1000] or is_escaped:
+        separators = (", ", ": ") if '": ' in text[:1000] else (",", ":")
+        return lambda value: json.dumps(value, ensure_ascii=is_escaped, separators=separators)
+    return lambda value: dumps(value).decode()
+
+
+def _read_lines(text: str) -> DataText | None:
+    """JSON objects, one in each line."""
+    lines = text.strip().splitlines()
+    if len(lines) < FEWEST_COLUMNS:
+        return None
+    rows = []
+    for line in lines:
+        row = _parse(line) if line[:1] == "{" else None
+        if not isinstance(row, dict):
+            return None
+        rows.append(row)
+    write = _json_writer(lines[0], text)
+    return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))))
+
+
+def _read_blocks(texts: Sequence[str]) -> DataText | None:
+    """Several texts that are a JSON object each."""
+    rows = [_parse(text) if text.lstrip()[:1] == "{" else None for text in texts]
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
+    write = _json_writer(*texts)
+    return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+# Tables
+
+
+def _read_markdown(text: str) -> DataText | None:
+    lines = text.strip().splitlines()
+    if len(lines) <= FEWEST_COLUMNS or not _DELIMITER_ROW.fullmatch(lines[1]):
+        return None
+    names, delimiters, *rows = map(_markdown_cells, lines)
+    if not _are_rows(names, rows) or len(delimiters) != len(names):
+        return None
+    marks = dict(zip(names, delimiters, strict=True))
+
+    def write(shown: Any) -> str:
+        columns = _columns(shown, names)
+        above = [columns, [marks.get(name, "---") for name in columns]]
+        cells = [[_cell(row.get(name)) for name in columns] for row in _records(shown)]
+        written = ("| " + " | ".join(_escape_cell(one) for one in row) + " |" for row in above + cells)
+        return "\n".join(written)
+
+    return DataText([dict(zip(names, row, strict=True)) for row in rows], write)
+
+
+def _markdown_cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|")
+    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
+    return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(inner)]
+
+
+def _escape_cell(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ")
+
+
+def _read_csv(text: str) -> DataText | None:
+    head = text.lstrip("\ufeff").split("\n", 1)[0]
+    delimiter = next((one for one in _DELIMITERS if one in head), None)
+    if delimiter is None or not all(map(_is_name, next(csv.reader([head], delimiter=delimiter)))):
+        return None
+    try:
+        names, *rows = csv.reader(io.StringIO(text.strip("\r\n"), newline=""), delimiter=delimiter, strict=True)
+    except csv.Error:
+        return None
+    if len(rows) < FEWEST_ROWS or not _are_rows(names, rows) or _is_prose(rows, delimiter):
+        return None
+    end = "\r\n" if "\r\n" in text else "\n"
+
+    def write(shown: Any) -> str:
+        columns, out = _columns(shown, names), io.StringIO(newline="")
+        writer = csv.writer(out, delimiter=delimiter, lineterminator=end)
+        writer.writerow(columns)
+        writer.writerows([_cell(row.get(name)) for name in columns] for row in _records(shown))
+        return out.getvalue().removesuffix(end)
+
+    return DataText([dict(zip(names, row, strict=True)) for row in rows], write)
+
+
+def _is_name(cell: str) -> bool:
+    """Whether a cell can be the name of a column: no number, no sentence, and no space before it."""
+    is_short = 0 < len(cell) <= LONGEST_NAME and len(cell.split()) <= MOST_WORDS
+    return is_short and _NAME.fullmatch(cell) is not None and not cell.endswith((".", " "))
+
+
+def _is_prose(rows: list[list[str]], delimiter: str) -> bool:
+    """Whether most of what stands between commas begins with a space, as in sentences."""
+    later = [cell for row in rows for cell in row[1:]]
+    return delimiter != "\t" and sum(cell.startswith(" ") for cell in later) * 2 > len(later)
+
+
+def _are_rows(names: list[str], rows: list[list[str]]) -> bool:
+    is_header = len(names) >= FEWEST_COLUMNS and len({*names}) == len(names) and all(names)
+    return is_header and bool(rows) and all(len(row) == len(names) for row in rows)
+
+
+def _records(shown: Any) -> Iterable[Row]:
+    return (row for row in _as_list(shown) if isinstance(row, dict))
+
+
+def _columns(shown: Any, names: Sequence[str]) -> list[str]:
+    """The columns of what is shown, in their order; a row that is cut may have one of its own."""
+    held = {name for row in _records(shown) for name in row}
+    return [name for name in names if name in held or not held] + sorted(held.difference(names))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    try:
+        return value if isinstance(value, str) else dumps(value).decode()
+    except ContractError:
+        return str(value)

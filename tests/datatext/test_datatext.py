@@ -1,0 +1,88 @@
+"""Data in texts: what is data is read and written in its own form, and what only looks like it stays a text."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aerogram.datatext import BETWEEN, read_data
+
+NEAR_MISSES = json.loads((Path(__file__).parent / "near_misses.json").read_text(encoding="utf-8"))
+ROWS = [{"id": 1, "name": "Ann"}, {"id": 2, "name": 'Ben "B"'}, {"id": 3, "name": "Zoë"}]
+TABLE = [{"id": "1", "name": "Ann"}, {"id": "2", "name": "Ben"}, {"id": "007", "name": "Zoë"}]
+HITS = {
+    "compact": (json.dumps(ROWS, separators=(",", ":"), ensure_ascii=False), ROWS),
+    "spaced": (json.dumps(ROWS), ROWS),
+    "two spaces": (json.dumps({"rows": ROWS}, indent=2, ensure_ascii=False), {"rows": ROWS}),
+    "four spaces": (json.dumps(ROWS, indent=4), ROWS),
+    "tabs": (json.dumps(ROWS, indent="\t"), ROWS),
+    "object": ('{"a": {"b": [1, 2.5, null]}}', {"a": {"b": [1, 2.5, None]}}),
+    "large integer": ('{"a":123456789012345678901234567890}', {"a": 123456789012345678901234567890}),
+    "lines": ("\n".join(map(json.dumps, ROWS)), ROWS),
+    "Markdown": ("| id | name |\n| --- | :---: |\n| 1 | Ann |\n| 2 | Ben |\n| 007 | Zoë |", TABLE),
+    "escaped bar": ("| id | name |\n| --- | --- |\n| 1 | a \\| b |", [{"id": "1", "name": "a | b"}]),
+    "CSV": ("id,name\n1,Ann\n2,Ben\n007,Zoë", TABLE),
+    "CSV of Windows": ("id,name\r\n1,Ann\r\n2,Ben\r\n007,Zoë", TABLE),
+    "quoted cells": (
+        'id;name\n1;"a;b"\n2;"c ""d"""\n3;e',
+        [{"id": "1", "name": "a;b"}, {"id": "2", "name": 'c "d"'}, {"id": "3", "name": "e"}],
+    ),
+    "tabs between": ("id\tname\n1\tAnn\n2\tBen\n007\tZoë", TABLE),
+}
+
+
+def test_there_are_two_hundred_near_misses():
+    assert len(set(NEAR_MISSES)) >= 200
+
+
+@pytest.mark.parametrize("text", NEAR_MISSES, ids=lambda text: repr(text)[:40])
+def test_a_near_miss_stays_a_text(text):
+    assert read_data([text]) is None
+
+
+@pytest.mark.parametrize(("text", "value"), HITS.values(), ids=HITS)
+def test_data_is_read_and_written_as_it_came(text, value):
+    found = read_data([text])
+    assert found.value == value and found.write(found.value) == text
+
+
+def test_several_texts_are_one_item_each():
+    found = read_data([json.dumps(row, indent=2) for row in ROWS])
+    assert found.value == ROWS and found.write(ROWS[:2]).split(BETWEEN) == [
+        json.dumps(row, indent=2) for row in ROWS[:2]
+    ]
+    assert read_data([json.dumps(ROWS[0]), "and some words"]) is None and read_data([]) is None
+
+
+def test_a_part_of_a_table_has_the_columns_that_are_shown():
+    found = read_data([HITS["Markdown"][0]])
+    assert found.write([{"name": "Ann"}]) == "| name |\n| :---: |\n| Ann |"
+    assert read_data([HITS["CSV"][0]]).write([{"id": "1"}, {"id": "2"}]) == "id\n1\n2"
+
+
+def test_an_object_that_says_a_thing_twice_stays_a_text():
+    assert read_data(['{"a": 1, "a": 2}']) is None
+    assert read_data(['{"a": "\\": ", "b": 1}']).value == {"a": '": ', "b": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"a":' * 50_000 + "1" + "}" * 50_000, '{"a": ' + "9" * 10_000 + "}", '{"a": "\ud800"}', "[1e999]"],
+    ids=["brackets", "depth", "digits", "half a pair", "infinity"],
+)
+def test_what_nobody_can_read_stays_a_text_or_is_data(text):
+    found = read_data([text])
+    assert found is None or isinstance(found.value, (dict, list))
+
+
+def test_a_large_text_takes_hardly_longer_than_to_read_it_once():
+    """Twice as long as the parser of the standard library takes is far more than what is allowed."""
+    text = json.dumps([{"id": n, "text": "words " * 20} for n in range(40_000)])
+    started = time.process_time()
+    json.loads(text)
+    once = time.process_time() - started
+    started = time.process_time()
+    assert read_data([text]) is not None and read_data([text[:-1]]) is None
+    assert time.process_time() - started < 8 * once + 0.5, sys.version

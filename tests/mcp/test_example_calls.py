@@ -1,0 +1,79 @@
+"""Wrong arguments are answered with a call that would be right."""
+
+import datetime as dt
+import re
+from typing import Annotated, Literal
+
+import fastmcp
+import pytest
+from mcp import Client as SdkClient
+from mcp.server.mcpserver import MCPServer
+from pydantic import BaseModel, Field
+
+import aerogram.mcp
+from aerogram.fastmcp import install
+
+
+class Window(BaseModel):
+    start: dt.date
+    days: Annotated[int, Field(ge=7)]
+
+
+def book(
+    room: str,
+    size: Literal["small", "large"],
+    seats: Annotated[int, Field(ge=2, le=40)],
+    window: Window,
+    mails: list[str],
+    share: Annotated[float, Field(gt=0, lt=1)],
+    note: str = "",
+) -> str:
+    """Book a room."""
+    return f"{room} {size} {seats} {window.start} {window.days} {mails} {share}{note}"
+
+
+def coded(key: Annotated[str, Field(pattern="^[A-Z]{3}-[0-9]+$")]) -> str:
+    return key
+
+
+def on_fastmcp():
+    server = fastmcp.FastMCP("rooms")
+    server.tool(book)
+    server.tool(coded)
+    install(server, dialect="bare")
+    return fastmcp.Client(server)
+
+
+def on_sdk():
+    server = MCPServer("rooms")
+    server.tool()(book)
+    server.tool()(coded)
+    aerogram.mcp.install(server, dialect="bare")
+    return SdkClient(server)
+
+
+async def called(client, name, given):
+    options = {"raise_on_error": False} if isinstance(client, fastmcp.Client) else {}
+    return await client.call_tool(name, given, **options)
+
+
+@pytest.mark.parametrize("client_of", [on_fastmcp, on_sdk])
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"room": "Blue", "size": "huge"}, {"room": "Blue", "seats": 1, "share": 3}, {"room": "Blue", "note": 5}],
+    ids=["nothing", "a wrong word", "out of bounds", "a wrong type"],
+)
+async def test_the_call_that_is_shown_works(client_of, given):
+    async with client_of() as client:
+        refused = await called(client, "book", given)
+        shown = re.search(r"For example: book\((.*?)\)(?:; field|$)", refused.content[0].text, re.MULTILINE)
+        arguments = eval(f"dict({shown[1]})")
+        answered = await called(client, "book", arguments)
+    assert refused.is_error and not answered.is_error, answered.content[0].text
+    assert arguments["room"] == given.get("room", "room") and "seats" in arguments
+
+
+async def test_a_call_that_cannot_be_made_up_is_not_shown():
+    async with on_fastmcp() as client:
+        refused = await called(client, "coded", {"key": "abc"})
+    assert refused.is_error and "For example" not in refused.content[0].text

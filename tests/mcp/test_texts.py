@@ -1,0 +1,210 @@
+"""Texts where payloads are bare: they stay texts, are cut where a reader stops, and come back byte for byte."""
+
+import json
+import math
+import re
+
+import fastmcp
+import pytest
+from mcp import Client as SdkClient
+from mcp.server.mcpserver import MCPServer
+
+import aerogram.mcp
+from aerogram import Archive
+from aerogram.client import AsyncClient
+from aerogram.errors import ValidationFailed
+from aerogram.fastmcp import install
+from aerogram.sanitize import Redaction
+from aerogram.tokens import best_counter
+
+TEXT = (
+    "\n\n".join(f'{n}. He said "\u00fcber \\ {n}"\t' + "and some words more " * (n % 7 + 2) for n in range(400))
+    + "\n \n"
+)
+NESTED = {"id": 7, "notes": TEXT, "tags": ["a", "b"]}
+COUNT = best_counter().count
+CALL = re.compile(r"more: retrieve\((?P<given>[^\n]*)\)")
+
+
+def typed() -> str:
+    return TEXT
+
+
+def untyped():
+    return TEXT
+
+
+def quote() -> str:
+    return 'He said "hi"\nand left'
+
+
+def nested() -> dict:
+    return NESTED
+
+
+def several() -> dict:
+    return {"id": 7, "notes": TEXT, "more": TEXT[::-1]}
+
+
+def rows() -> list[dict]:
+    return [{"id": n, "text": "words " * 20} for n in range(300)]
+
+
+def secret() -> str:
+    return f"{TEXT}\npassword=hunter2secret\n{TEXT}"
+
+
+TOOLS = (typed, untyped, quote, nested, several, rows, secret)
+
+
+def on_fastmcp(**settings):
+    server = fastmcp.FastMCP("texts")
+    for tool in TOOLS:
+        server.tool(tool)
+    install(server, dialect="bare", archive=Archive.in_memory(), **settings)
+    return fastmcp.Client(server)
+
+
+def on_sdk(**settings):
+    server = MCPServer("texts")
+    for tool in TOOLS:
+        server.tool()(tool)
+    aerogram.mcp.install(server, dialect="bare", archive=Archive.in_memory(), **settings)
+    return SdkClient(server)
+
+
+FRAMEWORKS = pytest.mark.parametrize("client_of", [on_fastmcp, on_sdk])
+
+
+def parts(result):
+    """The text of a result without its last line, and what that line asks for."""
+    text, _, line = result.content[0].text.rpartition("\n\naerogram: ")
+    return (text, arguments(line)) if text else (result.content[0].text, None)
+
+
+def arguments(line):
+    found = CALL.search(line)
+    return None if found is None else eval(f"dict({found['given']})")
+
+
+async def walk(client, asked):
+    """The texts of one retrieval after another, each asked for by the call that the one before it names."""
+    found, calls = [], []
+    while asked is not None:
+        assert asked not in calls, "it leads back to what was read already"
+        calls.append(asked)
+        result = await client.call_tool("retrieve", asked)
+        text, asked = parts(result)
+        found.append(text)
+    return found, calls
+
+
+@FRAMEWORKS
+async def test_a_text_is_sent_as_it_is(client_of):
+    async with client_of(budget=1000) as client:
+        result = await client.call_tool("quote", {})
+    assert [block.text for block in result.content] == ['He said "hi"\nand left']
+    assert result.structured_content == {"result": 'He said "hi"\nand left'}
+
+
+@FRAMEWORKS
+async def test_a_long_text_ends_with_a_paragraph_and_one_line(client_of):
+    async with client_of(budget=1000) as client:
+        result = await client.call_tool("untyped", {})
+    text, asked = parts(result)
+    assert TEXT.startswith(text) and re.match(r"\s*\n\n", TEXT[len(text) :]) and asked["offset"] == len(text)
+    assert result.content[0].text.removeprefix(text).strip().count("\n") == 0 and COUNT(result.content[0].text) <= 1000
+    assert result.structured_content is None
+
+
+@FRAMEWORKS
+async def test_both_channels_say_the_same_text_with_its_last_line(client_of):
+    async with client_of(budget=1000) as client:
+        result = await client.call_tool("typed", {})
+        listed = await client.list_tools()
+    assert result.structured_content == {"result": result.content[0].text}
+    (schema,) = [tool.output_schema for tool in getattr(listed, "tools", listed) if tool.name == "typed"]
+    assert list(schema["properties"]) == ["result"]
+
+
+@FRAMEWORKS
+async def test_the_schema_of_texts_can_be_left_out(client_of):
+    async with client_of(budget=1000, text_schema=False) as client:
+        found = [await client.call_tool(name, {}) for name in ("quote", "typed")]
+        listed = await client.list_tools()
+    assert [result.structured_content for result in found] == [None, None]
+    schemas = {tool.name: tool.output_schema for tool in getattr(listed, "tools", listed)}
+    assert schemas["typed"] is schemas["quote"] is None and schemas["rows"] is not None
+
+
+@FRAMEWORKS
+@pytest.mark.parametrize("budget", [400, 1000, 4000])
+async def test_a_text_comes_back_byte_for_byte_in_as_few_calls_as_there_is_room_for(client_of, budget):
+    async with client_of(budget=budget) as client:
+        text, asked = parts(await client.call_tool("typed", {}))
+        found, calls = await walk(client, asked)
+    assert text + "".join(found) == TEXT
+    if budget >= 1000:
+        assert len(calls) <= math.ceil(COUNT("".join(found)) / (budget - 100))
+
+
+async def test_what_was_redacted_stays_so():
+    async with on_fastmcp(budget=1000, sanitizers=(Redaction(),)) as client:
+        text, asked = parts(await client.call_tool("secret", {}))
+        found, _ = await walk(client, asked)
+    whole = text + "".join(found)
+    assert "hunter2secret" not in whole and whole.startswith(TEXT) and whole.endswith(TEXT)
+
+
+@FRAMEWORKS
+async def test_a_long_text_inside_an_object_is_read_to_its_end(client_of):
+    async with client_of(budget=1000) as client:
+        shown = await client.call_tool("nested", {})
+        asked = arguments(shown.content[0].text)
+        found, _ = await walk(client, asked)
+        again, calls = await walk(client, {"hash": asked["hash"]})
+    assert (
+        asked["path"] == "/notes"
+        and TEXT.endswith("".join(found))
+        and len("".join(found)) + asked["offset"] == len(TEXT)
+    )
+    assert len(calls) > 5 and json.loads("".join(again)) == NESTED
+
+
+async def test_an_object_that_is_cut_in_several_places_is_read_to_its_end():
+    async with on_fastmcp(budget=1000) as client:
+        shown = await client.call_tool("several", {})
+        asked = {"hash": re.search(r"hash='(\w+)'", shown.content[0].text)[1]}
+        found, _ = await walk(client, asked)
+    assert json.loads("".join(found)) == several()
+
+
+async def test_rows_that_are_asked_back_name_the_call_that_goes_on():
+    async with on_fastmcp(budget=1000) as client:
+        shown = await client.call_tool("rows", {})
+        asked, found = {"hash": re.search(r"hash='(\w+)'", shown.content[0].text)[1]}, []
+        while asked is not None:
+            result = await client.call_tool("retrieve", asked)
+            data, _, line = result.content[0].text.partition("\naerogram: ")
+            found += json.loads(data)
+            asked = arguments(line)
+            assert COUNT(line) <= 100 and len(found) < 400
+    assert found == rows()
+
+
+async def test_whole_is_whole_or_raises():
+    async with on_fastmcp(budget=1000, controls=True) as inner:
+        client = AsyncClient(inner)
+        assert (await client.whole(await client.call("typed"))).data == TEXT
+        assert (await client.whole(await client.call("nested"))).data == NESTED
+        assert (await client.whole(await client.call("rows"))).data == rows()
+        page = await client.call("rows", {"page_size": 5})
+        assert len(page.data) == 5
+        with pytest.raises(ValidationFailed, match="page of several"):
+            await client.whole(page)
+
+
+async def test_a_page_size_that_cannot_work_says_so():
+    async with on_fastmcp(budget=1000, controls=True) as client:
+        result = await client.call_tool("quote", {"page_size": 5})
+    assert [notice["code"] for notice in result.meta["dev.aerogram/notices"]] == ["CONTROL_IGNORED"]

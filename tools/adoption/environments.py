@@ -1,0 +1,153 @@
+"""Environments: one for each server, with the versions that are written down, made once and kept in `.cache`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+CACHE = ROOT / ".cache" / "adoption"
+SERVERS = Path(__file__).with_name("servers.toml")
+PATIENCE = 600
+
+
+class UnavailableError(RuntimeError):
+    """A server cannot be had here: no network, or no Node."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server: where it comes from, how it is started, and what it is asked."""
+
+    name: str
+    kind: str
+    needs: tuple[str, ...]
+    command: tuple[str, ...]
+    small: dict[str, Any]
+    big: dict[str, Any]
+    failure: dict[str, Any]
+    before: tuple[dict[str, Any], ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    is_stateful: bool = False
+    """Whether the same call gives another answer each time."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its environment is."""
+        return CACHE / "-".join(self.needs).replace("/", "-").replace("@", "").replace("=", "")
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a program of Node."""
+        return self.kind == "npm"
+
+    def place(self, work: Path, given: Any) -> Any:
+        """What was written down, with the folders of this machine in it."""
+        if isinstance(given, str):
+            return given.replace("{work}", str(work)).replace("{env}", str(self.folder))
+        if isinstance(given, dict):
+            return {name: self.place(work, one) for name, one in given.items()}
+        return [self.place(work, one) for one in given] if isinstance(given, (list, tuple)) else given
+
+
+def servers() -> dict[str, Server]:
+    """All servers, by name."""
+    listed = tomllib.loads(SERVERS.read_text(encoding="utf-8"))
+    return {name: Server(name, **{**said, "needs": tuple(said["needs"])}) for name, said in listed.items()}
+
+
+def install(server: Server) -> Server:
+    """The server with its environment, fetched if it is not there; by whichever process comes first."""
+    server.folder.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{server.folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mark = server.folder / ".ready"
+        if not mark.exists():
+            for step in _npm(server) if server.is_node else _pip(server):
+                _run(step)
+            mark.touch()
+    return server
+
+
+def _pip(server: Server) -> list[list[str]]:
+    python = str(server.folder / "bin" / "python")
+    return [
+        [sys.executable, "-m", "venv", str(server.folder)],
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *server.needs],
+    ]
+
+
+def _npm(server: Server) -> list[list[str]]:
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        raise UnavailableError("node and npm are not installed")
+    return [[npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(server.folder), *server.needs]]
+
+
+def _run(step: list[str]) -> None:
+    try:
+        subprocess.run(step, check=True, capture_output=True, text=True, timeout=PATIENCE)  # noqa: S603 - written down here
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{step[-1]} cannot be fetched: {str(error.stderr or error)[-200:]}") from error
+
+
+def furnish(work: Path) -> Path:
+    """A folder with what the servers are asked about: files, a repository, a database."""
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "report.txt").write_text(_report(), encoding="utf-8")
+    (work / "small.txt").write_text("A short note.\nIn two lines.\n", encoding="utf-8")
+    for number in range(200):
+        folder = work / "tree" / f"part-{number % 10}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"file-{number:03}.md").write_text(f"# File {number}\n", encoding="utf-8")
+    _repository(work / "repository")
+    _database(work / "rows.db")
+    (work / "orders.csv").write_text(
+        "id,customer,note\n" + "".join(f"{n},customer {n % 40},note {n} and some words\n" for n in range(400)),
+        encoding="utf-8",
+    )
+    entities = (
+        f'{{"type":"entity","name":"entity {n}","entityType":"thing","observations":["seen {n} times"]}}'
+        for n in range(300)
+    )
+    (work / "memory.jsonl").write_text("\n".join(entities), encoding="utf-8")
+    return work
+
+
+def _report() -> str:
+    return "\n\n".join(f"Section {n}\n\n" + f"In part {n} we measured {n * 7} samples. " * 12 for n in range(120))
+
+
+def _repository(folder: Path) -> None:
+    stamp = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
+    who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false"]
+    folder.mkdir(exist_ok=True)
+    if (folder / ".git").exists():
+        return
+
+    def git(*words: str) -> None:
+        command = [shutil.which("git") or "git", *who, *words]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, **stamp})  # noqa: S603 - git
+
+    git("init", "-q", "-b", "main")
+    for number in range(120):
+        (folder / "notes.md").write_text(f"# Notes\n\nLine {number}\n", encoding="utf-8")
+        git("add", "notes.md")
+        git("commit", "-q", "-m", f"Change line {number} of the notes, because it was wrong")
+
+
+def _database(path: Path) -> None:
+    import sqlite3
+
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as database:
+        database.execute("create table orders (id integer primary key, customer text, total real, note text)")
+        rows = [(n, f"customer {n % 40}", n * 1.25, f"note {n} " + "and some words " * 6) for n in range(1, 601)]
+        database.executemany("insert into orders values (?, ?, ?, ?)", rows)
