@@ -35,6 +35,8 @@ Unit: TypeAlias = Literal["tokens", "characters", "bytes"]
 
 MOST_DIGITS: Final = 30
 DEFAULT_VOCABULARY: Final = "o200k_base"
+CHARACTERS_PER_TOKEN: Final = 4
+"""Envelopes and prose take about so many, characters as well as bytes."""
 CLAUDE_MARGIN: Final = 0.15
 """Claude's own vocabulary is not public; unofficial ones count prose 13 % above o200k."""
 
@@ -262,6 +264,15 @@ class Budget:
     def holds(self, text: str) -> bool:
         """Whether the text fits."""
         return self.counter.count(text) <= self.room
+
+    def shortfall(self, tokens: int) -> str | None:
+        """The smallest limit in the same terms that holds so many tokens; None where this one does."""
+        if isinstance(self.counter, _CombinedCounter):
+            return self.counter.first.shortfall(tokens) or self.counter.second.shortfall(tokens)
+        unit = self.counter.unit
+        room = tokens if unit == "tokens" else tokens * CHARACTERS_PER_TOKEN
+        least = -(-room * round(1000 * (1 + self.counter.margin)) // 1000)
+        return None if self.limit >= least else f"{least} {unit}"
 
     def within(self, other: Budget) -> Budget:
         """The smaller of the two; when they are in different terms, both hold."""

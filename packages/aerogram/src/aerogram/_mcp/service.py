@@ -216,6 +216,7 @@ class Service:
             raise InvalidReply(f"offers is a list of dialects, such as [{offers!r}]")
         if flags is not None and not isinstance(flags, Flags):
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
+        contract.insist_on_room(contract.speaker)
         self.contract = contract
         self._shows_errors = shows_errors
         self._text_schema = text_schema
