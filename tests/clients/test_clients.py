@@ -126,6 +126,37 @@ async def test_listings_do_not_depend_on_the_client(framework):
     assert await door.tools("claude-code") == await door.tools("stranger") == await door.tools("codex-mcp-client")
 
 
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (2_000, None),
+        ("50000 characters", None),
+        ("claude-code", None),
+        ("by-client 2000", None),
+        ("60000 characters", 60_000),
+        ("claude-desktop", 100_000),
+        (25_000, 150_000),
+        (1_000_000, 500_000),
+    ],
+)
+@pytest.mark.parametrize("framework", DOORS)
+async def test_a_client_is_told_of_results_that_are_larger_than_it_takes_otherwise(framework, budget, told):
+    tools = await Door(framework, budget=budget).tools("claude-code")
+    assert len(tools) == 2
+    assert {(tool["meta"] or {}).get("anthropic/maxResultSizeChars") for tool in tools} == {told}
+
+
+async def test_what_an_author_says_about_sizes_stays():
+    server = fastmcp.FastMCP("rows")
+    server.tool(lambda: ROWS, name="rows", meta={"anthropic/maxResultSizeChars": 70_000, "mine": 1})
+    server.tool(lambda: ROWS, name="few")
+    aerogram.fastmcp.install(server, budget=25_000, budgets={"few": 500}, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as client:
+        rows, few, _ = await client.list_tools()
+    assert rows.meta["anthropic/maxResultSizeChars"] == 70_000 and rows.meta["mine"] == 1
+    assert "anthropic/maxResultSizeChars" not in (few.meta or {})
+
+
 async def test_a_cache_keeps_clients_apart():
     asked = []
 

@@ -102,7 +102,7 @@ class Contract:
                 Budget.of(own).counter.count(_UNUSUAL)
 
     def insist_on_room(self, speaker: Dialect) -> None:
-        """Raise InvalidReply for a budget in which a dialect can show nothing of use; the message has one that works."""
+        """Raise InvalidReply for a budget in which a dialect can show nothing of use; the message says which works."""
         of_operations = {f"budgets[{name!r}]": one for name, one in self.budgets.items()}
         for name, given in {"budget": self.budget, **of_operations}.items():
             is_chosen, own = split_by_client(given)

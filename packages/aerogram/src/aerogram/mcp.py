@@ -180,7 +180,11 @@ class _Tools(ToolManager):
             returns=returns,
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
-        copy = tool.model_copy(update={"parameters": service.input_schema(profile, tool.parameters, is_legacy)})
+        inputs, meta = (
+            service.input_schema(profile, tool.parameters, is_legacy),
+            service.listed_meta(tool.name, tool.meta),
+        )
+        copy = tool.model_copy(update={"parameters": inputs, "meta": meta})
         parting = None if is_rows_of_any_length(returns) else self._parted
         convert = functools.partial(self._converted, tool, output)
 

@@ -185,6 +185,10 @@ log = logging.getLogger("aerogram")
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 MOST_STRANGERS: Final = 100
 """How many clients that nobody knows are told of in the log."""
+SIZE_KEY: Final = "anthropic/maxResultSizeChars"
+"""By this Claude Code learns that a tool has larger results than it takes otherwise."""
+UNTOLD_CHARACTERS: Final = 50_000
+MOST_CHARACTERS: Final = 500_000
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
@@ -321,6 +325,14 @@ class Service:
         if profile.page_size is not None:
             listed["properties"]["page_size"]["default"] = profile.page_size
         return listed
+
+    def listed_meta(self, name: str, own: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The `_meta` to list for a tool: its own, and the size of its results where a client has to be told of it."""
+        limit = self.contract.own_limit(name)
+        most = 0 if limit is None else limit.most_characters
+        if most <= UNTOLD_CHARACTERS:
+            return None if own is None else dict(own)
+        return {SIZE_KEY: min(most, MOST_CHARACTERS), **(own or {})}
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""

@@ -298,6 +298,7 @@ class _Replies(Transform):
         changes: dict[str, Any] = {
             "parameters": service.input_schema(profile, tool.parameters, is_legacy),
             "output_schema": listed and dict(listed),
+            "meta": service.listed_meta(tool.name, tool.meta),
         }
         if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
             changes["fn"] = self._as_task(profile, tool)
