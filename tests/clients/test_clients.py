@@ -17,7 +17,7 @@ from aerogram.archive import Archive
 from aerogram.cache import Cache
 from aerogram.channels import Channels, Sizer
 from aerogram.clients import CLIENTS, find_client
-from aerogram.errors import AerogramError
+from aerogram.errors import AerogramError, NotFound
 from aerogram.jsontext import dumps
 from aerogram.tokens import PRESETS, Budget, find_counter
 
@@ -42,7 +42,8 @@ class Door:
 
     async def call(self, name: str) -> Any:
         async with self.open(name) as client:
-            return await client.call_tool("rows", {})
+            call = getattr(client, "call_tool_mcp", client.call_tool)  # the one that raises for no failure
+            return await call("rows", {})
 
     async def tools(self, name: str) -> list[Any]:
         async with self.open(name) as client:
@@ -155,6 +156,37 @@ async def test_what_an_author_says_about_sizes_stays():
         rows, few, _ = await client.list_tools()
     assert rows.meta["anthropic/maxResultSizeChars"] == 70_000 and rows.meta["mine"] == 1
     assert "anthropic/maxResultSizeChars" not in (few.meta or {})
+
+
+def _fail():
+    raise NotFound("there are none")
+
+
+@pytest.mark.parametrize("framework", DOORS)
+@pytest.mark.parametrize(
+    ("handler", "dialect", "is_ours"),
+    [
+        (lambda: ["a"], "bare", False),
+        (lambda: ROWS, "bare", False),
+        (_fail, "bare", True),
+        (lambda: ["a"], "response-v2", True),
+        (_fail, "standard-v2", True),
+    ],
+)
+async def test_blocks_that_are_ours_are_for_the_model(framework, handler, dialect, is_ours):
+    (block,) = (await Door(framework, handler, dialect=dialect, budget=500).call("somebody")).content
+    told = None if block.annotations is None else block.annotations.model_dump(exclude_none=True)
+    assert told == ({"audience": ["assistant"], "priority": 1.0} if is_ours else None)
+
+
+async def test_blocks_of_an_author_are_annotated_by_their_author():
+    def blocks() -> list[mcp_types.TextContent]:
+        mine = mcp_types.Annotations(audience=["user"], priority=0.2)
+        return [mcp_types.TextContent(type="text", text=f"Block {n}", annotations=mine) for n in range(500)]
+
+    *first, last = (await Door("fastmcp", blocks, budget=500).call("somebody")).content
+    assert {(*block.annotations.audience, block.annotations.priority) for block in first} == {("user", 0.2)}
+    assert (*last.annotations.audience, last.annotations.priority) == ("assistant", 1.0) and "retrieve(" in last.text
 
 
 async def test_a_cache_keeps_clients_apart():

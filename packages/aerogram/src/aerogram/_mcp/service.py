@@ -74,7 +74,7 @@ from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
-from aerogram.shape.media import describe_media
+from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import Mode
 from aerogram.tokens import Budget, split_by_client
 
@@ -621,7 +621,7 @@ class Service:
         if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
             return {**sent, "_meta": meta}
         besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
-        content = [*wire["content"], {"type": "text", "text": besides}]
+        content = [*wire["content"], note_block(besides)]
         return {**wire, "content": content, "isError": True, "_meta": meta}
 
     def _write(
