@@ -144,7 +144,8 @@ class Caller(NamedTuple):
     `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
     are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
     answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
-    does already. `client` is what the client calls itself, which nobody has checked.
+    does already. `client` is what the client calls itself, which nobody has checked. `session` is the id of its
+    session, where the protocol and the transport have one.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -155,6 +156,17 @@ class Caller(NamedTuple):
     has_answered: bool = False
     around: OuterContract = OuterContract()
     client: str | None = None
+    session: str | None = None
+
+    def attributes(self, method: str, tool: str | None = None) -> dict[str, str]:
+        """What a request is in the words of OpenTelemetry."""
+        told = {
+            "mcp.method.name": method,
+            "mcp.session.id": self.session,
+            "gen_ai.operation.name": None if tool is None else "execute_tool",
+            "gen_ai.tool.name": tool,
+        }
+        return {name: value for name, value in told.items() if value is not None}
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -454,7 +466,7 @@ class Service:
             call = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer_besides(profile, caller, error)
-        with observe(call, caller.meta) as observation:
+        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
             call = call if observation is None else replace(call, observation=observation)
             call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
             if not isinstance(outcome, untouched):
@@ -500,7 +512,7 @@ class Service:
         )
         token = _GIVING.set(OuterContract(None, is_observed or observer is not None, is_charged or limits is not None))
         try:
-            with observe(call, caller.meta) as observation:
+            with observe(call, caller.meta, caller.attributes(method)) as observation:
                 call, outcome = await find_outcome(call, produce)
                 has_failed = isinstance(outcome, BaseException)
                 if has_failed or _asks_back(outcome):
@@ -520,7 +532,7 @@ class Service:
     ) -> Any:
         """What is sent for a call that came to no handler of ours."""
         call = self._open_besides(profile, caller)
-        with observe(call, caller.meta) as observation:
+        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
     async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
