@@ -17,7 +17,7 @@ from aerogram.archive import Archive
 from aerogram.cache import Cache
 from aerogram.channels import Channels, Sizer
 from aerogram.clients import CLIENTS, find_client
-from aerogram.errors import AerogramError
+from aerogram.errors import AerogramError, NotFound
 from aerogram.jsontext import dumps
 from aerogram.tokens import PRESETS, Budget, find_counter
 
@@ -42,7 +42,8 @@ class Door:
 
     async def call(self, name: str) -> Any:
         async with self.open(name) as client:
-            return await client.call_tool("rows", {})
+            call = getattr(client, "call_tool_mcp", client.call_tool)  # the one that raises for no failure
+            return await call("rows", {})
 
     async def tools(self, name: str) -> list[Any]:
         async with self.open(name) as client:
@@ -124,6 +125,68 @@ async def test_listings_do_not_depend_on_the_client(framework):
 
     door = Door(framework, typed, budget="by-client")
     assert await door.tools("claude-code") == await door.tools("stranger") == await door.tools("codex-mcp-client")
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (2_000, None),
+        ("50000 characters", None),
+        ("claude-code", None),
+        ("by-client 2000", None),
+        ("60000 characters", 60_000),
+        ("claude-desktop", 100_000),
+        (25_000, 150_000),
+        (1_000_000, 500_000),
+    ],
+)
+@pytest.mark.parametrize("framework", DOORS)
+async def test_a_client_is_told_of_results_that_are_larger_than_it_takes_otherwise(framework, budget, told):
+    tools = await Door(framework, budget=budget).tools("claude-code")
+    assert len(tools) == 2
+    assert {(tool["meta"] or {}).get("anthropic/maxResultSizeChars") for tool in tools} == {told}
+
+
+async def test_what_an_author_says_about_sizes_stays():
+    server = fastmcp.FastMCP("rows")
+    server.tool(lambda: ROWS, name="rows", meta={"anthropic/maxResultSizeChars": 70_000, "mine": 1})
+    server.tool(lambda: ROWS, name="few")
+    aerogram.fastmcp.install(server, budget=25_000, budgets={"few": 500}, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as client:
+        rows, few, _ = await client.list_tools()
+    assert rows.meta["anthropic/maxResultSizeChars"] == 70_000 and rows.meta["mine"] == 1
+    assert "anthropic/maxResultSizeChars" not in (few.meta or {})
+
+
+def _fail():
+    raise NotFound("there are none")
+
+
+@pytest.mark.parametrize("framework", DOORS)
+@pytest.mark.parametrize(
+    ("handler", "dialect", "is_ours"),
+    [
+        (lambda: ["a"], "bare", False),
+        (lambda: ROWS, "bare", False),
+        (_fail, "bare", True),
+        (lambda: ["a"], "response-v2", True),
+        (_fail, "standard-v2", True),
+    ],
+)
+async def test_blocks_that_are_ours_are_for_the_model(framework, handler, dialect, is_ours):
+    (block,) = (await Door(framework, handler, dialect=dialect, budget=500).call("somebody")).content
+    told = None if block.annotations is None else block.annotations.model_dump(exclude_none=True)
+    assert told == ({"audience": ["assistant"], "priority": 1.0} if is_ours else None)
+
+
+async def test_blocks_of_an_author_are_annotated_by_their_author():
+    def blocks() -> list[mcp_types.TextContent]:
+        mine = mcp_types.Annotations(audience=["user"], priority=0.2)
+        return [mcp_types.TextContent(type="text", text=f"Block {n}", annotations=mine) for n in range(500)]
+
+    *first, last = (await Door("fastmcp", blocks, budget=500).call("somebody")).content
+    assert {(*block.annotations.audience, block.annotations.priority) for block in first} == {("user", 0.2)}
+    assert (*last.annotations.audience, last.annotations.priority) == ("assistant", 1.0) and "retrieve(" in last.text
 
 
 async def test_a_cache_keeps_clients_apart():

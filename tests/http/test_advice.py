@@ -44,8 +44,13 @@ async def rows(request: Any = None) -> list[dict[str, Any]]:
     return ROWS
 
 
+async def wordy(request: Any) -> list[dict[str, Any]]:
+    """Rows of which a small budget does not hold one, because names are not shortened."""
+    return [{"words " * 400: 1}]
+
+
 def starlette_app(**settings: Any) -> Starlette:
-    app = Starlette(routes=[Route("/rows", rows)])
+    app = Starlette(routes=[Route("/rows", rows), Route("/wordy", wordy)])
     contract = Contract(archive=Archive.in_memory(), budget=settings.pop("budget", None))
     install_starlette(app, contract, Versions(vendor="acme", migrated="all", **settings))
     return app
@@ -57,7 +62,7 @@ def remedy(reply: Reply[Any]) -> str:
 
 
 async def test_a_route_without_controls_has_nothing_to_ask_for() -> None:
-    said = remedy(await ask(starlette_app(budget=40), "/rows"))
+    said = remedy(await ask(starlette_app(budget=300), "/wordy"))
     assert "Nothing in this call" in said and "max_tokens" not in said
 
 

@@ -152,7 +152,7 @@ async def test_a_whole_contract_stays_within_bounds(dialect: str) -> None:
 
 @pytest.mark.parametrize("schema", ["slim", "full"])
 @pytest.mark.parametrize("dialect", ENVELOPES)
-@pytest.mark.parametrize("budget", [300, 2_000, 50_000])
+@pytest.mark.parametrize("budget", [400, 2_000, 50_000])
 async def test_every_reply_holds_to_what_is_listed(dialect: str, schema: str, budget: int) -> None:
     server = server_of(dialect=dialect, schema=schema, budget=budget, controls=True)
     listed = await schemas_of(server)

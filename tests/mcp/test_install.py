@@ -17,6 +17,7 @@ from aerogram.errors import AerogramError, InvalidReply
 from aerogram.limits import Plan
 from aerogram.sanitize import Redaction
 from aerogram.shape.modes import RecordType
+from aerogram.tokens import Budget, find_counter
 from hosts import HOSTS
 
 INSTALLS = {FastMCP: aerogram.fastmcp.install, MCPServer: aerogram.mcp.install}
@@ -63,6 +64,19 @@ async def listed(server):
         ({"schema": "fat"}, "schema is one of slim, full, own, or None, not 'fat'"),
         ({"budget": "plenty"}, "'plenty' is not a budget"),
         ({"budgets": {"search": 0}}, "a budget must be a whole number of at least 1"),
+        ({"budget": 149}, "budget is 149, too small for bare: give it 150 tokens or more"),
+        ({"budgets": {"search": 299}, "dialect": "standard-v2"}, "budgets['search'] is 299, too small for standard-v2"),
+        (
+            {"budget": "by-client 249", "dialect": "response-v2"},
+            "too small for response-v2: give it 250 tokens",
+        ),
+        ({"budget": "by-client 599 bytes"}, "budget is 599 bytes, too small for bare: give it 600 bytes or more"),
+        (
+            {"budget": Budget(399), "dialect": "knowledge-1.0"},
+            "budget is 399, too small for knowledge-1.0: give it",
+        ),
+        ({"budget": Budget(900).within(Budget.of("500 bytes"))}, "too small for bare: give it 600 bytes or more"),
+        ({"budget": Budget(150, find_counter("claude"))}, "too small for bare: give it 173 tokens or more"),
         ({"controls": "search"}, "controls is True, a list of tools"),
         ({"controls": 5}, "controls is True, a list of tools"),
         ({"controls": {"search": ["max_tokns"]}}, "there is no control 'max_tokns'; there are response_mode"),

@@ -16,6 +16,7 @@ from aerogram.call import Call
 from aerogram.channels import POLICIES, Payload, Policy, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
+from aerogram.dialects import dialect as named
 from aerogram.reply import Reply
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.tokens import best_counter
@@ -79,14 +80,21 @@ async def go_all_the_way(contract: Contract, budget: int) -> None:
 
 
 PROMISED = {"bare": 150, "response-v2": 250, "standard-v2": 300, "knowledge-1.0": 400}
+SIZES = [(name, size) for name, most in PROMISED.items() for size in (most, f"{most * 4} characters")]
 
 
-@pytest.mark.parametrize(("dialect", "budget"), PROMISED.items())
-async def test_a_small_budget_shows_a_row_with_its_title_or_forty_tokens_of_its_text(dialect: str, budget: int) -> None:
+def test_install_takes_no_budget_that_is_smaller_than_promised() -> None:
+    assert {name: named(name).smallest for name in PROMISED} == PROMISED
+
+
+@pytest.mark.parametrize(("dialect", "budget"), SIZES)
+async def test_a_small_budget_shows_a_row_with_its_title_or_forty_tokens_of_its_text(
+    dialect: str, budget: int | str
+) -> None:
     payload = Payload(has_schema=True, is_boxed=True) if dialect == "bare" else None
     contract = Contract(dialect=dialect, budget=budget, archive=Archive.in_memory())
     titled = [{"id": row["id"], "title": f"The title of {row['id']}", "text": row["text"]} for row in ROWS]
-    named = await answer(Call(contract, operation="search", payload=payload), titled)
-    assert named.data[0]["title"] == titled[0]["title"]
+    told = await answer(Call(contract, operation="search", payload=payload), titled)
+    assert told.data[0]["title"] == titled[0]["title"]
     plain = await answer(Call(contract, operation="search", payload=payload), [row["text"] for row in ROWS])
     assert best_counter().count(plain.data[0].partition("…")[0]) >= 40

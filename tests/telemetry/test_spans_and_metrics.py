@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import fastmcp
+import httpx
 import pytest
+from mcp.server.mcpserver import MCPServer
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -14,6 +17,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+import aerogram.fastmcp
+import aerogram.mcp
 from aerogram import Fidelity, Reply, Telemetry
 from aerogram.telemetry import Observer, trace_parent
 
@@ -183,3 +188,55 @@ def test_without_an_sdk_the_callers_trace_is_carried_too():
     with Observer().observe("search", carrier={"traceparent": PARENT}) as observation:
         assert observation.traceparent.split("-")[1] == PARENT.split("-")[1]
         observation.report_reply(FITTED)
+
+
+FRAMEWORKS = {
+    "fastmcp": (fastmcp.FastMCP, aerogram.fastmcp.install, lambda server: server.http_app()),
+    "sdk": (MCPServer, aerogram.mcp.install, lambda server: server.streamable_http_app()),
+}
+HEADERS = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_a_span_of_a_tool_has_the_names_of_opentelemetry(backend, framework):
+    made, install, application = FRAMEWORKS[framework]
+    server = made("named")
+    server.tool()(add)
+    install(server, observer=backend.observer)
+    app = application(server)
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000", headers=HEADERS) as client,
+    ):
+
+        async def post(method: str, **params: object) -> httpx.Response:
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return (await client.post("/mcp", json=message)).raise_for_status()
+
+        session = (await post("initialize", **HELLO)).headers["mcp-session-id"]
+        client.headers["mcp-session-id"] = session
+        await post("tools/call", name="add", arguments={"a": 1, "b": "two"})
+    told = {name: value for name, value in backend.span().attributes.items() if not name.startswith("aerogram.")}
+    assert told == {
+        "mcp.method.name": "tools/call",
+        "mcp.session.id": session,
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "add",
+        "error.type": "INVALID_FORMAT",
+    }
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+async def test_a_span_of_a_resource_has_no_tool(backend):
+    server = fastmcp.FastMCP("named")
+    server.resource("data://one")(lambda: "one")
+    aerogram.fastmcp.install(server, observer=backend.observer)
+    async with fastmcp.Client(server) as client:
+        await client.read_resource("data://one")
+    found = backend.span().attributes
+    assert found["mcp.method.name"] == "resources/read" and "gen_ai.tool.name" not in found

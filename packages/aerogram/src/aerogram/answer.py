@@ -197,12 +197,14 @@ CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
 """The call that a handler is answering."""
 
 
-def observe(call: Call, carrier: Mapping[str, Any] | None = None) -> AbstractContextManager[Observation | None]:
+def observe(
+    call: Call, carrier: Mapping[str, Any] | None = None, attributes: Mapping[str, str] | None = None
+) -> AbstractContextManager[Observation | None]:
     """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
     observer = call.contract.observer
     if observer is None:
         return _UNOBSERVED
-    return observer.observe(call.operation, request_id=call.request_id, carrier=carrier)
+    return observer.observe(call.operation, request_id=call.request_id, carrier=carrier, attributes=attributes)
 
 
 async def admit(call: Call) -> Call:

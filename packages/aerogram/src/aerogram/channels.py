@@ -66,8 +66,8 @@ POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
 Writer: TypeAlias = Callable[[Reply[Any]], Any]
 """What says a reply in a shape of its own, which is sent in place of its data."""
 
-FRAME_BYTES: Final = 256
-"""Room for what the protocol and a framework put around a result: the response's frame, flags, the server's name."""
+FRAME_BYTES: Final = 320
+"""Room for what stands around a result and its text: the response's frame, flags, the server's name, annotations."""
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""

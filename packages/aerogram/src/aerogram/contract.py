@@ -101,6 +101,17 @@ class Contract:
             if own is not None:
                 Budget.of(own).counter.count(_UNUSUAL)
 
+    def insist_on_room(self, speaker: Dialect) -> None:
+        """Raise InvalidReply for a budget in which a dialect can show nothing of use; the message says which works."""
+        of_operations = {f"budgets[{name!r}]": one for name, one in self.budgets.items()}
+        for name, given in {"budget": self.budget, **of_operations}.items():
+            is_chosen, own = split_by_client(given)
+            for one in (own, *(PRESETS if is_chosen else ())):
+                least = None if one is None else Budget.of(one).shortfall(speaker.smallest)
+                if least is not None:
+                    told = one.limit if isinstance(one, Budget) else one
+                    raise InvalidReply(f"{name} is {told}, too small for {speaker.name}: give it {least} or more")
+
     @cached_property
     def only_completes(self) -> bool:
         """Whether a reply stays as it is, but for what its dialect requires, unless its caller asks for more."""

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.defaults import check_principal, client_name, contract_for
+from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
@@ -180,7 +180,11 @@ class _Tools(ToolManager):
             returns=returns,
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
-        copy = tool.model_copy(update={"parameters": service.input_schema(profile, tool.parameters, is_legacy)})
+        inputs, meta = (
+            service.input_schema(profile, tool.parameters, is_legacy),
+            service.listed_meta(tool.name, tool.meta),
+        )
+        copy = tool.model_copy(update={"parameters": inputs, "meta": meta})
         parting = None if is_rows_of_any_length(returns) else self._parted
         convert = functools.partial(self._converted, tool, output)
 
@@ -249,7 +253,7 @@ class _Tools(ToolManager):
         meta = (request.params or {}).get("_meta")
         has_answered = not (context.input_responses is None and context.request_state is None)
         caller = Caller(meta if isinstance(meta, Mapping) else None, principal, extensions, has_answered=has_answered)
-        return caller._replace(client=client_name(request.session))
+        return caller._replace(client=client_name(request.session), session=session_id(request))
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:

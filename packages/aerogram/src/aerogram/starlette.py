@@ -119,6 +119,7 @@ def surround(
         dialect_named(name)
     control_names(versions.controls)
     versions = versions.spoken_as(contract.speaker)
+    contract.insist_on_room(dialect_named(versions.current))
     if content is not None and contract.archive is not None:
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
     installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))

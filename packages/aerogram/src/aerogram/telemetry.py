@@ -156,9 +156,17 @@ class Observer:
 
     @contextmanager
     def observe(
-        self, operation: str, *, request_id: str | None = None, carrier: Mapping[str, Any] | None = None
+        self,
+        operation: str,
+        *,
+        request_id: str | None = None,
+        carrier: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, str] | None = None,
     ) -> Iterator[Observation]:
-        """The observation of one call; `carrier` is the request's `_meta` or its headers (names in lower case)."""
+        """The observation of one call; `carrier` is the request's `_meta` or its headers (names in lower case).
+
+        `attributes` are what its span says besides, by the names that OpenTelemetry has for them.
+        """
         token = _REQUEST_ID.set(request_id)
         try:
             if self._instruments is None:
@@ -166,7 +174,7 @@ class Observer:
                 with _observing(observation):
                     yield observation
             else:
-                with self._instruments.span(operation, request_id, carrier) as observation:
+                with self._instruments.span(operation, request_id, carrier, attributes or {}) as observation:
                     observation._listener = self._listener
                     with _observing(observation):
                         yield observation
@@ -201,7 +209,13 @@ class _Instruments:
         }
 
     @contextmanager
-    def span(self, operation: str, request_id: str | None, carrier: Mapping[str, Any] | None) -> Iterator[Observation]:
+    def span(
+        self,
+        operation: str,
+        request_id: str | None,
+        carrier: Mapping[str, Any] | None,
+        attributes: Mapping[str, str],
+    ) -> Iterator[Observation]:
         """A span inside the one that is open, or else inside the caller's."""
         from opentelemetry import trace
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -209,7 +223,8 @@ class _Instruments:
         context = None
         if not trace.get_current_span().get_span_context().is_valid and trace_parent(carrier):
             context = TraceContextTextMapPropagator().extract(dict(carrier or {}))
-        begin = {"aerogram.operation": operation, **({"aerogram.request_id": request_id} if request_id else {})}
+        own = {"aerogram.operation": operation, **({"aerogram.request_id": request_id} if request_id else {})}
+        begin = {**attributes, **own}
         with self._tracer.start_as_current_span("aerogram.reply", context=context, attributes=begin) as span:
             written: dict[str, str] = {}
             TraceContextTextMapPropagator().inject(written)

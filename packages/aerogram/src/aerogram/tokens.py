@@ -35,6 +35,10 @@ Unit: TypeAlias = Literal["tokens", "characters", "bytes"]
 
 MOST_DIGITS: Final = 30
 DEFAULT_VOCABULARY: Final = "o200k_base"
+CHARACTERS_PER_TOKEN: Final = 4
+"""Envelopes and prose take about so many, characters as well as bytes."""
+MOST_CHARACTERS_PER_TOKEN: Final = 6
+"""Prose of long words has hardly more."""
 CLAUDE_MARGIN: Final = 0.15
 """Claude's own vocabulary is not public; unofficial ones count prose 13 % above o200k."""
 
@@ -262,6 +266,22 @@ class Budget:
     def holds(self, text: str) -> bool:
         """Whether the text fits."""
         return self.counter.count(text) <= self.room
+
+    def shortfall(self, tokens: int) -> str | None:
+        """The smallest limit in the same terms that holds so many tokens; None where this one does."""
+        if isinstance(self.counter, _CombinedCounter):
+            return self.counter.first.shortfall(tokens) or self.counter.second.shortfall(tokens)
+        unit = self.counter.unit
+        room = tokens if unit == "tokens" else tokens * CHARACTERS_PER_TOKEN
+        least = -(-room * round(1000 * (1 + self.counter.margin)) // 1000)
+        return None if self.limit >= least else f"{least} {unit}"
+
+    @property
+    def most_characters(self) -> int:
+        """How many characters may be in a text that fits."""
+        if isinstance(self.counter, _CombinedCounter):
+            return min(self.counter.first.most_characters, self.counter.second.most_characters)
+        return self.limit * (MOST_CHARACTERS_PER_TOKEN if self.counter.unit == "tokens" else 1)
 
     def within(self, other: Budget) -> Budget:
         """The smaller of the two; when they are in different terms, both hold."""

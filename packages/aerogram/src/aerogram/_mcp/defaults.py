@@ -14,7 +14,7 @@ from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
 
-__all__ = ["check_principal", "client_name", "contract_for"]
+__all__ = ["check_principal", "client_name", "contract_for", "session_id"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
@@ -44,6 +44,12 @@ def client_name(session: Any) -> str | None:
     """What the client of a session calls itself."""
     params = session.client_params
     return None if params is None else str(params.client_info.name)
+
+
+def session_id(request: Any) -> str | None:
+    """The id of the session that a request belongs to; standard streams and the newer protocol have none."""
+    headers = getattr(getattr(request, "request", None), "headers", None)
+    return None if headers is None else headers.get("mcp-session-id")
 
 
 def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:

@@ -24,6 +24,7 @@ from aerogram.errors import MissingExtra, ReplyError
 from aerogram.normalize.policy import MODERN, is_modern
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply, part_to_json
+from aerogram.shape.media import NOTE, note_block
 
 __all__ = [
     "PREFIX",
@@ -59,8 +60,10 @@ def tool_result(
 
     A bare payload goes into a box where the protocol wants an object, unless it has been seen to.
     """
-    result: dict[str, Any] = {"content": [{"type": "text", "text": channels.text}, *media]}
     is_bare = isinstance(dialect, BareDialect)
+    is_own = is_bare and reply.problem is None  # then the text is what the author's tool says
+    first = {"type": "text", "text": channels.text} if is_own else note_block(channels.text)
+    result: dict[str, Any] = {"content": [first, *media]}
     if channels.structured is not None and not (is_bare and reply.problem is not None):
         held = channels.structured
         needs_box = is_bare and wants_box and not isinstance(held, dict) and not is_modern(protocol_version)
@@ -273,6 +276,9 @@ def sdk_blocks(content: Sequence[Any]) -> list[Any]:
     types = _sdk_types()
     if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == _TEXT:
         return [types.TextContent(type="text", text=content[0]["text"])]
+    if len(content) == 1 and isinstance(content[0], dict) and content[0].get("annotations") is NOTE:
+        told = types.Annotations(audience=list(NOTE["audience"]), priority=NOTE["priority"])
+        return [types.TextContent(type="text", text=content[0]["text"], annotations=told)]
     blocks: list[Any] = types.CallToolResult.model_validate({"content": list(content)}).content
     return blocks
 

@@ -74,7 +74,7 @@ from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
 from aerogram.shape.advice import Levers
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
-from aerogram.shape.media import describe_media
+from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import Mode
 from aerogram.tokens import Budget, split_by_client
 
@@ -144,7 +144,8 @@ class Caller(NamedTuple):
     `retrieve` is the name that the retrieval tool has for this caller, and `archive` where that tool looks, if they
     are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
     answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
-    does already. `client` is what the client calls itself, which nobody has checked.
+    does already. `client` is what the client calls itself, which nobody has checked. `session` is the id of its
+    session, where the protocol and the transport have one.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -155,6 +156,17 @@ class Caller(NamedTuple):
     has_answered: bool = False
     around: OuterContract = OuterContract()
     client: str | None = None
+    session: str | None = None
+
+    def attributes(self, method: str, tool: str | None = None) -> dict[str, str]:
+        """What a request is in the words of OpenTelemetry."""
+        told = {
+            "mcp.method.name": method,
+            "mcp.session.id": self.session,
+            "gen_ai.operation.name": None if tool is None else "execute_tool",
+            "gen_ai.tool.name": tool,
+        }
+        return {name: value for name, value in told.items() if value is not None}
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -185,6 +197,10 @@ log = logging.getLogger("aerogram")
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 MOST_STRANGERS: Final = 100
 """How many clients that nobody knows are told of in the log."""
+SIZE_KEY: Final = "anthropic/maxResultSizeChars"
+"""By this Claude Code learns that a tool has larger results than it takes otherwise."""
+UNTOLD_CHARACTERS: Final = 50_000
+MOST_CHARACTERS: Final = 500_000
 _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
@@ -216,6 +232,7 @@ class Service:
             raise InvalidReply(f"offers is a list of dialects, such as [{offers!r}]")
         if flags is not None and not isinstance(flags, Flags):
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
+        contract.insist_on_room(contract.speaker)
         self.contract = contract
         self._shows_errors = shows_errors
         self._text_schema = text_schema
@@ -320,6 +337,14 @@ class Service:
         if profile.page_size is not None:
             listed["properties"]["page_size"]["default"] = profile.page_size
         return listed
+
+    def listed_meta(self, name: str, own: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The `_meta` to list for a tool: its own, and the size of its results where a client has to be told of it."""
+        limit = self.contract.own_limit(name)
+        most = 0 if limit is None else limit.most_characters
+        if most <= UNTOLD_CHARACTERS:
+            return None if own is None else dict(own)
+        return {SIZE_KEY: min(most, MOST_CHARACTERS), **(own or {})}
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""
@@ -441,7 +466,7 @@ class Service:
             call = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer_besides(profile, caller, error)
-        with observe(call, caller.meta) as observation:
+        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
             call = call if observation is None else replace(call, observation=observation)
             call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
             if not isinstance(outcome, untouched):
@@ -487,7 +512,7 @@ class Service:
         )
         token = _GIVING.set(OuterContract(None, is_observed or observer is not None, is_charged or limits is not None))
         try:
-            with observe(call, caller.meta) as observation:
+            with observe(call, caller.meta, caller.attributes(method)) as observation:
                 call, outcome = await find_outcome(call, produce)
                 has_failed = isinstance(outcome, BaseException)
                 if has_failed or _asks_back(outcome):
@@ -507,7 +532,7 @@ class Service:
     ) -> Any:
         """What is sent for a call that came to no handler of ours."""
         call = self._open_besides(profile, caller)
-        with observe(call, caller.meta) as observation:
+        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
     async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
@@ -608,7 +633,7 @@ class Service:
         if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
             return {**sent, "_meta": meta}
         besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
-        content = [*wire["content"], {"type": "text", "text": besides}]
+        content = [*wire["content"], note_block(besides)]
         return {**wire, "content": content, "isError": True, "_meta": meta}
 
     def _write(

@@ -30,6 +30,7 @@ class BareDialect(Dialect):
     members: ClassVar[frozenset[str]] = frozenset()
     slim: ClassVar[Mapping[str, Any]] = {}
     shortage = None
+    smallest = 150
 
     def recognises(self, body: Mapping[str, Any]) -> bool:
         """Any value is a payload, so no body is known by its looks."""

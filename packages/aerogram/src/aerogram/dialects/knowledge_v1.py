@@ -305,6 +305,7 @@ class KnowledgeV1Dialect(Dialect):
 
     name = NAME
     documents_cursors = True
+    smallest = 400
     body = MCPResponseEnvelope[Any]
     members = _TOP
     needs = frozenset({"request_id", "operation", "timestamp", "duration_ms", "cache_hit", "tokens_estimated"})

@@ -49,6 +49,8 @@ class Dialect(ABC):
     """Whether this contract says what a cursor is made of."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
+    smallest: ClassVar[int] = 1
+    """The fewest tokens that hold a row with its title, or some of its text, and what is said about the rest."""
     vocabularies: ClassVar[frozenset[str]] = frozenset()
     """Where a body has a word of a list that may grow: one that was added later can be read, and not written."""
 

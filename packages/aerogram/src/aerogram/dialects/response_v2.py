@@ -132,6 +132,7 @@ class ResponseV2Dialect(Dialect):
     body = ResponseV2
     members = _TOP
     shortage = None
+    smallest = 250
     extension = f"/meta/{KEY}"
     vocabularies = frozenset({"/data/error_type"})
     slim: ClassVar[Mapping[str, Any]] = {

@@ -365,6 +365,7 @@ class StandardV2Dialect(Dialect):
     echoes: ClassVar[bool] = True
     body: ClassVar[type[BaseModel]] = StandardResponse
     explains_partial = True
+    smallest: ClassVar[int] = 300
     members: ClassVar[frozenset[str]] = _TOP
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
     vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
-from aerogram._mcp.defaults import check_principal, client_name, contract_for
+from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
@@ -249,7 +249,7 @@ class _Replies(Transform):
         else:
             retrieve, archive = keeper or (None, None)
         caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
-        caller = caller._replace(client=client_name(request.session))
+        caller = caller._replace(client=client_name(request.session), session=session_id(request))
         return caller if kept is None else caller._replace(around=kept.around)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
@@ -298,6 +298,7 @@ class _Replies(Transform):
         changes: dict[str, Any] = {
             "parameters": service.input_schema(profile, tool.parameters, is_legacy),
             "output_schema": listed and dict(listed),
+            "meta": service.listed_meta(tool.name, tool.meta),
         }
         if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
             changes["fn"] = self._as_task(profile, tool)

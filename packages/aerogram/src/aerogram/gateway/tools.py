@@ -105,8 +105,10 @@ class Tools:
         return [*shown, self._own_listing()] if is_last and self._retrieve is not None else shown
 
     def _show_tool(self, tool: Message) -> Message:
-        own = self.service.output_schema(self.profile(str(tool.get("name"))))
-        return tool if own is None else {**tool, "outputSchema": dict(own)}
+        name = str(tool.get("name"))
+        own, meta = self.service.output_schema(self.profile(name)), self.service.listed_meta(name, tool.get("_meta"))
+        told = {"outputSchema": own and dict(own), "_meta": meta}
+        return {**tool, **{member: value for member, value in told.items() if value is not None}}
 
     def profile(self, name: str) -> Profile:
         """What is known about a tool."""
@@ -129,7 +131,9 @@ class Tools:
 
     def _own_listing(self) -> Message:
         assert self._retrieve is not None
+        meta = self.service.listed_meta(self._retrieve.name, None)
         return {
+            **({} if meta is None else {"_meta": meta}),
             "name": self._retrieve.name,
             "description": self._retrieve.description,
             "inputSchema": self.service.input_schema(self._own_profile(), self._retrieve.parameters),

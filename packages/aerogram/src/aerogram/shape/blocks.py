@@ -19,7 +19,7 @@ from typing import Any, Final
 from aerogram.content import Content
 from aerogram.jsontext import dumps
 from aerogram.shape.fit import Leftover
-from aerogram.shape.media import refer_media
+from aerogram.shape.media import note_block, refer_media
 from aerogram.shape.text import whole_characters
 from aerogram.tokens import Counter
 
@@ -138,7 +138,7 @@ def _beginning(blocks: list[Block], room: int, scale: Scale, keeping: Keeping, e
 
     def words(left: int) -> list[Block]:
         what = f"{left} of {len(blocks)} blocks left out"
-        return [{"type": "text", "text": mark} for mark in keeping.marks(what, everything)]
+        return [note_block(mark) for mark in keeping.marks(what, everything)]
 
     most = words(len(blocks))
     fullest = next((level for level, word in enumerate(most) if scale.of(word) <= room), len(most) - 1)

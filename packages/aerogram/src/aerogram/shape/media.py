@@ -14,11 +14,18 @@ from typing import Any, Final
 from aerogram.content import Content
 from aerogram.shape.fit import Leftover
 
-__all__ = ["ARCHIVE_URI", "describe_media", "media_size", "refer_media"]
+__all__ = ["ARCHIVE_URI", "NOTE", "describe_media", "media_size", "note_block", "refer_media"]
 
 ARCHIVE_URI: Final = "aerogram://archive/"
+NOTE: Final[Mapping[str, Any]] = {"audience": ["assistant"], "priority": 1.0}
+"""What the protocol says of a block that is for the model, and that it must not miss."""
 
 Block = dict[str, Any]
+
+
+def note_block(text: str) -> Block:
+    """A text of ours, which stands among blocks that authors have made, or in their place."""
+    return {"type": "text", "text": text, "annotations": NOTE}
 
 
 def _encoded(block: Block) -> str:
@@ -106,7 +113,7 @@ def _name(block: Block, content: Content) -> str:
 
 
 def _word(block: Block, content: Content) -> Block:
-    return {"type": "text", "text": f"[{_name(block, content)} left out; it was not kept]"}
+    return note_block(f"[{_name(block, content)} left out; it was not kept]")
 
 
 def _link(block: Block, content: Content) -> Block:
