@@ -8,6 +8,7 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -188,7 +189,14 @@ class _Replies(Transform):
         if not self._service.has_checked_names and fastmcp_request_ctx.get() is not None:
             await self._check_names({tool.name for tool in tools})
         is_legacy = self._service.is_legacy(self._listener())
+        if self._runs_code() and await is_asked_inside(self._server):  # then calls are made inside as well
+            return [self._replying(tool, is_legacy) if self._is_own(tool) else tool for tool in tools]
         return [self._replying(tool, is_legacy) for tool in tools]
+
+    def _runs_code(self) -> bool:
+        """Whether tools are called by code that a client sends, which gets whole values and not replies."""
+        mode = sys.modules.get("fastmcp.experimental.transforms.code_mode")
+        return mode is not None and any(isinstance(one, mode.CodeMode) for one in self._server.transforms)
 
     def _listener(self) -> str | None:
         """Who wants to know the tools: nobody when the server starts; what `principal` raises is a protocol error."""
