@@ -102,7 +102,7 @@ async def test_a_bare_tool_that_writes_its_own_structured_content_or_fails_is_se
     sent = await called(written, dialect="bare")
     assert (sent.structured_content, sent.content[0].text) == ({"value": 42}, "42 metres")
     failed = await called(failing, dialect="bare")
-    assert failed.is_error and failed.content[0].text == "no such place"
+    assert failed.is_error and failed.content[0].text.startswith("no such place\nerror: NOT_FOUND ")
 
 
 @pytest.mark.parametrize(

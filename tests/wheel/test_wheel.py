@@ -15,7 +15,7 @@ from aerogram.reference.schemas import FOLDER, published_files
 from installations import PROJECTS, ROOT, import_name, package_folder
 from wheel.conftest import wheel_of
 
-OF_THE_LIBRARY = {"translate", "validate", "schema", "explain", "digest", "verify"}
+OF_THE_LIBRARY = {"translate", "validate", "schema", "explain", "digest", "verify", "clients", "wrap", "unwrap"}
 FRAMEWORKS = ("fastapi", "fastmcp", "mcp", "starlette", "tantivy", "typer", "uvicorn")
 
 

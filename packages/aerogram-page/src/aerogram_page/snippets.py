@@ -25,6 +25,10 @@ _WHOLE: Final = (
     "    whole = client.whole(reply)  # with everything that was left out, checked against its hash\n"
     "    print(len(items_of(whole)), 'items in all')\n"
 )
+_PAGES: Final = (
+    "    every = list(client.items({target!r}, {arguments!r}))  # page after page, to the end\n"
+    "    print(len(every), 'items in all')\n"
+)
 _DOCUMENTS: Final = (
     "    documents = client.recover(reply)  # what the digest quotes, checked against its hash\n"
     "    print(len(documents), 'documents in all')\n"
@@ -76,6 +80,7 @@ class CallSnippets:
             pairs = [(name, one) for name, value in request.query.items() for one in _each(value)]
             target = f"POST {request.path}{_query(pairs)}"
         arguments = dict(request.body if request.body is not None else request.query)
+        rest = {"digest_document": _DOCUMENTS, "semantic_search": _PAGES}.get(self.ask.call.operation, _WHOLE)
         return (
             ("import os\n\n" if self.with_key else "")
             + "import httpx2\n\nfrom aerogram.client import Client, items_of\n\n"
@@ -83,7 +88,7 @@ class CallSnippets:
             + "    client = Client(http)\n"
             + f"    reply = client.call({target!r}, {arguments!r})\n"
             + "    for item in items_of(reply):\n        print(item)\n"
-            + (_DOCUMENTS if self.ask.call.operation == "digest_document" else _WHOLE)
+            + rest.format(target=target, arguments=arguments)
         )
 
     def typescript(self) -> str:

@@ -4,7 +4,7 @@
     50 clients at once             for `--seconds`, ten by default: calls, errors
     memory                         of one gateway after all this
 
-python bench gateway [--seconds 60]
+python bench wrap [--seconds 60]
 """
 
 import asyncio
