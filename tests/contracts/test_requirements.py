@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from contracts.requirement_rows import DOCUMENTS, PAGE, PARTS, ROOT, Requirement, page, requirements
+from contracts.requirement_rows import DOCUMENTS, PAGE, PARTS, ROOT, page, requirements
 
 IDENTIFIER = re.compile(r"(RV2|RVG|STD|KNW|NRM|DIG)-[A-Z]+-\d{3}")
 NODE = re.compile(r"(?P<file>tests/[\w/]+\.py)::(?P<name>\w+(::\w+)?)(\[(?P<row>[\w.-]+)\])?")
@@ -29,11 +29,11 @@ def functions_of(file: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]
     return found
 
 
-def complaint(row: Requirement) -> str | None:
-    """Say what is wrong with the test that a row names, if anything is."""
-    node = NODE.fullmatch(row.test or "")
+def complaint(test: str | None) -> str | None:
+    """Say what is wrong with a test that a row names, if anything is."""
+    node = NODE.fullmatch(test or "")
     if node is None:
-        return f"{row.test!r} is not a test id"
+        return f"{test!r} is not a test id"
     if not (ROOT / node["file"]).exists():
         return f"there is no file {node['file']}"
     function = functions_of(node["file"]).get(node["name"])
@@ -54,7 +54,8 @@ def _complaint_about_row(identifier: str, decorators: list[str]) -> str | None:
 
 def test_every_requirement_has_a_test_that_exists_or_is_open() -> None:
     """A promise without a proof cannot go unnoticed."""
-    complaints = [f"{row.id}: {text}" for row in proven if (text := complaint(row))]
+    named = [(row.id, test) for row in proven for test in (row.test, row.wire) if test is not None or test is row.test]
+    complaints = [f"{name}: {text}" for name, test in named if (text := complaint(test))]
     assert not complaints, "\n".join(complaints)
 
 
@@ -96,6 +97,10 @@ def test_the_page_says_what_is_proven_and_what_is_open() -> None:
 
 def test_a_missing_test_is_noticed() -> None:
     """The check above can fail: a row that names a test that does not exist is complained about."""
-    good = proven[0]
     for bad in ("tests/contracts/test_requirements.py::test_that_is_not_there", "tests/nowhere.py::test_x", "soon", ""):
-        assert complaint(Requirement(**{**vars(good), "test": bad}))
+        assert complaint(bad)
+
+
+def test_a_proof_on_the_wire_is_one_of_the_matrix() -> None:
+    """The second test of a row asks real servers of every framework."""
+    assert all(row.wire is None or row.wire.startswith("tests/wire/") for row in requirements())

@@ -19,7 +19,7 @@ PACKAGES = ("src/*", "packages/*/src/*")
 DATA = {".json", ".toml", ".ts"}
 MOST_DATA = 200_000
 OPEN = "open"
-NOT_COLUMNS = {"id", "document", "promise", "test", "part", "also", "ruling"}
+NOT_COLUMNS = {"id", "document", "promise", "test", "wire", "part", "also", "ruling"}
 
 
 @dataclass(frozen=True)

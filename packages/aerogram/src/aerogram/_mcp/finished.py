@@ -23,7 +23,7 @@ from aerogram.normalize.result import ToolResult
 from aerogram.reply import Reply
 from aerogram.shape.blocks import Scale
 from aerogram.shape.pages import rows_of
-from aerogram.tokens import best_counter
+from aerogram.tokens import Budget, best_counter
 
 __all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
 
@@ -67,9 +67,13 @@ def tell_text(call: Call, text: str) -> Told | None:
     if not call.contract.read_texts or not (is_shaped(call) or is_larger):
         return None
     held = read_data([text])
-    if held is None or not (is_shaped(call) or budget is None or budget.counter.count(text) > budget.room):
+    if held is None or not (is_shaped(call) or budget is None or _is_too_long(text, budget)):
         return None
     return Told(_spelling(call, held, is_text=True), ReplyDraft(Reply(held.value), source=text))
+
+
+def _is_too_long(text: str, budget: Budget) -> bool:
+    return len(text) > budget.room * HOPELESS or budget.counter.count(text) > budget.room
 
 
 def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:

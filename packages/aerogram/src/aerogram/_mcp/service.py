@@ -62,7 +62,7 @@ from aerogram.clients import find_client
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
-from aerogram.dialects.protocol import Dialect
+from aerogram.dialects.protocol import Dialect, Envelope
 from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
 from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
@@ -86,8 +86,8 @@ class Profile:
     """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
 
     `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
-    says that it returns a `Reply`, which no framework knows how to convert. `parameters` are the properties of its
-    inputs, the controls among them; `inputs` is the schema without them.
+    says that it returns a `Reply` or an envelope, which no framework knows how to convert. `parameters` are the
+    properties of its inputs, the controls among them; `inputs` is the schema without them.
     """
 
     name: str
@@ -301,7 +301,7 @@ class Service:
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self.contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
+        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _is_envelope(returns)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         if outputs is not None and not self._text_schema and _is_text(outputs, is_boxed):
@@ -866,6 +866,10 @@ def _size(written: Mapping[str, Any]) -> int | None:
         return len(dumps_unproven(written))
     except ContractError:
         return None
+
+
+def _is_envelope(returns: Any) -> bool:
+    return isinstance(returns, type) and issubclass(returns, Envelope)
 
 
 def _is_content(annotation: Any, registry: Registry) -> bool:

@@ -98,7 +98,9 @@ def try_read(value: Any) -> Reply[Any] | None:
     """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body."""
     if type(value) is list:
         return None
-    body = _body_of(value) if type(value).__module__.startswith(__name__) else value
+    # a generic model with rows of one's own belongs to the module that named it, and its base to ours
+    is_ours = any(base.__module__.startswith(__name__) for base in type(value).__mro__)
+    body = _body_of(value) if is_ours else value
     if not isinstance(body, dict) or _SIGNS.isdisjoint(body):
         return None
     try:

@@ -16,7 +16,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from aerogram.codes import KIND_RULES, Kind, Severity, is_code
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, Form, flatten, read_retry, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import (
+    Dialect,
+    Envelope,
+    Form,
+    flatten,
+    read_retry,
+    unflatten,
+    unnamed_members,
+    without_nothing,
+)
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry, is_zoned
 
 T = TypeVar("T")
@@ -40,6 +49,10 @@ def _check_code(code: str) -> str:
     if not is_code(code):
         raise ValueError("code is SCREAMING_SNAKE_CASE")
     return code
+
+
+def _is_unsaid(part: Any) -> bool:
+    return part is None
 
 
 def _is_plausible(used: int, estimated: int) -> bool:
@@ -130,7 +143,7 @@ class ResponseError(BaseModel):
     retry_after: int | float | None = Field(default=None, ge=0)
 
 
-class MCPResponseEnvelope(BaseModel, Generic[T]):
+class MCPResponseEnvelope(BaseModel, Envelope, Generic[T]):
     """The envelope of every response; `metadata` is `_metadata` on the wire."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True, serialize_by_alias=True)
@@ -174,9 +187,10 @@ class SearchResultMetadata(SearchResultIDs):
     source_category: str | None = None
     chunk_index: int = Field(ge=0)
     total_chunks: int = Field(ge=1)
-    confidence: ConfidenceScore | None = None
-    ranking: RankingContext | None = None
-    deduplication: DeduplicationInfo | None = None
+    # the document's modes do not list them: whoever says nothing about a result sends the mode's own fields alone
+    confidence: ConfidenceScore | None = Field(default=None, exclude_if=_is_unsaid)
+    ranking: RankingContext | None = Field(default=None, exclude_if=_is_unsaid)
+    deduplication: DeduplicationInfo | None = Field(default=None, exclude_if=_is_unsaid)
 
 
 class SearchResultPreview(SearchResultMetadata):
@@ -335,7 +349,7 @@ class KnowledgeV1Dialect(Dialect):
         body = {
             "_metadata": _write_metadata(reply),
             "results": _results(reply.data),
-            "pagination": _write_page(reply.page),
+            "pagination": _write_page(reply),
             "execution_context": _write_cost(reply),
             "warnings": warnings if problem is None else [_problem_warning(problem), *warnings],
         }
@@ -386,11 +400,17 @@ def _write_metadata(reply: Reply[Any]) -> dict[str, Any]:
     )
 
 
-def _write_page(page: Page | None) -> dict[str, Any] | None:
-    """The contract wants a size from 1 to 50 and a word on what follows; other pages it cannot say."""
-    if page is None or page.has_more is None or not 1 <= (page.page_size or 0) <= MAX_PAGE_SIZE:
+def _write_page(reply: Reply[Any]) -> dict[str, Any] | None:
+    """The contract wants a size from 1 to 50 and a word on what follows; other pages it cannot say.
+
+    A page that a budget made, and nobody asked for, is as large as it came out.
+    """
+    page = reply.page
+    if page is None or page.has_more is None:
         return None
-    return {"cursor": "", **flatten(page, _PAGE_WORDS)}
+    is_made = page.page_size is None and page.cursor is not None and isinstance(reply.data, list)
+    size = len(reply.data) if is_made else page.page_size or 0
+    return {"cursor": "", "page_size": size, **flatten(page, _PAGE_WORDS)} if 1 <= size <= MAX_PAGE_SIZE else None
 
 
 def _write_cost(reply: Reply[Any]) -> dict[str, Any]:

@@ -24,6 +24,10 @@ _MISSING = "missing"
 Form: TypeAlias = Literal["rows", "record", "value"]
 
 
+class Envelope:
+    """A whole answer in the shape of a document. As an annotation it promises nothing of the payload inside."""
+
+
 class Dialect(ABC):
     """One contract: pure functions between a Reply and its JSON body."""
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, respell, spell_warning
 from aerogram.dialects.extension import KEY, Extension
-from aerogram.dialects.protocol import Dialect, Form, flatten, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import Dialect, Envelope, Form, flatten, unflatten, unnamed_members, without_nothing
 from aerogram.errors import ContractError
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
 
@@ -384,7 +384,7 @@ _LISTS = _WARNINGS | {"dropped_content_ids"}
 
 
 @dataclass
-class ToolResponse:
+class ToolResponse(Envelope):
     """The envelope as a dataclass: `dataclasses.asdict(response)` is the JSON body.
 
     `asdict` copies the payload; `to_dict` gives the same body without copying.

@@ -17,7 +17,16 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
 from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, Form, flatten, read_retry, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import (
+    Dialect,
+    Envelope,
+    Form,
+    flatten,
+    read_retry,
+    unflatten,
+    unnamed_members,
+    without_nothing,
+)
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
 
 RICH_ROWS: Final = 5
@@ -226,7 +235,7 @@ class StandardError(_Member):
         return cls.of("INTERNAL_ERROR", developer_message, **texts)
 
 
-class StandardResponse(_Member, Generic[T]):
+class StandardResponse(_Member, Envelope, Generic[T]):
     """The body of every answer; its problem stands under `error` on the wire."""
 
     status: Status

@@ -241,7 +241,7 @@ class _Fitting:
         reply, size = counted(self.reply, self.measure)
         if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
-        if max(size, self.measure.dearest(reply)) > self.budget:
+        if size > self.budget or self.measure.dearest(reply) > self.budget:
             self._exact = size
             return None
         return Fitted((self._warned(levers) if is_near_told else None) or reply)
@@ -272,7 +272,7 @@ class _Fitting:
             warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
             warned, size = counted(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
-            if max(size, self.measure.dearest(warned)) <= self.budget:
+            if size <= self.budget and self.measure.dearest(warned) <= self.budget:
                 return warned
         return None
 
@@ -284,7 +284,8 @@ class _Fitting:
         if light == self.reply:
             return None
         light, size = counted(light, self.measure)
-        return Fitted(light, (), self.before) if max(size, self.measure.dearest(light)) <= self.budget else None
+        is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
+        return Fitted(light, (), self.before) if is_small else None
 
     def _without_additions(self, data: Any) -> Any:
         gone = set(self.kind.additions) if self.kind is not None else set()
