@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,10 @@ import mcp
 import pytest
 from fastmcp.client.transports import StdioTransport
 
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, loads
 from aerogram.state import file_lock
 from client_script import follow
+from node_packages import node_and_package
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache"
@@ -60,6 +62,30 @@ async def test_the_client_of_fastmcp(reads: Any) -> None:
 async def test_the_client_of_the_sdk(reads: Any) -> None:
     async with mcp.Client(mcp.StdioServerParameters(command=sys.executable, args=[SERVER])) as client:
         assert await play(client.call_tool, reads) == CALLS
+
+
+@pytest.mark.parametrize("channel", ["text", "structured"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_typescript_client_of_the_sdk(mode: str, channel: str, tmp_path: Path) -> None:
+    node, modules = node_and_package("mcp-sdk", "@modelcontextprotocol/client", "2.4.0")
+    (tmp_path / "node_modules").symlink_to(modules)
+    program = shutil.copy(HERE / "play_typescript.mjs", tmp_path)
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+    client = await asyncio.create_subprocess_exec(node, program, mode, channel, sys.executable, SERVER, **pipes)
+    assert client.stdin is not None and client.stdout is not None
+    to_client, from_client = client.stdin, client.stdout
+
+    async def call(name: str, arguments: dict[str, Any]) -> str:
+        to_client.write(dumps([name, arguments]) + b"\n")
+        await to_client.drain()
+        return str(loads(await from_client.readline()))
+
+    try:
+        assert await play(call, str) == CALLS
+    finally:
+        to_client.close()
+        status = await client.wait()
+    assert status == 0
 
 
 async def test_an_agent_of_pydantic_ai() -> None:
