@@ -120,10 +120,12 @@ def answering() -> dict[str, Any]:
 @frameworks
 @pytest.mark.parametrize("dialect", ["response-v2", "bare"])
 async def test_a_dictionary_with_the_fields_of_a_result_is_that_result(framework: str, dialect: str) -> None:
-    """Its content is sent as it stands, its data is the data of the reply, and a failure is one."""
+    """Its content is sent as it stands, its data is that of the reply, and a failure is one; bare, with its code."""
     async with asking(framework, refusing, answering, dialect=dialect) as server:
         refused, answered = await server.call("refusing", {}), await server.call("answering", {})
-    assert (refused.is_error, [block.text for block in refused.content]) == (True, ["x must not be negative"])
+    words, *rest = refused.content[0].text.splitlines()
+    assert (refused.is_error, words, len(refused.content)) == (True, "x must not be negative", 1)
+    assert [line.partition(" (")[0] for line in rest] == (["error: VALIDATION_ERROR"] if dialect == "bare" else [])
     assert (answered.is_error, [block.text for block in answered.content]) == (False, ["done"])
     body = answered.structured_content
     assert (body if dialect == "bare" else body["data"]) == {"value": 42}

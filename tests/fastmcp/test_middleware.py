@@ -75,7 +75,7 @@ async def asked(server, arguments=None, era="auto", name="rows"):
         (NotFound("denied", remediation="ask another one"), "NOT_FOUND"),
         (RuntimeError("secret"), "INTERNAL_ERROR"),
         (AuthorizationError("not you"), "FORBIDDEN"),
-        (ToolError("in my own words"), "INTERNAL_ERROR"),
+        (ToolError("in my own words"), "TOOL_ERROR"),
     ],
     ids=str,
 )

@@ -31,7 +31,7 @@ from aerogram.starlette import Versions, install
 from aerogram.testing.asgi import Response, send
 from aerogram_page.members import MCP
 
-__all__ = ["LONG", "Recipe", "every_failure", "one_failure", "provoke", "recipe_for", "tool_name"]
+__all__ = ["Recipe", "every_failure", "one_failure", "provoke", "recipe_for", "tool_name"]
 
 Both = Mapping[str, str]
 
@@ -83,7 +83,6 @@ class _Form(BaseModel):
 
 
 _KIND: Final = RecordType(ids_only=("id",), metadata=("id", "name"), preview=("id", "name"))
-LONG: Final = [{"id": number, "text": "a long passage " * 20} for number in range(40)]
 
 
 def _unreadable_locator() -> Any:
@@ -151,10 +150,10 @@ _RECIPES: Final[Mapping[str, Recipe]] = {
     ),
     "TOKEN_LIMIT_EXCEEDED": Recipe(
         _describe(
-            "Forty long records, and a budget of 12 tokens.",
-            "長い 40 件のレコードに、12 トークンの予算。",
+            "A record whose names alone are longer than a budget of 400 tokens.",
+            "項目名だけで 400 トークンの予算を超えるレコード。",
         ),
-        lambda: LONG,
+        lambda: [{"words " * 500: 1}],  # a name is never cut
     ),
     "METHOD_NOT_ALLOWED": Recipe(
         _describe(
@@ -243,7 +242,7 @@ try:
 except ImportError:
     raise MissingExtra("starlette", "starlette") from None
 
-TIGHT: Final = 12
+TIGHT: Final = 400
 LARGEST: Final = 1_000
 _ENVELOPES: Final = {
     "problem": {"accept": "application/json, application/problem+json"},

@@ -32,7 +32,7 @@ _WHERE, _RECEIVED = "loc", "input"
 _PEM_BEGIN: Final = "-----BEGIN "
 _PEM_END: Final = "-----END "
 _DASHES: Final = "-----"
-_CREDENTIALS: Final = re.compile(r"(://)[^\s/:@?#\"'<>]*+:[^\s/?#\"'<>]+(?=@)")
+_CREDENTIALS: Final = re.compile(r"(://)(?!\[redacted:\w+\]@)[^\s/:@?#\"'<>]*+:[^\s/?#\"'<>]+(?=@)")
 _LONE_CREDENTIAL: Final = re.compile(r"(://)(?=[^\s/:@?#]*?[0-9])[^\s/:@?#\"'<>]{16,}+(?=@)")
 _HEADERS: Final = tuple(
     (clue, re.compile(pattern), kind)

@@ -64,6 +64,8 @@ LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
 MOST_NAMED: Final = 20
+NAMES_TOLD: Final = 60
+"""In a list of at most so many, those that are missing may be few enough to be named."""
 NOT_KEPT: Final = "the rest was not kept"
 TRUNCATED: Final = "CONTENT_TRUNCATED"
 REASON: Final = "token_limit_exceeded"
@@ -352,7 +354,7 @@ class _Fitting:
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}))
         found = self._most_within(levels, dress, frame, 0)
-        if found is not None and found.rows < len(rows) and self._can_outline(rows):
+        if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
             found = self._most_within(levels, dress, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
@@ -360,12 +362,17 @@ class _Fitting:
             return self._finish(dress(found), found)
         return self._finish(self._outlined(rows, found, lambda told: dress(found, told)), found)
 
-    def _can_outline(self, rows: list[Any]) -> bool:
-        """Whether there is something to tell of missing rows, which takes some of the room."""
-        if self.whole_rows or self.ranked or self._outline_room <= LEAST_OUTLINE:
+    def _is_to_be_told(self, rows: list[Any]) -> bool:
+        """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
+
+        It is not for the budget to decide, so that more room never shows fewer rows.
+        """
+        if self.whole_rows or self.ranked:
             return False
+        if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.resume is None:
+            return True
         outline = Outline(spread(rows[1:], JUDGED_BY), first=rows[0])
-        return bool(outline.within(self._outline_room, self.measure.counter.count))
+        return bool(outline.within(OUTLINE_MOST, self.measure.counter.count))
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""

@@ -53,7 +53,9 @@ class ResultCheck:
             yield from self._about_channels()
             yield from self._about_size(limit)
         if self.seen.failed:
-            yield from (("leak", leak) for leak in leaks_in(self._words, settings.secrets))
+            shows_words = self.reply.problem is not None and self.reply.problem.code == "TOOL_ERROR"
+            leaks = leaks_in(self._words, settings.secrets, shows_words=shows_words)
+            yield from (("leak", leak) for leak in leaks)
         else:
             yield from (("leak", f"it says {one!r}") for one in settings.secrets if one in self._words)
 
