@@ -56,6 +56,7 @@ def test_the_change_is_shown_without_secrets_and_not_made_unless_somebody_agrees
     done = aerogram("wrap", "--config", str(file))
     assert done.returncode == 1 and b"nothing was changed" in done.stderr
     assert b'"aerogram"' in done.stdout and b"ghp_0123" not in done.stdout
+    assert b"Bearer abc" not in done.stdout and b'"AEROGRAM_HEADER_1": "[redacted]"' in done.stdout
     assert file.read_text() == FILE
 
 

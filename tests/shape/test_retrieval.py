@@ -71,11 +71,10 @@ async def test_items_are_paged_back_whole_by_the_hash_in_the_reply() -> None:
 async def test_the_retrieval_call_in_the_reply_works_as_it_stands() -> None:
     desk = Desk(500)
     reply = await desk.send(Reply.ok(FINDINGS))
-    found = re.search(r"retrieve\(hash='(\w{12})', offset=(\d+)\)$", reply.notices[-1].message)
+    assert reply.data[0] != FINDINGS[0]  # what is shown in less detail comes back as well
+    found = re.search(r"whole: retrieve\(hash='(\w{12})'\)$", reply.notices[-1].message)
     assert found is not None
-    shown = int(found[2])
-    assert shown == len(reply.data)
-    assert (await desk.fetch(hash=found[1], offset=shown)).data[0] == FINDINGS[shown]
+    assert [item for page in await desk.walk(hash=found[1]) for item in page] == FINDINGS
 
 
 @pytest.mark.parametrize("budget", [350, 1_000, 5_000])

@@ -28,6 +28,8 @@ PLACES: Final = ("mcpServers", "servers")
 """Under which names clients keep their servers."""
 _OURS: Final = ["-m", "aerogram", "wrap"]
 _DIGITS: Final = 16
+_HEADER: Final = re.compile(r'("AEROGRAM_HEADER_\d+":\s*)"(?:[^"\\]|\\.)*"')
+"""What was the value of a header: it had a name that told what it is."""
 
 Entry = dict[str, Any]
 
@@ -47,7 +49,7 @@ class Change(NamedTuple):
         """The change as lines, without the secrets in them."""
         before, after = (side.decode().splitlines() for side in (self.before, self.after))
         lines = difflib.unified_diff(before, after, str(self.path), str(self.path), lineterm="", n=1)
-        return sanitize_text("\n".join(lines), Redaction())
+        return _HEADER.sub(r'\1"[redacted]"', sanitize_text("\n".join(lines), Redaction()))
 
     def make(self) -> None:
         """Write it: the backup first, and the file at once or not at all."""

@@ -445,7 +445,7 @@ class _Fitting:
                 status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
             return self._light.replace(**changes, **status, **self._tell_envelope())
         keeps = self.archive and (shown.lower > 0 or not goes_on)
-        offset = shown.rows if missing and not goes_on else None
+        offset = shown.rows if missing and not goes_on and not shown.lower else None  # else whole from the first on
         words = shown.describe(total if missing else None)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
