@@ -29,6 +29,7 @@ OF_THE_LIBRARY = {
     "validate": ["--dialect", "bare", "reply.json"],
     "schema": ["bare"],
     "explain": ["NOT_FOUND"],
+    "clients": [],
     "digest": ["notes.md", "-q", "What was decided?"],
     "verify": ["digest.json", "--source", "notes.md"],
     "wrap": ["--help"],

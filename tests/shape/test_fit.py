@@ -77,10 +77,7 @@ def test_what_is_missing_is_counted_and_outlined_and_the_call_brings_it_back() -
     fitted, leftovers, _ = fitted_rows(data, 2_000)
     (content,) = (one.content for one in leftovers)
     shown, short = len(fitted.data), content.hash.removeprefix("sha256:")[:12]
-    assert (
-        fitted.notices[-1].message
-        == f"{shown} of 300 shown, in less detail; whole: retrieve(hash='{short}')"
-    )
+    assert fitted.notices[-1].message == f"{shown} of 300 shown, in less detail; whole: retrieve(hash='{short}')"
     assert dict((fitted.fidelity and fitted.fidelity.archive_hashes) or {}) == {"data": f"sha256:{short}"}
     told = (fitted.extra or {})["left_out"]
     missing = data[shown:]
