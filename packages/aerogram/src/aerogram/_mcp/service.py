@@ -205,7 +205,6 @@ _FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
-Text: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
 Query: TypeAlias = Annotated[
     str | None, WithJsonSchema({"type": "string", "description": "JMESPath over it, such as [?a=='b'].c"})
 ]

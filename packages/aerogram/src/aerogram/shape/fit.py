@@ -280,7 +280,7 @@ class _Fitting:
 
     def leaner(self) -> Fitted | None:
         """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
-        if self._is_hopeless(self.reply.data):
+        if self._exact is None:  # it was certain to be too large, and nobody has counted it
             return None
         light = lean(self.reply).replace(data=self._without_additions(self.reply.data))
         if light == self.reply:
