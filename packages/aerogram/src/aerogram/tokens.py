@@ -39,6 +39,8 @@ CHARACTERS_PER_TOKEN: Final = 4
 """Envelopes and prose take about so many, characters as well as bytes."""
 MOST_CHARACTERS_PER_TOKEN: Final = 6
 """Prose of long words has hardly more."""
+LONGEST_TOKEN: Final = 8
+"""No tokenizer makes one token of so many characters of text or data, taken as a whole."""
 CLAUDE_MARGIN: Final = 0.15
 """Claude's own vocabulary is not public; unofficial ones count prose 13 % above o200k."""
 

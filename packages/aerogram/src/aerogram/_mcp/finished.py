@@ -23,14 +23,12 @@ from aerogram.normalize.result import ToolResult
 from aerogram.reply import Reply
 from aerogram.shape.blocks import Scale
 from aerogram.shape.pages import rows_of
-from aerogram.tokens import Budget, best_counter
+from aerogram.tokens import LONGEST_TOKEN, Budget, best_counter
 
 __all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
 
 
 SAMPLE = 20
-HOPELESS = 8
-"""No tokenizer makes one token of so many bytes of text or data."""
 
 
 class Told(NamedTuple):
@@ -45,7 +43,7 @@ def fits_as_made(call: Call, result: ToolResult) -> bool:
     budget = call.budget
     if is_shaped(call) or budget is None or result.size <= budget.room:
         return not is_shaped(call)
-    if result.size > budget.room * HOPELESS * 2:  # in either channel
+    if result.size > budget.room * LONGEST_TOKEN * 2:  # in either channel
         return False
     wire, scale = result.to_wire(), Scale(budget.counter)
     text, structured = scale.weigh(wire["content"]), 0
@@ -73,7 +71,7 @@ def tell_text(call: Call, text: str) -> Told | None:
 
 
 def _is_too_long(text: str, budget: Budget) -> bool:
-    return len(text) > budget.room * HOPELESS or budget.counter.count(text) > budget.room
+    return len(text) > budget.room * LONGEST_TOKEN or budget.counter.count(text) > budget.room
 
 
 def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:

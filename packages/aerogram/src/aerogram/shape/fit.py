@@ -41,7 +41,7 @@ from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
 from aerogram.shape.text import reading_end, whole_characters
-from aerogram.tokens import Counter
+from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_archive"]
 
@@ -255,7 +255,7 @@ class _Fitting:
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
-        most = self.budget * 8  # no tokenizer makes one token of so many characters of data
+        most = self.budget * LONGEST_TOKEN
         if isinstance(data, str):
             return len(data) > most
         rows = rows_of(data)
@@ -330,7 +330,10 @@ class _Fitting:
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
         is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
-        return is_bulk and self.measure.price(rest[: self.budget * 8].decode("utf-8", "ignore")) * 3 < self.budget
+        return (
+            is_bulk
+            and self.measure.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
+        )
 
     # rows
 
@@ -503,7 +506,7 @@ class _Fitting:
 
     def _longest(self, most: int, size: Callable[[int], int]) -> int:
         """How many characters of a text fit."""
-        low, high = 0, min(most, self.budget * 8)
+        low, high = 0, min(most, self.budget * LONGEST_TOKEN)
         most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
         guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
         for _ in range(2 * ROUNDS):
