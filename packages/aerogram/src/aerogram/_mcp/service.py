@@ -44,6 +44,7 @@ from aerogram._mcp.results import (
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
+    Call,
     ReplyDraft,
     fail,
     find_outcome,
@@ -56,7 +57,6 @@ from aerogram.answer import (
     render,
 )
 from aerogram.archive import Archive
-from aerogram.call import Call
 from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.clients import find_client
 from aerogram.contract import Contract
@@ -72,8 +72,7 @@ from aerogram.normalize.tool import is_finished, is_written_result, normalize_to
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
-from aerogram.shape.advice import Levers
-from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
+from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, Levers, check_choice, controls_for
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import Mode
 from aerogram.tokens import Budget, split_by_client

@@ -21,7 +21,7 @@ from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import Content, canonical_json, short_digits
 from aerogram.datatext import read_data
-from aerogram.dialects.extension import restore
+from aerogram.dialects.protocol import restore
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
 from aerogram.reply import Fidelity, Notice, Reply

@@ -16,8 +16,17 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, respell, spell_warning
-from aerogram.dialects.extension import KEY, Extension
-from aerogram.dialects.protocol import Dialect, Envelope, Form, flatten, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import (
+    KEY,
+    Dialect,
+    Envelope,
+    Extension,
+    Form,
+    flatten,
+    unflatten,
+    unnamed_members,
+    without_nothing,
+)
 from aerogram.errors import ContractError
 from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
 

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import PREFIX
-from aerogram.answer import CURRENT
-from aerogram.call import Call
+from aerogram.answer import CURRENT, Call
 from aerogram.errors import MissingExtra
 from aerogram.fastmcp.handlers import is_listened_to
 
