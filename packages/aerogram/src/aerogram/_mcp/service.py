@@ -6,7 +6,7 @@
                           │
     outcome ──answer──▶ the plain result of the call, or the handler's own finished result
 
-An adapter asks for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
+An adapter asks `listing` for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
 request as a `Caller`. It sends what `serve`, which is all of the above, gives back.
 """
 
@@ -15,32 +15,21 @@ from __future__ import annotations
 import logging
 import os
 import re
-import typing
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from types import UnionType
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.example import example_call
 from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
+from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import (
-    PREFIX,
-    SchemaForm,
-    conforms,
-    lift_schema,
-    meta_of,
-    output_schema,
-    problem_told,
-    tool_result,
-    type_data,
-)
+from aerogram._mcp.results import PREFIX, conforms, meta_of, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
@@ -57,72 +46,24 @@ from aerogram.answer import (
     render,
 )
 from aerogram.archive import Archive
-from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.clients import find_client
 from aerogram.contract import Contract
-from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
-from aerogram.dialects.protocol import Dialect, Envelope
-from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
-from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
-from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, Levers, check_choice, controls_for
+from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import Mode
 from aerogram.tokens import Budget, split_by_client
 
-__all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Profile", "Service"]
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
-
-    `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
-    says that it returns a `Reply` or an envelope, which no framework knows how to convert. `parameters` are the
-    properties of its inputs, the controls among them; `inputs` is the schema without them.
-    """
-
-    name: str
-    controls: Controls = field(default_factory=Controls)
-    own_schema: Mapping[str, Any] | None = None
-    is_boxed: bool = False
-    is_content: bool = False
-    is_reply: bool = False
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-    page_size: int | None = None
-    """The items of a page, unless its caller says how many."""
-    typed: Mapping[str, Any] | None = None
-    """The schema of its data as it stands in an envelope."""
-
-    @property
-    def payload(self) -> Payload:
-        """How its payload is sent when it is sent alone."""
-        own = self.own_schema
-        is_closed = own is not None and ACCOUNT not in own.get("properties", {})
-        is_object = own is not None and own.get("type") == "object" and not self.is_boxed
-        return Payload(own is not None, self.is_boxed, is_closed, is_object, _is_text(own, self.is_boxed))
-
-    @property
-    def data_schema(self) -> Mapping[str, Any] | None:
-        """The schema of the payload itself."""
-        if self.own_schema is None or not self.is_boxed:
-            return self.own_schema
-        inner = self.own_schema.get("properties", {}).get("result", {})
-        return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
-
-
-def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
-    """Whether a schema is that of one text in a box."""
-    inner = (schema or {}).get("properties", {}).get(BOX) if is_boxed else None
-    return isinstance(inner, Mapping) and inner.get("type") == "string"
+__all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Service"]
 
 
 LONGEST_TAG: Final = 200
@@ -196,11 +137,6 @@ log = logging.getLogger("aerogram")
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 MOST_STRANGERS: Final = 100
 """How many clients that nobody knows are told of in the log."""
-SIZE_KEY: Final = "anthropic/maxResultSizeChars"
-"""By this Claude Code learns that a tool has larger results than it takes otherwise."""
-UNTOLD_CHARACTERS: Final = 50_000
-MOST_CHARACTERS: Final = 500_000
-_FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -233,30 +169,15 @@ class Service:
         contract.insist_on_room(contract.speaker)
         self.contract = contract
         self._shows_errors = shows_errors
-        self._text_schema = text_schema
         contract.prepare()
         self._has_flags = flags is not None or VARIABLE in os.environ
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)
-        self._controls = check_choice(controls)
-        if schema not in (*get_args(SchemaForm), None):
-            raise InvalidReply(f"schema is one of {', '.join(get_args(SchemaForm))}, or None, not {schema!r}")
-        self._schema = schema
         self.offer = _offer(contract, offers)
-        own = contract.speaker
-        spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
-        self._spoken = spoken if schema and contract.channels != "text" else ()
+        self.listing = Listing(contract, self.offer, controls, schema, text_schema)
         self._contracts: dict[Any, Contract] = {}
-        self._own_tools: frozenset[str] = frozenset()
         self._strangers: set[str | None] = set()
-        self.has_checked_names = False
-
-    @property
-    def names_by_setting(self) -> dict[str, Collection[str]]:
-        """The tools that the settings name."""
-        by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
-        return {"controls": by_name, **self.contract.names_by_setting}
 
     def claim(self, negotiate: str | None, taken: Collection[str]) -> str | None:
         """The name of the negotiation tool, where there is something to negotiate.
@@ -266,83 +187,13 @@ class Service:
         if self.offer.dialects == ("bare",) and not self._has_flags:
             negotiate = None
         own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
-        self._own_tools = frozenset(name for name in own.values() if name is not None)
+        self.listing.own_tools = frozenset(name for name in own.values() if name is not None)
         if negotiate is not None and negotiate == self.offer.retrieve:
             raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
         for setting, name in own.items():
             if name is not None and name in taken:
                 raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
         return negotiate
-
-    def check_names(self, known: Collection[str]) -> None:
-        """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
-        self.has_checked_names = True
-        for stray in strays(self.names_by_setting, known, "tool"):
-            log.warning("%s", stray)
-
-    # Tools as they are listed
-
-    def profile(
-        self,
-        name: str,
-        *,
-        inputs: Mapping[str, Any],
-        outputs: Mapping[str, Any] | None = None,
-        is_boxed: bool = False,
-        returns: Any = None,
-        controls: Controls | None = None,
-    ) -> Profile:
-        """What there is to know about a tool, from its schemas and its return annotation."""
-        given = (
-            controls_for(None if name in self._own_tools else self._controls, name) if controls is None else controls
-        )
-        given = given.without(inputs.get("properties", {}))
-        if outputs is not None and self.contract.speaker.name == "bare":
-            given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _is_envelope(returns)
-        if is_reply:  # a framework describes the class, which is never sent
-            outputs, is_boxed = None, False
-        if outputs is not None and not self._text_schema and _is_text(outputs, is_boxed):
-            outputs, is_boxed = None, False
-        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
-        has_limit = self.contract.own_limit(name) is not None or self.contract.chooses_by_client(name)
-        is_fitted = has_limit or "max_tokens" in given.names or size is not None
-        is_lifted = is_fitted and self._schema != "own" and not _is_text(outputs, is_boxed)
-        if outputs is not None and is_lifted and outputs.get("type") == "object":
-            outputs = lift_schema(outputs)
-        is_content = _is_content(returns, self.contract.forms.registry)
-        parameters = given.extend(inputs)["properties"]
-        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size)
-        return replace(made, typed=type_data(made.data_schema)) if self._spoken else made
-
-    def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
-        """The schema to list: that of what is sent, which for bare payloads is the tool's own.
-
-        There is none that a payload and the envelopes satisfy that are offered besides.
-        """
-        if is_legacy or self.offer.dialects == ("bare",):
-            return profile.own_schema
-        if profile.is_content or profile.name in self._own_tools or not self._spoken or self._schema is None:
-            return None
-        return output_schema(self._spoken, self._schema, profile.typed)
-
-    def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
-        """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
-        if profile.name in self._own_tools:
-            inputs = _lean_inputs(inputs)
-        controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
-        listed = controls.extend(inputs)
-        if profile.page_size is not None:
-            listed["properties"]["page_size"]["default"] = profile.page_size
-        return listed
-
-    def listed_meta(self, name: str, own: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The `_meta` to list for a tool: its own, and the size of its results where a client has to be told of it."""
-        limit = self.contract.own_limit(name)
-        most = 0 if limit is None else limit.most_characters
-        if most <= UNTOLD_CHARACTERS:
-            return None if own is None else dict(own)
-        return {SIZE_KEY: min(most, MOST_CHARACTERS), **(own or {})}
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""
@@ -383,7 +234,7 @@ class Service:
             asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
-        elif self._schema != "full":
+        elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
 
@@ -643,7 +494,7 @@ class Service:
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
-            if own is not None and not self._text_schema and isinstance(reply.data, str):
+            if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
@@ -667,7 +518,7 @@ class Service:
         contract, structured = call.contract, result.data()
         if result.isError:
             await forgive(call)
-        is_listed = bool(self._spoken) and not profile.is_content and contract.speaker.name != "bare"
+        is_listed = bool(self.listing.spoken) and not profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
             or result.isError
@@ -752,20 +603,6 @@ def _ignored_notice(control: str) -> Notice:
     return Notice(
         f"This answer has a schema of its own, so {control} was not used", "CONTROL_IGNORED", "info", "Ask without it"
     )
-
-
-def _lean_inputs(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a tool of ours, absent rather than null, which keeps listings short."""
-    return {**schema, "properties": {name: _lean_input(part) for name, part in schema["properties"].items()}}
-
-
-def _lean_input(part: Mapping[str, Any]) -> dict[str, Any]:
-    options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
-    told = {**(options[0] if len(options) == 1 else {}), **part}
-    left_out = (
-        {"default", "title"} | ({"anyOf"} if len(options) == 1 else set()) | ({"type"} if "enum" in told else set())
-    )
-    return {name: one for name, one in told.items() if name not in left_out}
 
 
 def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
@@ -864,19 +701,3 @@ def _size(written: Mapping[str, Any]) -> int | None:
         return len(dumps_unproven(written))
     except ContractError:
         return None
-
-
-def _is_envelope(returns: Any) -> bool:
-    return isinstance(returns, type) and issubclass(returns, Envelope)
-
-
-def _is_content(annotation: Any, registry: Registry) -> bool:
-    """Whether an annotation says that a handler returns content blocks or a finished result."""
-    origin = get_origin(annotation)
-    if origin is typing.Annotated:
-        return _is_content(get_args(annotation)[0], registry)
-    if origin in (typing.Union, UnionType, list, tuple, Sequence):
-        return any(_is_content(option, registry) for option in get_args(annotation))
-    if not isinstance(annotation, type):
-        return False
-    return annotation.__name__ in _FINISHED or registry.forms[annotation].kind == "block"

@@ -20,10 +20,11 @@ from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, cast
 
 from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
+from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, PREFIX, SchemaForm, protocol_error, sdk_blocks
-from aerogram._mcp.service import Caller, OuterContract, Profile, Service
+from aerogram._mcp.results import INVALID_PARAMS, PREFIX, protocol_error, sdk_blocks
+from aerogram._mcp.service import Caller, OuterContract, Service
 from aerogram.answer import CURRENT, Call
 from aerogram.archive import Archive
 from aerogram.contract import Contract, insist_on
@@ -184,7 +185,7 @@ class _Replies(Transform):
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         # without a request it is the server who asks, and perhaps for those that run as tasks only
-        if not self._service.has_checked_names and fastmcp_request_ctx.get() is not None:
+        if not self._service.listing.has_checked_names and fastmcp_request_ctx.get() is not None:
             await self._check_names({tool.name for tool in tools})
         is_legacy = self._service.is_legacy(self._listener())
         if self._runs_code() and await is_asked_inside(self._server):  # then calls are made inside as well
@@ -207,10 +208,10 @@ class _Replies(Transform):
 
     async def _check_names(self, known: set[str]) -> None:
         """Compare the names in the settings with the tools that are listed, and those that can be called unlisted."""
-        self._service.has_checked_names = True  # looking for a tool may list them
-        unlisted = {name for names in self._service.names_by_setting.values() for name in names} - known
+        self._service.listing.has_checked_names = True  # looking for a tool may list them
+        unlisted = {name for names in self._service.listing.names_by_setting.values() for name in names} - known
         known |= {name for name in unlisted if await self._server.get_tool(name) is not None}
-        self._service.check_names(known)
+        self._service.listing.check_names(known)
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)
@@ -292,7 +293,7 @@ class _Replies(Transform):
         service, own = self._service, giving_own_value(tool)
         output = Output.of(tool.return_type, self._forms.registry) if self._normalizes else None
         outputs = tool.output_schema if output is None else _listed(output)
-        profile = service.profile(
+        profile = service.listing.profile(
             tool.name,
             inputs=tool.parameters,
             outputs=outputs,
@@ -300,11 +301,11 @@ class _Replies(Transform):
             returns=tool.return_type,
             controls=_controls(tool, service),
         )
-        listed = service.output_schema(profile, is_legacy)
+        listed = service.listing.output_schema(profile, is_legacy)
         changes: dict[str, Any] = {
-            "parameters": service.input_schema(profile, tool.parameters, is_legacy),
+            "parameters": service.listing.input_schema(profile, tool.parameters, is_legacy),
             "output_schema": listed and dict(listed),
-            "meta": service.listed_meta(tool.name, tool.meta),
+            "meta": service.listing.listed_meta(tool.name, tool.meta),
         }
         if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
             changes["fn"] = self._as_task(profile, tool)
@@ -421,7 +422,9 @@ class _Replies(Transform):
         tool = await self._server.get_tool(name)
         if tool is None:
             raise _unknown(name)
-        profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
+        profile = self._service.listing.profile(
+            tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type
+        )
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
