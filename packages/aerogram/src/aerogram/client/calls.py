@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import orjson
 
-from aerogram._http.headers import resolve_address
+from aerogram._http.responses import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import Content, canonical_json, short_digits
