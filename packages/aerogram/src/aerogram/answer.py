@@ -451,7 +451,7 @@ def _encode_data(call: Call, said: Reply[Any]) -> ReplyDraft:
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
     """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
-    parts = {name: part_to_json(value) for name, value in said.present_fields().items() if name != "data"}
+    parts = {name: part_to_json(value) for name, value in vars(said).items() if name != "data"}
     try:
         if len(dumps_unproven(parts)) <= forms.max_bytes:
             return said
@@ -509,9 +509,9 @@ async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
     if draft.reply.problem is not None:
         return draft
+    rows = _rows_to_page(call, draft.reply)
     if call.cursor is not None:
         await call.contract.cursors.prepare_async(call.cursor)
-    rows = _rows_to_page(call, draft.reply)
     if rows is not None:
         return _window(call, draft, rows) if call.is_paged else _everything(call, draft, rows)
     return draft._replace(reply=_note_unpaged(draft.reply, call)) if call.is_paged else draft
@@ -544,7 +544,8 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     window = pager.window(call.cursor, call.page_size)
     found = pager.page(take(rows.items, window), window, total=len(rows.items))
     shown = found.reply
-    said: dict[str, Any] = {"data": rows.replaced(reply.data, shown.data), "page": shown.page}
+    data = shown.data if rows.name is None else rows.replaced(reply.data, shown.data)
+    said: dict[str, Any] = {"data": data, "page": shown.page}
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
@@ -621,8 +622,14 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # what may not be sent may not be sent back either
         steps = contract.sanitizers
         reply = _with_echo(reply, sanitize(Reply(call.arguments), *steps).data if steps else call.arguments)
-    known = {"request_id": call.request_id, "operation": call.operation, "duration_ms": elapsed}
-    return draft._replace(reply=contract.speaker.complete(reply, **known))
+    whole = reply.complete(
+        contract.speaker.needs,
+        request_id=call.request_id,
+        operation=call.operation,
+        duration_ms=elapsed,
+        hides_own_id=contract.speaker.hides_own_ids,
+    )
+    return draft._replace(reply=whole)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:

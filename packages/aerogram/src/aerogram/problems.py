@@ -76,7 +76,7 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
 def _declared_problem(error: ReplyError) -> Problem:
     known = ("remediation", "details", "retry_after", "user_message", "documentation")
     said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
-    if error.error_code in TABLE:
+    if error.error_code in TABLE.rows:
         return Problem.of(error.error_code, error.message, **said)
     # a code of the handler's own takes after the code of the class that was raised
     codes = (getattr(cls, "code", "") for cls in type(error).__mro__)

@@ -129,7 +129,7 @@ class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="suc
 
 _TOP = frozenset({"success", "data", "error", "meta"})
 _META = frozenset(Meta.model_fields)
-_PLAIN_WORDS = frozenset({"data", "request_id"})
+_PLAIN_WORDS = frozenset({"data", "request_id", "page"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
 _FAILURE_MEMBERS = _ERROR_MEMBERS | {"feature", "data"}
 
@@ -170,9 +170,9 @@ class ResponseV2Dialect(Dialect):
         return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
 
     def says_all(self, reply: Reply[Any]) -> bool:
-        data = reply.data
-        is_said = type(data) is dict and _unbox(data) is data
-        return is_said and vars(reply).keys() <= _PLAIN_WORDS
+        data, page = reply.data, reply.page
+        is_said = type(data) is list or (type(data) is dict and _unbox(data) is data)
+        return is_said and vars(reply).keys() <= _PLAIN_WORDS and (page is None or page.extra is None)
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
