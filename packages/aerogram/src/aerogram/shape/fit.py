@@ -886,8 +886,8 @@ class Ladder:
 
 # Lighter envelopes. Where not all fits, what an answer says about itself goes at once: the echo of the query, but for
 # its filters, without which a reply would deny what it was asked with; citations and follow-up calls. Then, step by
-# step: what the server added, the context of notices, long details of a problem and then all, long words, and at last the filters.
-# What goes in these steps is returned as well, so that it can be archived.
+# step: what the server added, the context of notices, long details of a problem and then all of them, long words, and
+# at last the filters. What goes in these steps is returned as well, so that it can be archived.
 
 
 LONG_WORDS: Final = 160
