@@ -35,6 +35,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
@@ -42,7 +43,7 @@ from aerogram.cache import UNKEPT, Cache
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.contract import Contract
 from aerogram.cursor import START_AGAIN
-from aerogram.dialects import try_read
+from aerogram.dialects import SIGNS, try_read
 from aerogram.dialects.protocol import restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
 from aerogram.jsontext import dumps_unproven, pointer_of
@@ -51,7 +52,7 @@ from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import is_signal
-from aerogram.normalize.stream import is_here, settle
+from aerogram.normalize.stream import settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.problems import problem_of
@@ -77,11 +78,12 @@ from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
-from aerogram.telemetry import Observation, tell_size_before
+from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
 __all__ = [
     "CURRENT",
+    "UNOBSERVED",
     "Call",
     "ReplyDraft",
     "admit",
@@ -181,10 +183,10 @@ class Call:
         plain: dict[str, Any] = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
         return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
 
-    @property
+    @cached_property
     def budget(self) -> Budget | None:
         """Its budget: the operation's or the server's, and the caller's if that is smaller."""
-        held = self.contract.own_limit(self.operation)
+        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
         asked = None if self.max_tokens is None else Budget.of(self.max_tokens)
         return held.within(asked) if held and asked else held or asked
 
@@ -303,7 +305,8 @@ def _failure(call: Call, error: BaseException) -> Reply[Any]:
 
 # Before the handler, and around it
 
-_UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+"""What a call is answered in that nobody observes."""
 CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
 """The call that a handler is answering."""
 
@@ -314,7 +317,7 @@ def observe(
     """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
     observer = call.contract.observer
     if observer is None:
-        return _UNOBSERVED
+        return UNOBSERVED
     return observer.observe(call.operation, request_id=call.request_id, carrier=carrier, attributes=attributes)
 
 
@@ -397,7 +400,6 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
 
 async def normalize(call: Call, outcome: Any) -> ReplyDraft:
     """The outcome as a reply whose data is JSON."""
-    contract = call.contract
     try:
         if isinstance(outcome, BaseException):
             return _normalize_reply(call, _failure(call, outcome))
@@ -409,12 +411,25 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 whole_rows=outcome.whole_rows,
                 is_archived=outcome.is_archived,
             )
-        said = outcome if isinstance(outcome, Reply) else try_read(outcome, contract.speaker)
-        if said is not None or is_here(outcome):
-            return _normalize_reply(call, Reply(outcome) if said is None else said)
-        return _normalize_reply(call, Reply(await settle(outcome, contract.forms)))._replace(value=outcome)
+        kind = type(outcome)
+        if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
+            return _normalize_data(call, outcome)
+        said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
+        if said is not None:
+            return _normalize_reply(call, said)
+        return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return ReplyDraft(_failure(call, error))
+
+
+_DATA: Final = frozenset((list, str, int, float, bool, type(None)))
+"""Of these types are values that nobody has to wait for, and that are no body of a dialect."""
+
+
+def _normalize_data(call: Call, value: Any) -> ReplyDraft:
+    """A value that need not be awaited, as a reply over JSON."""
+    json = plain_json(value, call.contract.forms.max_bytes)
+    return _encode_data(call, Reply(value)) if json is None else ReplyDraft(Reply(value), json, value)
 
 
 def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
@@ -423,9 +438,11 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
     if len(said.__dict__) > 1:
         said = _encode_parts(said, forms, call.contract.speaker.name)
     json = plain_json(said.data, forms.max_bytes)
-    if json is not None:
-        return ReplyDraft(said, json, said.data)
-    encoded = encode(said.data, forms)
+    return _encode_data(call, said) if json is None else ReplyDraft(said, json, said.data)
+
+
+def _encode_data(call: Call, said: Reply[Any]) -> ReplyDraft:
+    encoded = encode(said.data, call.contract.forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
     if encoded.notices:
         changes["notices"] = (*said.notices, *encoded.notices)
@@ -531,9 +548,9 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
-    told = moved(reply, place, window.offset, len(shown.data)).replace(**said)
+    told = moved(reply, place, window.offset, len(shown.data)) if reply.citations else reply
     ahead = None if call.cursor is not None else lambda: rows.items
-    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows, source=None)
+    return draft._replace(reply=told.replace(**said), resume=found.resume, ahead=ahead, rows=rows, source=None)
 
 
 def _pager(call: Call) -> Pager:
@@ -596,7 +613,8 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     contract, reply = call.contract, draft.reply
     elapsed = round((contract.clock() - call.started) * 1000, 3)
     if len(reply.__dict__) > 1:  # it says more than its data
-        reply = _with_id_and_duration(call, cited(reply, reply.data), elapsed)
+        reply = cited(reply, reply.data) if reply.citations else reply
+        reply = _with_id_and_duration(call, reply, elapsed)
     if reply.client_tag is None and call.client_tag is not None:
         reply = reply.replace(client_tag=call.client_tag)
     if contract.speaker.echoes and call.arguments:
@@ -647,8 +665,9 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
-    if found.before is not None and budget.counter.unit == "tokens":
-        tell_size_before(found.before)
+    observation = OBSERVATION.get()
+    if observation is not None and found.before is not None and budget.counter.unit == "tokens":
+        observation.size_before = max(found.before, observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 

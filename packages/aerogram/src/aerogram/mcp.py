@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
+from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
@@ -249,12 +249,9 @@ class _Tools(ToolManager):
             request = context.request_context
         except ValueError:  # a program asks, and not a client
             return Caller(principal=principal)
-        capabilities = request.session.client_capabilities
-        extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
         has_answered = not (context.input_responses is None and context.request_state is None)
-        caller = Caller(meta if isinstance(meta, Mapping) else None, principal, extensions, has_answered=has_answered)
-        return caller._replace(client=client_name(request.session), session=session_id(request))
+        return Caller.of(request, meta if isinstance(meta, Mapping) else None, principal, has_answered=has_answered)
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:

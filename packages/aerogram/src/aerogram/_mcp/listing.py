@@ -59,8 +59,22 @@ class Profile:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     page_size: int | None = None
     """The items of a page, unless its caller says how many."""
+    is_by_client: bool = False
+    """Whether its budget is that of whoever calls."""
     typed: Mapping[str, Any] | None = None
     """The schema of its data as it stands in an envelope."""
+    enveloped: Mapping[str, Any] | None = None
+    """The schema of the envelopes that it answers in."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of its parameters."""
+        return frozenset(self.parameters)
+
+    @cached_property
+    def mode(self) -> Any:
+        """The mode in which it answers whoever asks for none."""
+        return self.parameters.get("response_mode", {}).get("default", "full")
 
     @cached_property
     def payload(self) -> Payload:
@@ -140,26 +154,29 @@ class Listing:
         if outputs is not None and not self.text_schema and _is_text(outputs, is_boxed):
             outputs, is_boxed = None, False
         size = self._contract.page_sizes.get(name) if "page_size" in given.names else None
-        has_limit = self._contract.own_limit(name) is not None or self._contract.chooses_by_client(name)
+        is_by_client = self._contract.chooses_by_client(name)
+        has_limit = self._contract.own_limit(name) is not None or is_by_client
         is_fitted = has_limit or "max_tokens" in given.names or size is not None
         is_lifted = is_fitted and self.form != "own" and not _is_text(outputs, is_boxed)
         if outputs is not None and is_lifted and outputs.get("type") == "object":
             outputs = lift_schema(outputs)
         is_content = _is_content(returns, self._contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size)
-        return replace(made, typed=type_data(made.data_schema)) if self.spoken else made
+        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size, is_by_client)
+        if not self.spoken or self.form is None:
+            return made
+        typed = type_data(made.data_schema)
+        has_schema = not is_content and name not in self.own_tools
+        return replace(
+            made, typed=typed, enveloped=output_schema(self.spoken, self.form, typed) if has_schema else None
+        )
 
     def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
         """The schema to list: that of what is sent, which for bare payloads is the tool's own.
 
         There is none that a payload and the envelopes satisfy that are offered besides.
         """
-        if is_legacy or self._offer.dialects == ("bare",):
-            return profile.own_schema
-        if profile.is_content or profile.name in self.own_tools or not self.spoken or self.form is None:
-            return None
-        return output_schema(self.spoken, self.form, profile.typed)
+        return profile.own_schema if is_legacy or self._offer.dialects == ("bare",) else profile.enveloped
 
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""

@@ -19,10 +19,10 @@ from aerogram.codes import TABLE
 from aerogram.dialects.bare import BareDialect
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
-from aerogram.normalize.policy import MODERN, is_modern
+from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply, part_to_json
-from aerogram.shape.media import NOTE, note_block
+from aerogram.shape.media import NOTE
 
 __all__ = [
     "PREFIX",
@@ -54,18 +54,19 @@ def tool_result(
     """
     is_bare = isinstance(dialect, BareDialect)
     is_own = is_bare and reply.problem is None  # then the text is what the author's tool says
-    first = {"type": "text", "text": channels.text} if is_own else note_block(channels.text)
-    result: dict[str, Any] = {"content": [first, *media]}
+    is_modern = protocol_version >= MODERN  # versions are dates, and `draft` is the newest
+    first: dict[str, Any] = {"type": "text", "text": channels.text}
+    result: dict[str, Any] = {"content": [first if is_own else {**first, "annotations": NOTE}, *media]}
     if channels.structured is not None and not (is_bare and reply.problem is not None):
         held = channels.structured
-        needs_box = is_bare and wants_box and not isinstance(held, dict) and not is_modern(protocol_version)
+        needs_box = is_bare and wants_box and not isinstance(held, dict) and not is_modern
         result["structuredContent"] = {BOX: held} if needs_box else held
     if reply.problem is not None:
         result["isError"] = True
     meta = meta_of(reply, dialect)
     if meta:
         result["_meta"] = meta
-    if is_modern(protocol_version):
+    if is_modern:
         result["resultType"] = "complete"
     return result
 

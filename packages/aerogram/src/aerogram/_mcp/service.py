@@ -16,6 +16,7 @@ import logging
 import os
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -27,12 +28,13 @@ from aerogram._mcp.example import example_call
 from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
-from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
+from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
 from aerogram._mcp.results import PREFIX, conforms, meta_of, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
+    UNOBSERVED,
     Call,
     ReplyDraft,
     fail,
@@ -46,7 +48,8 @@ from aerogram.answer import (
     render,
 )
 from aerogram.archive import Archive
-from aerogram.clients import find_client
+from aerogram.channels import channels_of
+from aerogram.clients import Client, find_client
 from aerogram.contract import Contract
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
@@ -60,7 +63,8 @@ from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
-from aerogram.shape.modes import Mode
+from aerogram.shape.modes import MODES, Mode
+from aerogram.telemetry import Observation
 from aerogram.tokens import Budget, split_by_client
 
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Service"]
@@ -97,6 +101,22 @@ class Caller(NamedTuple):
     around: OuterContract = OuterContract()
     client: str | None = None
     session: str | None = None
+
+    @classmethod
+    def of(cls, request: Any, meta: Mapping[str, Any] | None, principal: str | None, **known: Any) -> Caller:
+        """Who sends a request of the SDK."""
+        session = request.session
+        capabilities, params = session.client_capabilities, session.client_params
+        # standard streams and the newer protocol have no sessions
+        fields = getattr(getattr(request, "request", None), "headers", None)
+        return cls(
+            meta,
+            principal,
+            None if capabilities is None else capabilities.extensions,
+            client=None if params is None else str(params.client_info.name),
+            session=None if fields is None else fields.get("mcp-session-id"),
+            **known,
+        )
 
     def attributes(self, method: str, tool: str | None = None) -> dict[str, str]:
         """What a request is in the words of OpenTelemetry."""
@@ -201,73 +221,84 @@ class Service:
 
     def is_legacy(self, principal: str | None) -> bool:
         """Whether a caller is served the legacy format: the payload alone, as before there was an envelope."""
-        return not self.flags.is_enabled(RESPONSE_CONTRACT_V2.name, principal)
+        name = RESPONSE_CONTRACT_V2.name
+        return name not in self.flags.on_for_all and not self.flags.is_enabled(name, principal)
 
     # Calls
 
     def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> Call:
         """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
-        agreed = agree(self.offer, caller.settings)
-        notices = agreed.notices
+        settings = caller.settings
+        agreed = agree(self.offer, settings) if settings else NOTHING_AGREED
         is_legacy = self.is_legacy(caller.principal)
         if is_legacy:
-            notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
-            agreed = replace(agreed, dialect="bare")
-        contract = self._contract_for(agreed, profile, caller)
-        asked, own = profile.controls.split(arguments)
-        # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
-        can_say_more = contract.speaker.name != "bare" or not profile.payload.is_closed
-        if profile.page_size is not None and "cursor" not in asked and can_say_more:
-            asked.setdefault("page_size", profile.page_size)
-        if is_legacy and profile.own_schema is not None:
-            notices = (
-                *notices,
-                *(_ignored_notice(name) for name in SHAPE_CHANGING if asked.pop(name, None) is not None),
-            )
-        if agreed.max_tokens is not None:
-            asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
-        if "cursor" in profile.controls.names and contract.speaker.name != "bare":
-            asked["pages"] = True
-        asked |= self._keep_apart(profile, caller)
-        most = contract.own_limit(profile.name)
-        if most is not None or "max_tokens" in asked:
-            asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
+            told = self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices
+            agreed = replace(agreed, dialect="bare", notices=(*agreed.notices, *told))
+        client = find_client(caller.client) if profile.is_by_client else None
+        contract = self._contract_for(agreed, profile, caller, client)
+        asked, own, notices = self._shape(profile, arguments, agreed, contract, is_legacy=is_legacy)
+        if caller.has_answered:  # what a caller told this server is for its own answer
+            asked["apart"] = None
+        elif profile.is_by_client:
+            asked["apart"] = "client" if client is None else f"client {client.name}"
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
 
-    def _keep_apart(self, profile: Profile, caller: Caller) -> dict[str, Any]:
-        """From whom the answer to a call is kept: what a caller told this server is for its own answer."""
-        if caller.has_answered:
-            return {"apart": None}
-        if not self.contract.chooses_by_client(profile.name):
-            return {}
-        client = find_client(caller.client)
-        return {"apart": "client" if client is None else f"client {client.name}"}
+    def _shape(
+        self,
+        profile: Profile,
+        arguments: Mapping[str, Any],
+        agreed: Agreement,
+        contract: Contract,
+        *,
+        is_legacy: bool,
+    ) -> tuple[dict[str, Any], dict[str, Any], tuple[Notice, ...]]:
+        """How a reply is to be shaped, the handler's own arguments, and what there is to say about both."""
+        asked, own, notices = {}, dict(arguments), agreed.notices
+        if not arguments.keys().isdisjoint(profile.controls.names):
+            asked, own = profile.controls.split(arguments)
+        # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
+        can_say_more = contract.speaker.name != "bare" or not profile.payload.is_closed
+        if profile.page_size is not None and "cursor" not in asked and can_say_more:
+            asked.setdefault("page_size", profile.page_size)
+        if is_legacy and profile.own_schema is not None:
+            ignored = [name for name in SHAPE_CHANGING if asked.pop(name, None) is not None]
+            notices = (*notices, *map(_ignored_notice, ignored))
+        if agreed.max_tokens is not None:
+            asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
+        if "cursor" in profile.controls.names and contract.speaker.name != "bare":
+            asked["pages"] = True
+        most = contract.own_budgets.get(profile.name, contract.own_budget)
+        if most is not None or "max_tokens" in asked:
+            mode, room = arguments.get("response_mode", profile.mode), None if most is None else most.room
+            mode, is_walking = mode if mode in MODES else "full", arguments.get("cursor") is not None
+            asked["levers"] = Levers(profile.names, mode, room, agreed.max_tokens, is_walking)
+        return asked, own, notices
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
         """A call that is answered although it was not accepted."""
         legacy = Agreement(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
-        return self._call(self._contract_for(legacy, profile, caller), profile, caller)
+        client = find_client(caller.client) if profile.is_by_client else None
+        return self._call(self._contract_for(legacy, profile, caller, client), profile, caller)
 
     @staticmethod
     def _call(contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
         return Call(
             contract,
             operation=profile.name,
-            request_id=caller.request_id,
             principal=caller.principal,
             client_tag=caller.client_tag,
+            request_id=caller.request_id,
             **known,
         )
 
-    def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
+    def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller, client: Client | None) -> Contract:
         agreed_on = self._agreed_contract(agreed, profile, caller)
-        if not agreed_on.chooses_by_client(profile.name):
+        if not profile.is_by_client:
             return agreed_on
-        client = find_client(caller.client)
         if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
             self._strangers.add(caller.client)
             log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
@@ -315,7 +346,7 @@ class Service:
             call = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer_besides(profile, caller, error)
-        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
+        with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             call = call if observation is None else replace(call, observation=observation)
             call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
             if not isinstance(outcome, untouched):
@@ -381,7 +412,7 @@ class Service:
     ) -> Any:
         """What is sent for a call that came to no handler of ours."""
         call = self._open_besides(profile, caller)
-        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
+        with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
     async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
@@ -390,7 +421,9 @@ class Service:
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        own, result = _finished_result(outcome, call.contract, profile)
+        own, result = None, None
+        if not _is_data(outcome):
+            own, result = _finished_result(outcome, call.contract, profile)
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
@@ -412,17 +445,22 @@ class Service:
     ) -> dict[str, Any]:
         """The result of a reply in the making."""
         try:
-            blocks, said = take_content(draft.reply, call.contract)
+            blocks, said = take_content(draft.reply, call.contract) if draft.reply.extra else (None, draft.reply)
             if draft.media and call.contract.speaker.name != "bare":
                 said = _tell_media(said, draft.media)
             done = await self._finish(call, profile, draft._replace(reply=said))
             is_whole = done.reply.problem is None and done.reply.data is said.data
-            sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
+            sent = self._write(call, profile, done, convert if is_whole else None)
+            if call.observation is not None:
+                self._report(call.observation, call, done, sent)
             return sent if blocks is None else await join_content(blocks, sent, call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             await forgive(call)
             failed = fail(call, error)
-            return self._report(call, failed, self._write(call, profile, failed))
+            sent = self._write(call, profile, failed)
+            if call.observation is not None:
+                self._report(call.observation, call, failed, sent)
+            return sent
 
     async def _finish(self, call: Call, profile: Profile, draft: ReplyDraft) -> ReplyDraft:
         """The finished reply; a payload of which the schema spares nothing is cut where it still is what that says."""
@@ -491,7 +529,8 @@ class Service:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
-            return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
+            said = channels_of(reply, speaker.encode(reply), call.contract.channels, draft.json, speaker)
+            return tool_result(reply, said, dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
@@ -502,11 +541,8 @@ class Service:
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
 
     @staticmethod
-    def _report(call: Call, draft: ReplyDraft, written: dict[str, Any]) -> dict[str, Any]:
-        """What is sent, once it is told to whoever observes."""
-        if call.observation is not None:
-            call.observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(written))
-        return written
+    def _report(observation: Observation, call: Call, draft: ReplyDraft, sent: dict[str, Any]) -> None:
+        observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(sent))
 
     async def _pass_on(
         self, call: Call, profile: Profile, result: ToolResult, *, own: Any = None, is_fitted: bool = False
@@ -537,7 +573,10 @@ class Service:
         data = structured if result.has_structured_content else _texts(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
         if done.reply.problem is not None:
-            return self._report(call, done, self._write(call, profile, done))
+            sent = self._write(call, profile, done)
+            if call.observation is not None:
+                self._report(call.observation, call, done, sent)
+            return sent
         if call.observation is not None:
             call.observation.report_reply(done.reply)
         said = render(contract, done.reply).structured
@@ -583,6 +622,10 @@ class Service:
         return body, _MIME_TYPES[content.kind], int(left * 1000)
 
 
+def _observe(call: Call, caller: Caller, tool: str) -> AbstractContextManager[Observation | None]:
+    return observe(call, caller.meta, caller.attributes("tools/call", tool))
+
+
 _GIVING: Final[ContextVar[OuterContract]] = ContextVar("aerogram_giving")
 """What is done already for what is being given out."""
 
@@ -613,6 +656,17 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
         budget=None if (own := split_by_client(contract.budget)[1]) is None else Budget.of(own),
         retrieve=contract.retrieve if contract.archive is not None else None,
     )
+
+
+_PLAIN: Final = frozenset((list, str, int, float, bool, type(None)))
+
+
+def _is_data(outcome: Any) -> bool:
+    """Whether an outcome is certain to be no result that a handler has finished itself."""
+    kind = type(outcome)
+    if kind is dict:
+        return "content" not in outcome
+    return kind in _PLAIN or isinstance(outcome, (BaseException, Reply, ResumablePage))
 
 
 def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:

@@ -102,7 +102,7 @@ class _Put(NamedTuple):
         if isinstance(outcome, Exception):
             self.receipts.set_exception(outcome)
         else:
-            self.receipts.set_result(tuple(EntryReceipt(one.hash, one.size, outcome) for one in self.contents))
+            self.receipts.set_result(tuple(EntryReceipt(one.hash, len(one.body), outcome) for one in self.contents))
 
 
 class InventoryStore(Protocol):
@@ -149,10 +149,10 @@ class _EntryCache:
         return held[1:]
 
     def keep(self, key: str, mark: Any, content: Content, end: float) -> None:
-        if mark is None or content.size > self._most:
+        if mark is None or len(content.body) > self._most:
             return
         self._held[key] = (mark, content, end)
-        while sum(held.size for _, held, _ in self._held.values()) > self._most:
+        while sum(len(held.body) for _, held, _ in self._held.values()) > self._most:
             del self._held[next(iter(self._held))]
 
 
@@ -326,7 +326,7 @@ class Archive:
                     yield draft
 
     def _refuse_oversized(self, contents: tuple[Content, ...]) -> None:
-        size = sum(content.size for content in contents)
+        size = sum(len(content.body) for content in contents)
         if size > self._quota:
             raise QuotaExceeded(
                 f"{size} bytes do not fit into an archive of {self._quota} bytes",
@@ -385,7 +385,7 @@ class Archive:
 
         def admit(inventory: Inventory) -> list[str]:
             expired = inventory.expire(self._clock())
-            sizes = {digest: content.size for digest, content in entries.items()}
+            sizes = {digest: len(content.body) for digest, content in entries.items()}
             return expired + inventory.admit(sizes, end, self._quota, self._most_entries)
 
         async def write() -> None:

@@ -9,7 +9,7 @@ that for every reply `decode(encode(reply)) == reply`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, get_args, get_origin, get_type_hints
@@ -37,6 +37,7 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
+    is_generated_id,
     part_to_json,
 )
 
@@ -70,10 +71,14 @@ class Dialect(ABC):
     """Whether this contract wants a warning wherever something is missing."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
+    hides_own_ids: ClassVar[bool] = False
+    """Whether a success goes without a request id that was made here: nobody needs it, and it has its price."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
     smallest: ClassVar[int] = 1
     """The fewest tokens that hold a row with its title, or some of its text, and what is said about the rest."""
+    headline: Callable[[Mapping[str, Any]], str | None] | None = None
+    """What gives the line that the contract has for the text of a tool result with this body, if it has one."""
     vocabularies: ClassVar[frozenset[str]] = frozenset()
     """Where a body has a word of a list that may grow: one that was added later can be read, and not written."""
 
@@ -108,22 +113,18 @@ class Dialect(ABC):
         """The word that bodies in this dialect have for the code of a problem."""
         return problem.code
 
-    def headline(self, body: Mapping[str, Any]) -> str | None:
-        """The line that the contract has for the text of a tool result; None where it has none."""
-        return None
-
     def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> dict[str, Any]:
         """The JSON body of a reply; with `said`, it reads as that one, which was completed only for this contract."""
         if said is None and self.says_all(reply):
             return self.write(reply)
-        missing = reply.missing(self.needs)
-        if missing:
+        if self.needs and (missing := reply.missing(self.needs)):
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
         body = self.write(reply)
-        left = leftover((said or reply).present_fields(), self.read(body))
+        heard, place = self.read(body), self.place(body)
+        left = leftover(vars(said or reply), heard)
         if left:
-            self.place(body)[KEY] = left
+            place[KEY] = left
         return body
 
     def decode(self, body: Any, *, lenient: bool = True) -> Reply[Any]:
@@ -197,6 +198,9 @@ class Dialect(ABC):
 
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""
+        own = facts.get("request_id") if self.hides_own_ids and reply.problem is None else None
+        if own is not None and is_generated_id(own):
+            facts["request_id"] = None
         return reply.complete(self.needs, **facts)
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, cast
 
-from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
+from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
@@ -30,6 +30,7 @@ from aerogram.archive import Archive
 from aerogram.contract import Contract, insist_on
 from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.fastmcp.handlers import (
+    LISTENED_TO,
     NOTHING,
     Hearing,
     Own,
@@ -37,7 +38,6 @@ from aerogram.fastmcp.handlers import (
     explain,
     fault,
     giving_own_value,
-    is_listened_to,
     own_value,
     said,
 )
@@ -225,7 +225,7 @@ class _Replies(Transform):
         if not self._is_own(tool) and await is_asked_inside(self._server):
             return asked_inside(self._server, tool)
         copy = self._replying(tool)
-        return kept_further_out(copy) if is_listened_to(self._server) else copy
+        return kept_further_out(copy) if LISTENED_TO.get() is self._server else copy
 
     def _is_own(self, tool: Tool) -> bool:
         return getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
@@ -247,17 +247,16 @@ class _Replies(Transform):
         answered = self._service.contract.cache is not None and has_answered()  # only a cache wants to know
         if request is None:
             return Caller(principal=principal, has_answered=answered)
-        capabilities = request.session.client_capabilities
-        extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
         keeper = None if kept is None else kept.keeper
         if keeper is None and self._service.offer.retrieve is not None:
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = keeper or (None, None)
-        caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
-        caller = caller._replace(client=client_name(request.session), session=session_id(request))
-        return caller if kept is None else caller._replace(around=kept.around)
+        known = {"retrieve": retrieve, "archive": archive, "has_answered": answered}
+        if kept is not None:
+            known["around"] = kept.around
+        return Caller.of(request, request.meta, principal, **known)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
         """The name that a client has for the retrieval tool, where this server is mounted on another one.
@@ -345,11 +344,10 @@ class _Replies(Transform):
         caller = await self._caller(tool, principal)
         if asked is not None:
             caller = caller._replace(meta=asked.meta, extensions=asked.extensions)
-        call = keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:
             try:
-                outcome: Any = await call(given)
+                outcome: Any = await keeping(self._offered(caller), call)(given)
             except Exception as error:  # noqa: BLE001 - told apart there
                 in_own_words = self._service.shows_errors(CURRENT.get().contract)
                 explain(error, tool, profile.parameters, in_own_words=in_own_words)
@@ -629,7 +627,7 @@ TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")
 async def is_asked_inside(server: FastMCP[Any]) -> bool:
     """Whether it is a handler that asks a server for a tool, one that is answering under a contract itself."""
     call = CURRENT.get(None)
-    if call is None or is_listened_to(server):
+    if call is None or LISTENED_TO.get() is server:
         return False
     turn = TURN.get(None)
     if turn is not None and call is turn.around:

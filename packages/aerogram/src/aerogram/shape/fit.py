@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -34,7 +34,7 @@ from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import RecordType
-from aerogram.shape.mold import Mold
+from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
@@ -159,7 +159,7 @@ def fit(
         budget,
         measure,
         kind,
-        Mold.of(schema),
+        Mold.of(schema) if schema else ANYTHING,
         archive,
         retrieve,
         resume,
@@ -295,12 +295,17 @@ class _Fitting:
         """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
         if self._exact is None:  # it was certain to be too large, and nobody has counted it
             return None
-        light = lean(self.reply).replace(data=self._without_additions(self.reply.data))
-        if light == self.reply:
+        light = self._lean()
+        if light is self.reply:
             return None
         light, size = counted(light, self.measure)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         return Fitted(light, (), self.before) if is_small else None
+
+    def _lean(self) -> Reply[Any]:
+        """The reply without what it says about itself, and without what its type adds to its rows."""
+        reply, data = lean(self.reply), self._without_additions(self.reply.data)
+        return reply if data is reply.data else reply.replace(data=data)
 
     def _without_additions(self, data: Any) -> Any:
         gone = set(self.kind.additions) if self.kind is not None else set()
@@ -320,7 +325,8 @@ class _Fitting:
             return self._part_of_text(data)
         rows = rows_of(data)
         if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
-            return self._rows(rows.items, lambda shown: rows.replaced(data, shown))
+            is_boxed = rows.name is not None
+            return self._rows(rows.items, lambda shown: rows.replaced(data, shown) if is_boxed else shown)
         if isinstance(data, dict) and data:
             return self._record(data, as_map=is_map(data)) or self._record(data, as_map=True)
         return None
@@ -328,8 +334,8 @@ class _Fitting:
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
-        self.reply = lean(self.reply).replace(data=self._without_additions(self.reply.data))
-        for light in (self.reply, *lighter(self.reply)):
+        self.reply = self._lean()
+        for light in chain((self.reply,), lighter(self.reply)):
             self._light = light
             if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
                 break
@@ -576,10 +582,9 @@ class _Fitting:
         `place` are the arguments of the call besides the hash. An address is told where follow-up calls are.
         """
         light = self._light
-        before = light.fidelity or Fidelity("full")
-        hashes = {
-            (f"earlier-{name}" if name == DATA else name): one for name, one in (before.archive_hashes or {}).items()
-        }
+        before, hashes = light.fidelity, {}
+        if before is not None and before.archive_hashes:
+            hashes = {(f"earlier-{name}" if name == DATA else name): one for name, one in before.archive_hashes.items()}
         if keeps:
             hashes[DATA] = _STAND_IN
         if self._envelope is not None:
@@ -591,11 +596,16 @@ class _Fitting:
         elif keeps and self.retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
             words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given})"
-        notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
-        level = max(level, before.level, key=_FALLING.index)  # whoever has left something out before said how much
-        fidelity = replace(before, level=level, archive_hashes=hashes or None)
-        reply = light.replace(**changes, **self._incomplete(), fidelity=fidelity, notices=notices)
-        return self._say_outline(reply, outline) if outline else reply
+        changes |= self._incomplete()
+        if outline:
+            changes["extra"] = {**(light.extra or {}), LEFT_OUT: dict(outline)}
+        changes["notices"] = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+        if before is None:
+            changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
+        else:
+            level = max(level, before.level, key=_FALLING.index)  # what had been left out before stays so
+            changes["fidelity"] = replace(before, level=level, archive_hashes=hashes or None)
+        return light.replace(**changes)
 
     @staticmethod
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
@@ -901,9 +911,14 @@ Step = Callable[[Reply[Any]], Reply[Any]]
 
 def lean(reply: Reply[Any]) -> Reply[Any]:
     """The reply without what it says about itself, which nobody has asked for."""
-    telemetry = reply.telemetry and replace(reply.telemetry, extra=None)
-    echo = reply.query_echo and _short_echo(reply.query_echo)
-    return reply.replace(query_echo=echo, telemetry=telemetry, citations=(), actions=())
+    cost, echo = reply.telemetry, reply.query_echo
+    if cost is not None and cost.extra is not None:
+        cost = replace(cost, extra=None)
+    if echo is not None:
+        echo = _short_echo(echo)
+    if cost is reply.telemetry and echo == reply.query_echo and not reply.citations and not reply.actions:
+        return reply
+    return reply.replace(query_echo=echo, telemetry=cost, citations=(), actions=())
 
 
 def lighter(reply: Reply[Any]) -> Iterator[Reply[Any]]:
