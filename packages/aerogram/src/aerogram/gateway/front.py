@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
@@ -20,6 +21,8 @@ from aerogram.gateway.relay import Relay
 from aerogram.gateway.report import Entry, Report
 
 __all__ = ["Page", "make_server", "serve_port", "serve_streams"]
+
+log = logging.getLogger("aerogram.gateway")
 
 GRACE: Final = 2
 """Seconds that requests have when the gateway ends."""
@@ -123,5 +126,8 @@ async def serve_port(
 
 
 async def _serve(server: Server[Any]) -> None:
-    async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    try:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    except* BrokenPipeError:
+        log.debug("the client has gone while it was answered")
