@@ -119,4 +119,4 @@ def test_what_a_limit_of_characters_cuts_off_is_counted_in_tokens():
     wire.greet()
     wire.ask(1, "tools/call", name="rows")
     assert wire.end() == 0
-    assert re.match(r"rows  300 rows  18,\d+ → [12],\d+ tokens", wire.errors), wire.errors
+    assert re.match(r"rows  300 rows  18,\d+ → \d,\d+ tokens", wire.errors), wire.errors
