@@ -101,7 +101,7 @@ def try_read(value: Any) -> Reply[Any] | None:
     # a generic model with rows of one's own belongs to the module that named it, and its base to ours
     is_ours = any(base.__module__.startswith(__name__) for base in type(value).__mro__)
     body = _body_of(value) if is_ours else value
-    if not isinstance(body, dict) or _SIGNS.isdisjoint(body):
+    if not isinstance(body, dict) or SIGNS.isdisjoint(body):
         return None
     try:
         return recognise(body).decode(body, lenient=False)
@@ -109,7 +109,7 @@ def try_read(value: Any) -> Reply[Any] | None:
         return None
 
 
-_SIGNS = frozenset({"success", "results"})
+SIGNS = frozenset({"success", "results"})
 """Members that every whole body in a contract's dialect has one of."""
 
 

@@ -16,10 +16,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, respell, spell_warning
-from aerogram.dialects.extension import KEY, Extension
-from aerogram.dialects.protocol import Dialect, Envelope, Form, flatten, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import (
+    KEY,
+    Dialect,
+    Envelope,
+    Extension,
+    Form,
+    flatten,
+    unflatten,
+    unnamed_members,
+    without_nothing,
+)
 from aerogram.errors import ContractError
-from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
+from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
 VERSION = "response-v2"
 FIDELITY_VERSION = "1.0"
@@ -133,6 +142,7 @@ class ResponseV2Dialect(Dialect):
     members = _TOP
     shortage = None
     smallest = 250
+    hides_own_ids = True
     extension = f"/meta/{KEY}"
     vocabularies = frozenset({"/data/error_type"})
     slim: ClassVar[Mapping[str, Any]] = {
@@ -162,14 +172,7 @@ class ResponseV2Dialect(Dialect):
     def says_all(self, reply: Reply[Any]) -> bool:
         data = reply.data
         is_said = type(data) is dict and _unbox(data) is data
-        return is_said and reply.present_fields().keys() <= _PLAIN_WORDS
-
-    def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
-        """As ever, but for an id that was made here: of a success nobody needs it, and it has its price."""
-        own = facts.get("request_id")
-        if own is not None and reply.problem is None and is_generated_id(own):
-            facts["request_id"] = None
-        return super().complete(reply, **facts)
+        return is_said and vars(reply).keys() <= _PLAIN_WORDS
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
@@ -323,14 +326,17 @@ def _goes_on(meta: Mapping[str, Any]) -> bool:
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
-    code, severity = spell_warning(notice.code, notice.severity, VERSION)
-    detail = without_nothing(
-        code=code,
-        severity=severity,
-        message=notice.message,
-        suggestion=notice.suggestion,
-        context=notice.context,
-    )
+    code, severity = notice.code, notice.severity
+    if code is not None:
+        code, severity = spell_warning(code, severity, VERSION)
+    said = {
+        "code": code,
+        "severity": severity,
+        "message": notice.message,
+        "suggestion": notice.suggestion,
+        "context": notice.context,
+    }
+    detail = {name: value for name, value in said.items() if value is not None}
     return {**detail, **notice.extra} if notice.extra and _DETAIL.isdisjoint(notice.extra) else detail
 
 
@@ -349,12 +355,14 @@ def _read_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[N
 
 
 def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
-    return without_nothing(
-        content_fidelity=fidelity.level,
-        content_fidelity_schema_version=fidelity.schema_version,
-        dropped_content_ids=list(fidelity.dropped_ids) or None,
-        content_archive_hashes=fidelity.archive_hashes,
-    )
+    said: dict[str, Any] = {_LEVEL: fidelity.level}
+    if fidelity.schema_version is not None:
+        said["content_fidelity_schema_version"] = fidelity.schema_version
+    if fidelity.dropped_ids:
+        said["dropped_content_ids"] = list(fidelity.dropped_ids)
+    if fidelity.archive_hashes is not None:
+        said["content_archive_hashes"] = fidelity.archive_hashes
+    return said
 
 
 def _read_fidelity(meta: Mapping[str, Any]) -> Fidelity:

@@ -15,10 +15,11 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 
 from aerogram._mcp.finished import tell_result
+from aerogram._mcp.listing import Profile
 from aerogram._mcp.results import sdk_blocks
-from aerogram._mcp.service import Caller, Profile, Service
+from aerogram._mcp.service import Caller, Service
+from aerogram.answer import Call
 from aerogram.cache import UNKEPT, Cache
-from aerogram.call import Call
 from aerogram.contract import Contract
 from aerogram.errors import ReplyError
 from aerogram.gateway.eras import is_complete
@@ -110,7 +111,10 @@ class Tools:
 
     def _show_tool(self, tool: Message) -> Message:
         name = str(tool.get("name"))
-        own, meta = self.service.output_schema(self.profile(name)), self.service.listed_meta(name, tool.get("_meta"))
+        own, meta = (
+            self.service.listing.output_schema(self.profile(name)),
+            self.service.listing.listed_meta(name, tool.get("_meta")),
+        )
         told = {"outputSchema": own and dict(own), "_meta": meta}
         return {**tool, **{member: value for member, value in told.items() if value is not None}}
 
@@ -121,7 +125,7 @@ class Tools:
             outputs = tool.get("outputSchema")
             is_boxed = isinstance(outputs, dict) and set(outputs.get("properties") or ()) == {"result"}
             inputs = tool.get("inputSchema") or {}
-            self._profiles[name] = self.service.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
+            self._profiles[name] = self.service.listing.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
         return self._profiles[name]
 
     def _own_tool(self) -> Tool | None:
@@ -131,16 +135,16 @@ class Tools:
     def _own_profile(self) -> Profile:
         assert self._retrieve is not None
         given = Controls(("max_tokens",))
-        return self.service.profile(self._retrieve.name, inputs=self._retrieve.parameters, controls=given)
+        return self.service.listing.profile(self._retrieve.name, inputs=self._retrieve.parameters, controls=given)
 
     def _own_listing(self) -> Message:
         assert self._retrieve is not None
-        meta = self.service.listed_meta(self._retrieve.name, None)
+        meta = self.service.listing.listed_meta(self._retrieve.name, None)
         return {
             **({} if meta is None else {"_meta": meta}),
             "name": self._retrieve.name,
             "description": self._retrieve.description,
-            "inputSchema": self.service.input_schema(self._own_profile(), self._retrieve.parameters),
+            "inputSchema": self.service.listing.input_schema(self._own_profile(), self._retrieve.parameters),
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 
