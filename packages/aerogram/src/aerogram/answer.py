@@ -414,7 +414,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         kind = type(outcome)
         if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
             return _normalize_data(call, outcome)
-        said = outcome if isinstance(outcome, Reply) else try_read(outcome)
+        said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
         if said is not None:
             return _normalize_reply(call, said)
         return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
@@ -638,7 +638,7 @@ def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Repl
     own, cost = reply.request_id, reply.telemetry
     if own is not None and own != call.request_id and is_generated_id(own):
         changes["request_id"] = call.request_id
-    if cost is not None and cost.duration_ms == 0:
+    if cost is not None and cost.duration_ms == 0 and "duration_ms" in call.contract.speaker.needs:
         changes["telemetry"] = replace(cost, duration_ms=max(elapsed, 0.001))
     return reply.replace(**changes) if changes else reply
 

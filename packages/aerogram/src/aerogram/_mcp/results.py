@@ -76,6 +76,8 @@ def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
     said = dialect.aside(reply) if isinstance(dialect, BareDialect) else {}
     if reply.problem is not None:
         said["problem"] = _facts(reply.problem)
+        if reply.data is not None and isinstance(dialect, BareDialect):  # the text of a failure has no place for it
+            said["problem"]["data"] = reply.data
     return {PREFIX + name: value for name, value in said.items()}
 
 

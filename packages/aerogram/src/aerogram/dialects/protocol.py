@@ -135,6 +135,10 @@ class Dialect(ABC):
         self.check(body, lenient=lenient)
         return self._restore(body)
 
+    def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
+        """The reply in a handler's dictionary that is meant as a body of this dialect and lacks something of one."""
+        return None
+
     def _restore(self, body: Any) -> Reply[Any]:
         place = self.place(body) or {}
         left = place.get(KEY) or {}

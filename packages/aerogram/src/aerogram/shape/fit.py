@@ -603,6 +603,7 @@ class _Fitting:
         if before is None:
             changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
         else:
+            level = max(level, before.level, key=_FALLING.index)  # what had been left out before stays so
             changes["fidelity"] = replace(before, level=level, archive_hashes=hashes or None)
         return light.replace(**changes)
 
@@ -731,11 +732,38 @@ class _Fitting:
         attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
         return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
+    def _failed(self) -> Fitted:
+        """The failure with as much of what it says about itself as fits, and word of details that are missing."""
+        lightest = lean(self.reply).replace(data=None)
+        for light in (lightest, *lighter(lightest)):
+            lightest = light
+            fitted = self._with_details_told(light)
+            if self.measure.dearest(fitted.reply) <= self.budget:
+                return fitted
+        return Fitted(lightest)
+
+    def _with_details_told(self, light: Reply[Any]) -> Fitted:
+        """A lighter failure with the call that gives its details back, where they can be had."""
+        before, after = self.reply.problem, light.problem
+        if before is None or after is None or before.details == after.details:
+            return Fitted(light)
+        words, leftovers, fidelity = "Some of the details are left out", (), light.fidelity
+        if not self.archive:
+            words = f"{words}; {NOT_KEPT}"
+        else:
+            content = Content.of_json({"details": before.details})
+            leftovers = (Leftover(ENVELOPE, content),)
+            hashes = {**((fidelity and fidelity.archive_hashes) or {}), ENVELOPE: content.short_hash}
+            fidelity = replace(fidelity or Fidelity("partial"), archive_hashes=hashes)
+            if self.retrieve is not None and not self.retrieve.startswith("/"):
+                words = f"{words}; whole: {self.retrieve}(hash='{content.short_hash.removeprefix('sha256:')}')"
+        notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+        return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
+
     def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
         if self.reply.problem is not None:
-            *_, lightest = lighter(lean(self.reply))
-            return Fitted(lightest.replace(data=None))
+            return self._failed()
         judged = hardest or self
         refusal = Refusal(
             judged.reply,
@@ -751,6 +779,7 @@ class _Fitting:
         return Fitted(refusal.said())
 
 
+_FALLING: Final[tuple[FidelityLevel, ...]] = ("full", "partial", "summary", "reference_only")
 _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
@@ -867,8 +896,8 @@ class Ladder:
 
 # Lighter envelopes. Where not all fits, what an answer says about itself goes at once: the echo of the query, but for
 # its filters, without which a reply would deny what it was asked with; citations and follow-up calls. Then, step by
-# step: what the server added, the context of notices, the details of a problem, long words, and at last the filters.
-# What goes in these steps is returned as well, so that it can be archived.
+# step: what the server added, the context of notices, long details of a problem and then all of them, long words, and
+# at last the filters. What goes in these steps is returned as well, so that it can be archived.
 
 
 LONG_WORDS: Final = 160
@@ -932,6 +961,16 @@ def _plain_notices(reply: Reply[Any]) -> Reply[Any]:
     return reply.replace(notices=tuple(replace(notice, suggestion=None) for notice in shown))
 
 
+def _short_details(reply: Reply[Any]) -> Reply[Any]:
+    """The details of a problem that are short, and the names of the others."""
+    problem = reply.problem
+    long = [name for name, value in ((problem and problem.details) or {}).items() if len(dumps(value)) > LONG_WORDS]
+    if problem is None or problem.details is None or not long:
+        return reply
+    short = {name: value for name, value in problem.details.items() if name not in long}
+    return reply.replace(problem=replace(problem, details={**short, "left_out": long}))
+
+
 def _without_details(reply: Reply[Any]) -> Reply[Any]:
     problem = reply.problem and replace(reply.problem, details=None, documentation=None)
     page = reply.page and replace(reply.page, extra=None)
@@ -970,6 +1009,7 @@ def _notices(reply: Reply[Any], most: int) -> tuple[Notice, ...]:
 _STEPS: Final[tuple[Step, ...]] = (
     _without_additions,
     _plain_notices,
+    _short_details,
     _without_details,
     _few_words,
     _bare,
