@@ -120,8 +120,8 @@ class Dialect(ABC):
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
         body = self.write(reply)
-        heard, place = self.read(body), self.place(body)
-        left = leftover(vars(said or reply), heard)
+        place = self.place(body)
+        left = leftover(vars(said or reply), self.read(body))
         if left:
             place[KEY] = left
         return body

@@ -332,11 +332,11 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             name, part, words = _OPEN_PARTS[member]
             heard[name] = unflatten(part, value, words)
         elif member in _FIDELITY and value:
-            fidelity = _read_fidelity(meta)
-            if fidelity.level != "full" and heard.get("status") is None:
+            # whoever says what was dropped says that something was
+            if (meta.get(_LEVEL) or "partial") != "full" and heard.get("status") is None:
                 heard["status"] = "partial"
             if not _goes_on(meta):
-                heard["fidelity"] = fidelity
+                heard["fidelity"] = _read_fidelity(meta)
         elif member in _WARNINGS and value:
             heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
     if extra:

@@ -457,15 +457,18 @@ class _Fitting:
         """The reply with these rows, and what it says about the others."""
         changes: dict[str, Any] = {"data": data}
         missing = len(rows) - shown.rows
+        if missing and self._light.status == "ok":
+            changes["status"] = "partial"
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
-            status = self._incomplete() if missing else {}
             if missing and self.warns:
-                status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
-            return self._light.replace(**changes, **status, **self._tell_envelope())
+                changes["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
+            if self._envelope is not None:
+                changes["fidelity"] = self._tell_envelope(self._envelope)
+            return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.rows if missing and not goes_on and not shown.lower else None  # else whole from the first on
         words = shown.describe(total if missing else None)
@@ -473,13 +476,10 @@ class _Fitting:
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
 
-    def _tell_envelope(self) -> dict[str, Any]:
+    def _tell_envelope(self, archived: Content) -> Fidelity:
         """What names the part of the envelope that was archived, where nothing else is to be said."""
-        if self._envelope is None:
-            return {}
         before = self._light.fidelity or Fidelity("partial")
-        hashes = {**(before.archive_hashes or {}), ENVELOPE: self._envelope.short_hash}
-        return {"fidelity": replace(before, archive_hashes=hashes)}
+        return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
@@ -718,7 +718,9 @@ class _Fitting:
         if reply.page is None or reply.page.cursor is None:
             return False
         rows = rows_of(self.reply.data)
-        frame = None if rows is None else rows.replaced(self.reply.data, [])
+        frame: Any = None if rows is None else []
+        if rows is not None and rows.name is not None:
+            frame = rows.replaced(self.reply.data, [])
         return self.measure.dearest(self.reply.replace(data=frame, page=reply.page)) * TIGHT > self.budget
 
     def can_end(self) -> bool:

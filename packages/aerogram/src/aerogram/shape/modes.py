@@ -97,12 +97,6 @@ def allowed_mode(mode: str) -> Mode:
     )
 
 
-def bare(item: Any, kind: RecordType | None = None, shared: str | None = None) -> Any:
-    """The least that an item can be shown as: a record by its identifier alone."""
-    name = id_member(item, kind.ids_only if kind else (), shared) if isinstance(item, dict) else None
-    return in_mode(item, "ids_only", kind) if name is None else {name: item[name]}
-
-
 def in_mode(value: Any, mode: Mode, kind: RecordType | None = None, shared: str | None = None) -> Any:
     """A value as a mode shows it: records by their type or automatically, texts clipped, lists shortened.
 
