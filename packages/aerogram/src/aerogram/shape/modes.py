@@ -18,7 +18,7 @@ from aerogram.identity import Names, id_member
 from aerogram.shape.facts import announced_in
 from aerogram.shape.text import clip, whole_characters
 
-__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]
+__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "in_mode", "snippet"]
 
 Mode: TypeAlias = Literal["ids_only", "metadata", "preview", "full"]
 Record: TypeAlias = Mapping[str, Any]
