@@ -66,6 +66,7 @@ class ReplyMaker(Protocol):
     """What is done for an exchange: limits, cache, the finished reply, observation."""
 
     is_idle: bool
+    has_cache: bool
     is_observed: bool
 
     def check(self, exchange: Any) -> None:
@@ -91,8 +92,8 @@ class ReplyMaker(Protocol):
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
 
-    def observe(self, exchange: Any) -> AbstractContextManager[Any]:
-        """The exchange under observation."""
+    def observe(self, operation: str, request_id: str, carrier: Mapping[str, str]) -> AbstractContextManager[Any]:
+        """An exchange under observation; `carrier` may hold the caller's trace, which goes on in it."""
 
 
 _START: Final = "http.response.start"
@@ -329,6 +330,7 @@ _CRASH: Final = 500
 _NO_LIMIT: Final = 0
 _WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
 _LEGACY_MARK: Final = MARKS[LEGACY]
+_NO_ROUTE: Final = "unknown"
 
 
 class Layer:
@@ -373,7 +375,10 @@ class Layer:
         return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
-        with self.service.observe(exchange) as exchange.observation:
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        # a path that has no route may be anything, and what is counted by it would have no end
+        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
+        with self.service.observe(operation, exchange.request_id, carrier) as exchange.observation:
             recorder = exchange.attach_recorder()
             try:
                 await self._run_app(exchange, receive)
