@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from aerogram.digest.terms import fold
@@ -22,14 +22,15 @@ from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.search import feedback
-from aerogram_knowledge.search.copies import Copies
 from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fuse, trust_in_meaning
 from aerogram_knowledge.store import Candidates, Store, StoredChunk
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Numbers
+if TYPE_CHECKING:
+    from aerogram_knowledge.store import Ids
 
-__all__ = ["FairSemaphore", "IndexSearch", "check_query"]
+__all__ = ["Copies", "FairSemaphore", "IndexSearch", "check_query"]
 
 
 class FairSemaphore:
@@ -94,7 +95,8 @@ class IndexSearch:
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> RankedResults:
         """All results of a query that may be shown, the best first."""
-        return self._recall_or_rank(query, self.gate.narrow(filters), method)
+        narrowed = self.gate.narrow(filters) if self.gate.withheld else filters
+        return self._recall_or_rank(query, narrowed, method)
 
     def withheld(self, query: str, filters: Filters, method: Method = "hybrid") -> int:
         """How many results a query would have besides those that may be shown."""
@@ -270,3 +272,48 @@ def _refusal(message: str, received: object) -> ValidationFailed:
         remediation=f"Send a query of 1 to {LONGEST_QUERY} characters",
         details={"field": "query", "received": repr(received)[:80], "minimum": 1, "maximum": LONGEST_QUERY},
     )
+
+
+# Copies: chunks that have the same words, of which a search shows the best and says where the others are.
+
+
+class Copies:
+    """The chunks of an index that are copies of each other, from the pairs of them in both directions."""
+
+    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
+        import numpy as np
+
+        near: dict[int, list[int]] = {}
+        for one, other in pairs:
+            near.setdefault(one, []).append(other)
+        self._groups: dict[int, list[int]] = {}
+        for one in near:
+            if one not in self._groups:
+                group = sorted(_reach(one, near))
+                self._groups.update(dict.fromkeys(group, group))
+        self._ids = np.array(sorted(self._groups), np.int64)
+        self._firsts = np.array([self._groups[one][0] for one in self._ids.tolist()], np.int64)
+
+    def first_places(self, ids: Ids) -> Ids:
+        """The places of those chunks, in their order, that no copy stands before."""
+        import numpy as np
+
+        if not len(self._ids):
+            return np.arange(len(ids))
+        places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        groups = np.where(self._ids[places] == ids, self._firsts[places], ids)
+        return np.sort(np.unique(groups, return_index=True)[1])
+
+    def of(self, one: int) -> Sequence[int]:
+        """The copies of a chunk."""
+        return [other for other in self._groups.get(one, ()) if other != one]
+
+
+def _reach(one: int, near: Mapping[int, Sequence[int]]) -> set[int]:
+    """A chunk, its copies, and theirs."""
+    found, waiting = {one}, [one]
+    while waiting:
+        new = set(near.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found

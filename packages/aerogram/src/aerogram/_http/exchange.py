@@ -719,7 +719,12 @@ class Exchange(HttpRequest):
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""
-            tag = fields.own_entity_tag(own, kind) if own else self._tag_of(reply, body, json)
+            if own:
+                tag = fields.own_entity_tag(own, kind)
+            elif self.layer.speakers[self.version].needs:
+                tag = fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
+            else:
+                tag = fields.tag_of(body.content)  # nothing in it is of this request alone
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
@@ -780,11 +785,6 @@ class Exchange(HttpRequest):
         if self.observation is not None:
             self._is_told = True
             self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
-
-    def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
-        if not self.layer.speakers[self.version].needs:
-            return fields.tag_of(body.content)  # nothing in it is of this request alone
-        return fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
