@@ -126,7 +126,7 @@ class Call:
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
-    failure. `notices` are what its caller is told besides.
+    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -145,6 +145,7 @@ class Call:
     page_size: int | None = None
     pages: bool = False
     is_done: bool = False
+    opens_envelopes: bool = True
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     writer: Writer | None = None
@@ -415,7 +416,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
             return _normalize_data(call, outcome)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
-        if said is not None:
+        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
             return _normalize_reply(call, said)
         return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer

@@ -148,7 +148,8 @@ class Listing:
         given = given.without(inputs.get("properties", {}))
         if outputs is not None and self._contract.speaker.name == "bare":
             given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _returns_envelope(returns)
+        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
+        is_reply = is_reply or (_returns_envelope(returns) and self._offer.dialects != ("bare",))
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         if outputs is not None and not self.text_schema and _is_text(outputs, is_boxed):

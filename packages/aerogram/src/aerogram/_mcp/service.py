@@ -243,6 +243,7 @@ class Service:
             asked["apart"] = "client" if client is None else f"client {client.name}"
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
+            asked["opens_envelopes"] = self.offer.dialects != ("bare",)  # a server without one keeps its results
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
