@@ -298,6 +298,10 @@ class _Fitting:
         light = self._lean()
         if light is self.reply:
             return None
+        if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
+            words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
+            told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
+            light = light.replace(notices=(*light.notices, told))
         light, size = counted(light, self.measure)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         return Fitted(light, (), self.before) if is_small else None
