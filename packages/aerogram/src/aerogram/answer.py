@@ -126,7 +126,8 @@ class Call:
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
-    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
+    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices` are
+    what its caller is told besides.
     """
 
     contract: Contract = field(default_factory=Contract)
