@@ -98,8 +98,6 @@ def install(
     is_low_level = isinstance(server, Server)
     if is_low_level and normalize:
         raise InvalidReply("the handlers of a low-level Server give finished results: normalize is not for them")
-    if not is_low_level and isinstance(server._tool_manager, _Tools):
-        raise InvalidReply("this server has Aerogram already: install it once")
     made = contract_for(contract, settings)
     service = Service(
         made,
@@ -121,6 +119,8 @@ def install(
 def _install_on_managers(
     server: MCPServer[Any], service: Service, who: Principal, negotiate: str | None, normalize: bool
 ) -> None:
+    if isinstance(server._tool_manager, _Tools):
+        raise InvalidReply("this server has Aerogram already: install it once")
     negotiate = service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
     # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
