@@ -18,6 +18,15 @@ HITS = {
     "tabs": (json.dumps(ROWS, indent="\t"), ROWS),
     "object": ('{"a": {"b": [1, 2.5, null]}}', {"a": {"b": [1, 2.5, None]}}),
     "large integer": ('{"a":123456789012345678901234567890}', {"a": 123456789012345678901234567890}),
+    "Python": (str(ROWS), ROWS),
+    "Python's quotes": (
+        str([{"a": "it's", "b": 'so "called"', "c": "one\ntwo\\"}]),
+        [{"a": "it's", "b": 'so "called"', "c": "one\ntwo\\"}],
+    ),
+    "Python's words": (
+        str({"None": None, "True": "None: True", "no": False}),
+        {"None": None, "True": "None: True", "no": False},
+    ),
     "lines": ("\n".join(map(json.dumps, ROWS)), ROWS),
     "Markdown": ("| id | name |\n| --- | :---: |\n| 1 | Ann |\n| 2 | Ben |\n| 007 | Zoë |", TABLE),
     "escaped bar": ("| id | name |\n| --- | --- |\n| 1 | a \\| b |", [{"id": "1", "name": "a | b"}]),
@@ -37,6 +46,26 @@ def test_there_are_two_hundred_near_misses():
 
 @pytest.mark.parametrize("text", NEAR_MISSES, ids=lambda text: repr(text)[:40])
 def test_a_near_miss_stays_a_text(text):
+    assert read_data([text]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'a': 1} is what I mean",
+        "{'a': (1, 2)}",
+        "{'a': {1, 2}}",
+        "{'a': b'x'}",
+        "{'a': 1, 'a': 2}",
+        "{'when': datetime.date(2026, 1, 1)}",
+        "[{'a': Decimal('1.5')}]",
+        "[{'a': 'x\\q'}]",
+        "[{'a': 1}, {'b'",
+        "{1: 'a'}",
+        "{'a': nan}",
+    ],
+)
+def test_what_python_writes_of_other_things_stays_a_text(text):
     assert read_data([text]) is None
 
 
