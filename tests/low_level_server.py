@@ -26,8 +26,22 @@ ROWS = [{"id": f"row-{number}", "title": f"Row {number}", "text": "some words " 
 REPORT = "\n\n".join(f"Section {number}. " + "We measured this and that. " * 30 for number in range(60))
 PIXEL = "iVBORw0KGgo="
 TEXT = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+LETTER_SCHEMA = {"type": "object", "properties": {"letter": {"type": "string"}}, "required": ["letter"]}
 ROWS_SCHEMA = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
-NAMES = ("report", "rows", "json_text", "echo", "fail", "declared", "protocol", "wrong", "picture", "raw")
+NAMES = (
+    "report",
+    "rows",
+    "json_text",
+    "echo",
+    "fail",
+    "declared",
+    "protocol",
+    "wrong",
+    "picture",
+    "raw",
+    "letter",
+    "refuse",
+)
 
 
 class Echo(BaseModel):
@@ -66,6 +80,8 @@ HANDLERS = {
     "picture": lambda _: types.CallToolResult(
         content=[types.ImageContent(type="image", data=PIXEL, mime_type="image/png")]
     ),
+    "letter": lambda _: said(REPORT, structured_content={"letter": REPORT}),
+    "refuse": lambda _: said("Invalid arguments for tool refuse", is_error=True),
     "raw": lambda _: {"content": [{"type": "text", "text": "a plain dictionary"}], "resultType": "complete"},
 }
 
@@ -78,8 +94,8 @@ async def list_tools(_, params):
         types.Tool(
             name=name,
             description=f"Show {name}",
-            input_schema=TEXT if name == "echo" else {"type": "object"},
-            output_schema=ROWS_SCHEMA if name == "rows" else None,
+            input_schema=TEXT if name in ("echo", "refuse") else {"type": "object"},
+            output_schema={"rows": ROWS_SCHEMA, "letter": LETTER_SCHEMA}.get(name),
         )
         for name in shown
     ]

@@ -94,6 +94,21 @@ async def test_what_fits_stays_as_the_handler_made_it():
             )
 
 
+async def test_a_text_that_structured_content_repeats_stays_a_text():
+    async with talk(build()) as client:
+        letter = await client.call_tool("letter", {})
+        assert text_of(letter)[:200] == REPORT[:200] and letter.structured_content == {"letter": text_of(letter)}
+
+
+async def test_a_failure_that_was_finished_further_in_shows_a_call_that_would_be_valid():
+    async with talk(build()) as client:
+        missing = text_of(await client.call_tool("refuse", {}))
+        assert (
+            missing.startswith("Invalid arguments for tool refuse\n") and "For example: refuse(word='word')" in missing
+        )
+        assert "For example" not in text_of(await client.call_tool("refuse", {"word": "right"}))
+
+
 async def test_lists_keep_their_pages_and_end_with_ours():
     async with talk(build(installed=False)) as before, talk(build()) as after:
         first, own = await after.list_tools(), await before.list_tools()
