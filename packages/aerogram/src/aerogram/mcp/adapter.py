@@ -17,10 +17,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
-from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
+from aerogram._mcp.results import INVALID_PARAMS, meta_of, protocol_error, resource_error, to_sdk
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
@@ -60,7 +61,7 @@ try:
     from mcp.server.mcpserver.tools import Tool, ToolManager
     from mcp.shared.exceptions import MCPError
 
-    from aerogram.mcp.lowlevel import caller_of, install_on_handlers
+    from aerogram.mcp.lowlevel import install_on_handlers
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -172,8 +173,8 @@ class _Tools(ToolManager):
         return None if tool is None else self._replying(tool)
 
     def list_tools(self) -> list[Tool]:
-        if not self._service.has_checked_names:
-            self._service.check_names({tool.name for tool in super().list_tools()})
+        if not self._service.listing.has_checked_names:
+            self._service.listing.check_names({tool.name for tool in super().list_tools()})
         try:
             is_legacy = self._service.is_legacy(self._principal())
         except Exception as error:
@@ -198,7 +199,7 @@ class _Tools(ToolManager):
     def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
         service, returns = self._service, _returned(tool.fn)
         output = Output.of(returns, self._forms.registry) if self._normalizes else None
-        profile = service.profile(
+        profile = service.listing.profile(
             tool.name,
             inputs=tool.parameters,
             outputs=output.for_version() if output else None if self._is_ours(returns) else tool.output_schema,
@@ -207,8 +208,8 @@ class _Tools(ToolManager):
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
         inputs, meta = (
-            service.input_schema(profile, tool.parameters, is_legacy),
-            service.listed_meta(tool.name, tool.meta),
+            service.listing.input_schema(profile, tool.parameters, is_legacy),
+            service.listing.listed_meta(tool.name, tool.meta),
         )
         copy = tool.model_copy(update={"parameters": inputs, "meta": meta})
         parting = None if is_rows_of_any_length(returns) else self._parted
@@ -219,7 +220,7 @@ class _Tools(ToolManager):
                 return await tool.run(arguments, context)
             return await self._run(profile, tool, arguments, context, convert, parting)
 
-        listed = service.output_schema(profile, is_legacy)
+        listed = service.listing.output_schema(profile, is_legacy)
         vars(copy).update(run=run, output_schema=listed and dict(listed))
         return copy
 
@@ -274,8 +275,9 @@ class _Tools(ToolManager):
             request = context.request_context
         except ValueError:  # a program asks, and not a client
             return Caller(principal=principal)
+        meta = (request.params or {}).get("_meta")
         has_answered = not (context.input_responses is None and context.request_state is None)
-        return caller_of(request, has_answered=has_answered)._replace(principal=principal)
+        return Caller.of(request, meta if isinstance(meta, Mapping) else None, principal, has_answered=has_answered)
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:

@@ -27,18 +27,18 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from aerogram._mcp.defaults import client_name, session_id
 from aerogram._mcp.faults import Masked
+from aerogram._mcp.listing import Profile
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import protocol_error, resource_error
-from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.channels import BOX
 from aerogram.errors import InvalidReply, ReplyError
 from aerogram.problems import problem_of
 from aerogram.sanitize import sanitize_contents
 from aerogram.shape.controls import Controls
 
-__all__ = ["caller_of", "install_on_handlers"]
+__all__ = ["install_on_handlers"]
 
 Context = ServerRequestContext[Any, Any]
 Principal = Callable[[], str | None]
@@ -60,15 +60,6 @@ def install_on_handlers(server: Server[Any], service: Service, principal: Princi
     server.extensions[EXTENSION] = service.settings()
     if server.get_tool_input_schema is not None:
         server.get_tool_input_schema = partial(handlers.find_inputs, server.get_tool_input_schema)
-
-
-def caller_of(request: Context, *, has_answered: bool) -> Caller:
-    """Who asks, as far as a request says; not who has been authenticated."""
-    capabilities = request.session.client_capabilities
-    extensions = capabilities.extensions if capabilities is not None else None
-    meta = (request.params or {}).get("_meta")
-    caller = Caller(meta if isinstance(meta, Mapping) else None, None, extensions, has_answered=has_answered)
-    return caller._replace(client=client_name(request.session), session=session_id(request))
 
 
 class _Untouched(NamedTuple):
@@ -94,7 +85,7 @@ class _Handlers:
         self._has_listed = False
         for name, tool in self._own.items():
             given = Controls(("max_tokens",)) if name == service.offer.retrieve else None
-            self._profiles[name] = (None, service.profile(name, inputs=tool.parameters, controls=given))
+            self._profiles[name] = (None, service.listing.profile(name, inputs=tool.parameters, controls=given))
 
     def by_method(self) -> dict[str, tuple[Any, Any]]:
         """What to register: the type of the parameters and the handler of each method."""
@@ -122,8 +113,8 @@ class _Handlers:
         except Exception as error:
             raise MCPError(**protocol_error(problem_of(error))) from error
         page = await self._ask_for_tools(ctx, params)
-        if page.next_cursor is None and params.cursor is None and not self._service.has_checked_names:
-            self._service.check_names({tool.name for tool in page.tools} | self._own.keys())
+        if page.next_cursor is None and params.cursor is None and not self._service.listing.has_checked_names:
+            self._service.listing.check_names({tool.name for tool in page.tools} | self._own.keys())
         ours = () if page.next_cursor is not None else map(_listing, self._own.values())
         shown = [self._show(tool, is_legacy) for tool in (*page.tools, *ours)]
         return page.model_copy(update={"tools": shown})
@@ -149,14 +140,14 @@ class _Handlers:
     def _profile(self, tool: mcp_types.Tool) -> Profile:
         outputs = tool.output_schema
         is_boxed = outputs is not None and set(outputs.get("properties") or ()) == {BOX}
-        return self._service.profile(tool.name, inputs=tool.input_schema, outputs=outputs, is_boxed=is_boxed)
+        return self._service.listing.profile(tool.name, inputs=tool.input_schema, outputs=outputs, is_boxed=is_boxed)
 
     def _show(self, tool: mcp_types.Tool, is_legacy: bool) -> mcp_types.Tool:
-        service, profile = self._service, self._profiles[tool.name][1]
-        inputs, listed = tool.input_schema, service.output_schema(profile, is_legacy)
+        listing, profile = self._service.listing, self._profiles[tool.name][1]
+        inputs, listed = tool.input_schema, listing.output_schema(profile, is_legacy)
         if profile.controls.names or tool.name in self._own:
-            inputs = service.input_schema(profile, inputs, is_legacy)
-        meta = service.listed_meta(tool.name, tool.meta)
+            inputs = listing.input_schema(profile, inputs, is_legacy)
+        meta = listing.listed_meta(tool.name, tool.meta)
         outputs = None if listed is None else dict(listed)
         return tool.model_copy(update={"input_schema": inputs, "output_schema": outputs, "meta": meta})
 
@@ -170,7 +161,7 @@ class _Handlers:
                 self._has_listed = page.next_cursor is None or page.next_cursor in cursors
                 cursors.append(page.next_cursor)
         known = self._profiles.get(name)
-        return self._service.profile(name, inputs={}) if known is None else known[1]
+        return self._service.listing.profile(name, inputs={}) if known is None else known[1]
 
     # Calls
 
@@ -178,7 +169,7 @@ class _Handlers:
         """The answer to a call."""
         profile = await self._learn(ctx, params.name)
         has_answered = not (params.input_responses is None and params.request_state is None)
-        caller = caller_of(ctx, has_answered=has_answered)
+        caller = Caller.of(ctx, _meta_of(ctx), None, has_answered=has_answered)
         try:
             caller = caller._replace(principal=self._principal())
         except Exception as error:  # noqa: BLE001 - every call gets an answer
@@ -240,7 +231,7 @@ class _Handlers:
 
     async def _give_out(self, ctx: Context, produce: Callable[[], Awaitable[Any]], **where: str) -> Any:
         try:
-            caller = caller_of(ctx, has_answered=False)._replace(principal=self._principal())
+            caller = Caller.of(ctx, _meta_of(ctx), self._principal())
             return await self._service.give_out(ctx.method, caller, produce)
         except ReplyError as error:
             raise MCPError(**protocol_error(problem_of(error), **where)) from error
@@ -267,6 +258,11 @@ class _Handlers:
 
 
 _METHODS: Final = ("tools/list", "tools/call", "resources/read", "resources/templates/list", "prompts/get")
+
+
+def _meta_of(ctx: Context) -> Mapping[str, Any] | None:
+    meta = (ctx.params or {}).get("_meta")
+    return meta if isinstance(meta, Mapping) else None
 
 
 async def _run_own(tool: Tool, given: dict[str, Any]) -> Any:
