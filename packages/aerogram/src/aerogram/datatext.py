@@ -84,19 +84,14 @@ def _read_json(text: str) -> DataText | None:
 
 def _repeats_names(text: str, value: Any) -> bool:
     """Whether an object has two members of one name, of which only one was read."""
-    return text.count('":') + text.count('" :') > _count_names(value) and _has_pairs_twice(text)
+    written = dumps(value).decode()
+    has_lost = _count_names(text) > _count_names(written)
+    return (has_lost or "\\u0022" in text) and _has_pairs_twice(text)
 
 
-def _count_names(value: Any) -> int:
-    pending, count = [value], 0
-    while pending:
-        one = pending.pop()
-        if isinstance(one, dict):
-            count += len(one)
-            pending.extend(one.values())
-        elif isinstance(one, list):
-            pending.extend(one)
-    return count
+def _count_names(text: str) -> int:
+    """How many names an object and all in it has; what looks like one inside of a text counts the same everywhere."""
+    return text.count('":') + text.count('" :')
 
 
 def _has_pairs_twice(text: str) -> bool:
