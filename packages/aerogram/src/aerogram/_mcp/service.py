@@ -24,7 +24,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
-from aerogram._mcp.example import example_call
+from aerogram._mcp.example import example_call, wrong_arguments
 from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
@@ -514,6 +514,8 @@ class Service:
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
+        if problem.kind == "validation":
+            problem = _show_call(problem, call, profile, wrong_arguments(profile.inputs, call.arguments))
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
         meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
@@ -711,11 +713,16 @@ def _with_example(reply: Reply[Any], call: Call, profile: Profile) -> Reply[Any]
         return reply
     faults = details.get("errors") or [details]
     wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
-    call_made = example_call(profile.name, profile.inputs, call.arguments, wrong)
-    if call_made is None or not (wrong & {*profile.inputs.get("properties", ())} or wrong - {""}):
-        return reply
-    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {call_made}"
-    return reply.replace(problem=replace(problem, remediation=advice.removeprefix(". ")))
+    return reply.replace(problem=_show_call(problem, call, profile, wrong))
+
+
+def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection[str]) -> Problem:
+    """A problem whose remedy has a call in it that would be right."""
+    made = example_call(profile.name, profile.inputs, call.arguments, wrong) if any(wrong) else None
+    if made is None:
+        return problem
+    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {made}"
+    return replace(problem, remediation=advice.removeprefix(". "))
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -527,15 +527,21 @@ class _Fitting:
         """How many characters of a text fit."""
         low, high = 0, min(most, self.budget * LONGEST_TOKEN)
         most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
-        guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
-        for _ in range(2 * ROUNDS):
-            if size(guess) <= self.budget:
+        frame = size(0)
+        guess = min(high, max(int((self.budget - frame) * 3.5), 1))
+        for tried in range(3 * ROUNDS):
+            found = size(guess)
+            if found <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            if high - low <= min(max(low // 100, 8), most_given_up):
+            little = min(max(low // 100, 8), most_given_up)
+            if high - low <= little:
                 break
-            guess = (low + high + 1) // 2
+            # where the end is by what a character costs here, and a little to the other side of it
+            aim = guess + int((self.budget - found) * guess / max(found - frame, 1))
+            aim += little // 2 if found <= self.budget else -(little // 2)
+            guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
         return low
 
     def _cut(
