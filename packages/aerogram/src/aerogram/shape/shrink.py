@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from aerogram.jsontext import dumps
-from aerogram.shape.announced import announced_in
+from aerogram.shape.facts import announced_in
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import ELLIPSIS, clip, missing_after
 
