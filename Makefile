@@ -48,7 +48,7 @@ programs: ## the browser, the Redis and the balancer that the tests use, from De
 
 quick: check ## lint, types and the tests of the core, while you work
 	@echo "== the tests of the core"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(QUICK)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
 test: check programs ## everything that must be green
 	@echo "== tests"
