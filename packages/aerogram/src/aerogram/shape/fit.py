@@ -179,8 +179,8 @@ class _Shown(NamedTuple):
     def describe(self, total: int | None, lacks: str) -> str:
         """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
         if total is None:
-            return f"{self.lower} {lacks}"
-        detail = f", {lacks}" if not self.whole else f", {self.lower} of them {lacks}"
+            return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
+        detail = f", {lacks}" if not self.whole else f", the last {self.lower} {lacks}"
         return f"{self.rows} of {total} shown{detail if self.lower else ''}"
 
 
