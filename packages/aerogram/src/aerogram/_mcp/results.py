@@ -34,6 +34,7 @@ __all__ = [
     "output_schema",
     "resource_error",
     "sdk_blocks",
+    "spares_members",
     "to_sdk",
     "tool_result",
     "type_data",
@@ -224,12 +225,15 @@ _VALUES: Final = frozenset({"enum", "const", "default", "examples"})
 _LIFTED: Final = frozenset({"required", "minItems", "minLength", "minProperties", "pattern"})
 
 
-def lift_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def lift_schema(schema: Mapping[str, Any], *, is_boxed: bool = True, may_lack: bool = False) -> dict[str, Any]:
     """A tool's own schema as it holds for replies that were fitted as well, with the account of what they lack.
 
-    What it asks for below its first level is not asked for any more; the names, types and descriptions stay.
+    What it asks for below its first level is not asked for any more; the names, types and descriptions stay. With
+    `may_lack`, a record may lack members as well, because its caller may choose them.
     """
     lifted = {name: _lift(part) if name in ("properties", "$defs") else part for name, part in schema.items()}
+    if may_lack and not is_boxed:
+        lifted.pop("required", None)
     properties = {**lifted.get("properties", {})}
     properties.setdefault(ACCOUNT, {"type": "object"})
     return {**lifted, "properties": properties}
@@ -246,6 +250,14 @@ def _lift(schema: Any, *, widens: bool = False) -> Any:
     if widens and kept.get("type") == "number":
         kept["type"] = ["number", "null"]
     return {name: part if name in _VALUES else _lift(part, widens=widens) for name, part in kept.items()}
+
+
+def spares_members(schema: Mapping[str, Any] | None, *, is_boxed: bool) -> bool:
+    """Whether data may lack members and still be what a schema promises."""
+    if schema is None:
+        return True
+    asked = {name: schema[name] for name in ("properties", "$defs") if name in schema} if is_boxed else schema
+    return bool(_lift(dict(asked)) == asked)
 
 
 def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:

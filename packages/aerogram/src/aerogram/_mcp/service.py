@@ -38,6 +38,7 @@ from aerogram._mcp.results import (
     meta_of,
     output_schema,
     problem_told,
+    spares_members,
     tool_result,
     type_data,
 )
@@ -298,8 +299,6 @@ class Service:
             controls_for(None if name in self._own_tools else self._controls, name) if controls is None else controls
         )
         given = given.without(inputs.get("properties", {}))
-        if outputs is not None and self.contract.speaker.name == "bare":
-            given = given.without(SHAPE_CHANGING)
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _is_envelope(returns)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
@@ -307,10 +306,14 @@ class Service:
             outputs, is_boxed = None, False
         size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
         has_limit = self.contract.own_limit(name) is not None or self.contract.chooses_by_client(name)
-        is_fitted = has_limit or "max_tokens" in given.names or size is not None
+        is_bare = self.contract.speaker.name == "bare"
+        may_lack = is_bare and not SHAPE_CHANGING.isdisjoint(given.names)
+        is_fitted = has_limit or "max_tokens" in given.names or size is not None or may_lack
         is_lifted = is_fitted and self._schema != "own" and not _is_text(outputs, is_boxed)
         if outputs is not None and is_lifted and outputs.get("type") == "object":
-            outputs = lift_schema(outputs)
+            outputs = lift_schema(outputs, is_boxed=is_boxed, may_lack=may_lack)
+        if is_bare and not spares_members(outputs, is_boxed=is_boxed):
+            given = given.without(SHAPE_CHANGING)
         is_content = _is_content(returns, self.contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
         made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size)
