@@ -351,7 +351,8 @@ def _way_on(page: Page, data: Any) -> str:
         return f"this is one page{total}; next: cursor='{page.cursor}'"
     call, offset = known
     reached = offset + len(data)
-    return f"{reached} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
+    part = f"{offset + 1} to {reached}" if offset else str(reached)
+    return f"{part} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
 
 
 def split_account(text: str) -> tuple[str, Account | None]:

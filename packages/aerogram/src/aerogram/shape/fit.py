@@ -41,7 +41,7 @@ from aerogram.shape.outline import Outline, outline_text
 from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
-from aerogram.shape.text import reading_end, whole_characters
+from aerogram.shape.text import page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_archive"]
@@ -508,7 +508,7 @@ class _Fitting:
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
-        count = whole_characters(text, count) or count if self.resume is not None else reading_end(text, count)
+        count = page_end(text, count) if self.resume is not None else reading_end(text, count)
         if not count or self.mold.keeps_whole(text):
             return None
         plain = dress(count)
