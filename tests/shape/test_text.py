@@ -76,9 +76,9 @@ def test_a_cut_in_a_long_row_of_flags_is_between_two_of_them() -> None:
 @pytest.mark.parametrize(
     ("text", "at", "end"),
     [
-        ("one two three four", 16, "one two three "),
-        ("It is. It was. It will be", 20, "It is. It was. "),
-        ("a line\nanother\nthe third", 20, "a line\nanother\n"),
+        ("word " * 40, 98, "word " * 19),
+        ("It is so. " * 20, 98, "It is so. " * 9),
+        ("a line, and a word\n" * 10, 98, "a line, and a word\n" * 5),
         ("x" * 40, 20, "x" * 20),
         ("short", 20, "short"),
     ],
