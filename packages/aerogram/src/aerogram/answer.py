@@ -536,9 +536,19 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
+    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+        found = _fit_with_word(budget, call, draft) or found
     if found.before is not None and budget.counter.unit == "tokens":
         tell_size_before(found.before)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
+
+
+def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:
+    """The reply with word that a larger one was asked for than there is, if there is room to say so."""
+    words = f"max_tokens={call.max_tokens} was not used: {call.most_tokens} are the most here"
+    told = (*draft.reply.notices, Notice(words, "CONTROL_IGNORED", "info"))
+    found = _fit_into(budget, call, draft._replace(reply=draft.reply.replace(notices=told)))
+    return None if found.reply.problem is not None else found
 
 
 def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:

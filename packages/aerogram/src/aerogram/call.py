@@ -93,6 +93,13 @@ class Call:
         return held.within(asked) if held and asked else held or asked
 
     @property
+    def most_tokens(self) -> int | None:
+        """The tokens that its server allows, where its caller has asked for more."""
+        held = self.contract.own_limit(self.operation)
+        is_less = held is not None and held.counter.unit == "tokens" and held.limit < (self.max_tokens or 0)
+        return held.limit if held is not None and is_less else None
+
+    @property
     def kind(self) -> RecordType | None:
         """The type of the records that its operation gives, where that is declared."""
         return self.contract.kinds.get(self.operation)

@@ -308,6 +308,9 @@ _LINES: Final = re.compile(
 )
 
 
+_IGNORED: Final = "CONTROL_IGNORED"
+
+
 class Account(NamedTuple):
     """What a payload alone lacks, and how to get it, said where a model reads it.
 
@@ -329,6 +332,7 @@ class Account(NamedTuple):
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
             said.append(_way_on(reply.page, reply.data))
+        said += [one.message for one in reply.notices if one.code == _IGNORED and one.message not in said]
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
     @property
