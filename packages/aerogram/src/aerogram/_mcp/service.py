@@ -423,7 +423,7 @@ class Service:
         client = find_client(caller.client)
         if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
             self._strangers.add(caller.client)
-            log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
+            log.warning("of the client %.60r no limit is known: it gets the server's own budget", caller.client)
         key = ("client", None if client is None else client.name, id(agreed_on))
         if key not in self._contracts:
             self._contracts[key] = agreed_on.for_client(client)
