@@ -649,6 +649,8 @@ class Service:
             own = convert(draft.value, reply.data)
             if own is not None and not self._text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
+            if own is not None and reply.data == [] and not own["content"] and own.get("structuredContent") is None:
+                own["content"] = [{"type": "text", "text": "[]"}]  # else nobody could tell it from no answer
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = (call.payload or profile.payload).channels(reply)
