@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from aerogram.jsontext import dumps, pointer_of
 from aerogram.reply import FidelityLevel
 from aerogram.shape.text import missing_after
 
-__all__ = ["LESS", "Loss", "describe_lacks", "is_map", "loss_between"]
+__all__ = ["LESS", "Loss", "describe_lacks", "is_map", "list_names", "loss_between"]
 
 LESS: Final = "in less detail"
 MOST_LACKS: Final = 6
@@ -161,20 +161,23 @@ def describe_lacks(records: Iterable[Any], show: Callable[[Any], Any]) -> str:
                 parts[name] += len(dumps(value))
     for name in gone:
         del parts[name]
-    told = [f"with {_list_names(parts)} in part"] if parts else []
-    return ", ".join([*told, f"without {_list_names(gone)}"] if gone else told) or LESS
+    told = [f"with {list_names([name for name, _ in parts.most_common()])} in part"] if parts else []
+    return (
+        ", ".join([*told, f"without {list_names([name for name, _ in gone.most_common()])}"] if gone else told) or LESS
+    )
 
 
 def _is_reduced(value: Any, shown: Any) -> bool:
     return value != shown and not (isinstance(shown, str) and missing_after(shown))
 
 
-def _list_names(sizes: Counter[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """The first names of members, and how many there are besides; odd ones are only counted."""
     named: list[str] = []
-    for name, _ in sizes.most_common(MOST_LACKS):
+    for name in names[:MOST_LACKS]:
         if _PLAIN_NAME.fullmatch(name) and sum(map(len, named)) + len(name) <= MOST_LETTERS:
             named.append(name)
-    others = len(sizes) - len(named)
+    others = len(names) - len(named)
     if not named:
         return f"{others} members" if others > 1 else "one member"
     return ", ".join(named) + (f" and {others} more" if others else "")

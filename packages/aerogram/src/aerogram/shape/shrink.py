@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from aerogram.jsontext import dumps, pointer_of
 from aerogram.shape.announced import announced_in
+from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, missing_after
 
@@ -47,6 +48,8 @@ class Cut(NamedTuple):
     shown: int
     total: int
     kind: Literal["items", "members", "characters"]
+    missing: tuple[str, ...] = ()
+    """The names of missing members."""
 
     @property
     def is_silent(self) -> bool:
@@ -57,7 +60,7 @@ class Cut(NamedTuple):
         """In words."""
         counted = f"{self.shown} of {self.total}"
         if not self.steps:
-            return f"{counted} {self.kind}"
+            return f"{counted} {self.kind}" + (f", without {list_names(self.missing)}" if self.missing else "")
         place = " ".join(pointer_of(self.steps)[1:].split())  # in one line, whatever a member is called
         return f"{place} ({counted}{' characters' if self.kind == 'characters' else ''})"
 
@@ -82,7 +85,7 @@ def _cuts(whole: Any, shown: Any, steps: tuple[str | int, ...]) -> Iterator[Cut]
     elif isinstance(whole, dict):
         kept = shown if isinstance(shown, dict) else {}
         if len(kept) < len(whole):
-            yield Cut(steps, len(kept), len(whole), "members")
+            yield Cut(steps, len(kept), len(whole), "members", tuple(name for name in whole if name not in kept))
         for name in kept:
             yield from _cuts(whole[name], kept[name], (*steps, name))
 
