@@ -98,8 +98,8 @@ def channels_of(
 ) -> Channels:
     """The two channels of a reply whose body a `speaker` has written; `json` is that of its data, if it is known."""
     if policy == "mirror":
-        own = None if speaker is None else speaker.headline(body)
-        text = json_around(body, reply.data, json).decode()
+        own = None if speaker is None or speaker.headline is None else speaker.headline(body)
+        text = (dumps(body) if json is None else json_around(body, reply.data, json)).decode()
         return Channels(text if own is None else f"{own}\n{text}", body)
     if policy == "compact":
         return Channels(cheapest_text(body, best_counter()), body)
@@ -112,7 +112,7 @@ def channels_of(
 
 def summary_of(reply: Reply[Any], body: Any = None, speaker: Dialect | None = None) -> str:
     """A reply in a few lines that are enough to take the next step; the first is the contract's own, if it has one."""
-    own = None if speaker is None else speaker.headline(body)
+    own = None if speaker is None or speaker.headline is None else speaker.headline(body)
     lines = [_headline(reply, body) if own is None else own]
     if reply.problem is not None:
         lines += [] if reply.problem.message == lines[0] else [reply.problem.message]
@@ -429,22 +429,19 @@ class Sizer:
     writer: Writer | None = None
     counted: Count = "larger"
 
-    def __call__(self, reply: Reply[Any], /) -> int:
-        """The size of the whole reply: of its larger channel, or of both."""
-        return self._size(reply)
-
     def dearest(self, reply: Reply[Any], /) -> int:
         """The size that the reply would have with an unlucky request id, a long duration and the longest cursor.
 
         What is decided by it does not depend on chance, and holds for the next call as well, and for the next page.
         """
-        return self._size(_with_dear_parts(reply))
+        return self(_with_dear_parts(reply))
 
-    def _size(self, reply: Reply[Any]) -> int:
+    def __call__(self, reply: Reply[Any], /) -> int:
+        """The size of the whole reply: of its larger channel, or of both."""
         if self.payload is not None:
             return self.of(self.payload.channels(reply))
-        spoken = dialect_named(self.dialect)
-        completed = spoken.complete(_with_stand_ins(reply, spoken.needs))
+        spoken = dialect_named(self.dialect) if isinstance(self.dialect, str) else self.dialect
+        completed = spoken.complete(_with_stand_ins(reply, spoken.needs)) if spoken.needs else reply
         if self.writer is not None and completed.problem is None and completed.data is not None:
             completed = completed.replace(data=self.writer(completed))
         return self.of(channels_of(completed, spoken.encode(completed), self.policy, speaker=spoken))

@@ -15,11 +15,12 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
+from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, meta_of, protocol_error, resource_error, to_sdk
-from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Profile, Service
+from aerogram._mcp.results import INVALID_PARAMS, meta_of, protocol_error, resource_error, to_sdk
+from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects.bare import BareDialect
@@ -146,8 +147,8 @@ class _Tools(ToolManager):
         return None if tool is None else self._replying(tool)
 
     def list_tools(self) -> list[Tool]:
-        if not self._service.has_checked_names:
-            self._service.check_names({tool.name for tool in super().list_tools()})
+        if not self._service.listing.has_checked_names:
+            self._service.listing.check_names({tool.name for tool in super().list_tools()})
         try:
             is_legacy = self._service.is_legacy(self._principal())
         except Exception as error:
@@ -172,7 +173,7 @@ class _Tools(ToolManager):
     def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
         service, returns = self._service, _returned(tool.fn)
         output = Output.of(returns, self._forms.registry) if self._normalizes else None
-        profile = service.profile(
+        profile = service.listing.profile(
             tool.name,
             inputs=tool.parameters,
             outputs=output.for_version() if output else None if self._is_ours(returns) else tool.output_schema,
@@ -181,8 +182,8 @@ class _Tools(ToolManager):
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
         )
         inputs, meta = (
-            service.input_schema(profile, tool.parameters, is_legacy),
-            service.listed_meta(tool.name, tool.meta),
+            service.listing.input_schema(profile, tool.parameters, is_legacy),
+            service.listing.listed_meta(tool.name, tool.meta),
         )
         copy = tool.model_copy(update={"parameters": inputs, "meta": meta})
         parting = None if is_rows_of_any_length(returns) else self._parted
@@ -193,7 +194,7 @@ class _Tools(ToolManager):
                 return await tool.run(arguments, context)
             return await self._run(profile, tool, arguments, context, convert, parting)
 
-        listed = service.output_schema(profile, is_legacy)
+        listed = service.listing.output_schema(profile, is_legacy)
         vars(copy).update(run=run, output_schema=listed and dict(listed))
         return copy
 
@@ -248,12 +249,9 @@ class _Tools(ToolManager):
             request = context.request_context
         except ValueError:  # a program asks, and not a client
             return Caller(principal=principal)
-        capabilities = request.session.client_capabilities
-        extensions = capabilities.extensions if capabilities is not None else None
         meta = (request.params or {}).get("_meta")
         has_answered = not (context.input_responses is None and context.request_state is None)
-        caller = Caller(meta if isinstance(meta, Mapping) else None, principal, extensions, has_answered=has_answered)
-        return caller._replace(client=client_name(request.session), session=session_id(request))
+        return Caller.of(request, meta if isinstance(meta, Mapping) else None, principal, has_answered=has_answered)
 
 
 def _insist_on_type(tool: Tool, data: Any) -> None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from aerogram.answer import Call
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
-from aerogram.call import Call
 from aerogram.content import Content, short_digits
 from aerogram.cursor import Cursors
 from aerogram.datatext import read_data

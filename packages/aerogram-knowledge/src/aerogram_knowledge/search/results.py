@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.answer import ReplyDraft, bring_to_size
-from aerogram.call import Call
+from aerogram.answer import Call, ReplyDraft, bring_to_size
 from aerogram.contract import Contract
 from aerogram.reply import Reply
 from aerogram.shape.modes import Mode, RecordType

@@ -21,8 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
-from aerogram._http import headers as fields
-from aerogram._http.headers import Fields
+from aerogram._http import responses as fields
 from aerogram._http.intake import refuse_loose
 from aerogram._http.negotiation import (
     CURRENT,
@@ -36,7 +35,7 @@ from aerogram._http.negotiation import (
     Versions,
     parse_accept,
 )
-from aerogram._http.responses import LONGEST_ERROR, Body, decompress, read_problem, render
+from aerogram._http.responses import LONGEST_ERROR, Body, Fields, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.answer import ReplyDraft
 from aerogram.codes import TABLE
@@ -829,7 +828,8 @@ class Exchange(HttpRequest):
             older = versions.rate_limit_headers
             # a link is followed with a GET, which does not lead to the next page of anything else
             told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
-            found = fields.of_reply(told, self.target, versions.clock, older=older, by_offset=by_offset)
+            target = "" if told.page is None else self.target
+            found = fields.of_reply(told, target, versions.clock, older=older, by_offset=by_offset)
         if body.status != _NOT_MODIFIED:
             found.append((b"content-type", body.media_type.encode()))
             found.append((b"content-length", b"%d" % len(body.content)))

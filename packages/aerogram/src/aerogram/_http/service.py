@@ -22,8 +22,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
-from aerogram.answer import ReplyDraft, admit, finish, forgive, normalize, observe, run
-from aerogram.call import Call
+from aerogram.answer import Call, ReplyDraft, admit, finish, forgive, normalize, observe, run
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.errors import ValidationFailed
@@ -31,7 +30,7 @@ from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import may_be_secret, sanitize
-from aerogram.shape.advice import Levers
+from aerogram.shape.controls import Levers
 from aerogram.shape.modes import allowed_mode
 
 __all__ = ["HttpService", "Principal", "Uncacheable", "caller_key", "names_caller"]

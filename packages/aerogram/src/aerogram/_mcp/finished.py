@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from aerogram._mcp.pairing import beside
-from aerogram.answer import ReplyDraft
-from aerogram.call import Call
+from aerogram.answer import Call, ReplyDraft
 from aerogram.channels import BOX, Payload
 from aerogram.datatext import BETWEEN, DataText, read_data
 from aerogram.jsontext import dumps

@@ -15,10 +15,10 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from aerogram.codes import KIND_RULES, Kind, Severity, is_code
-from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import (
     Dialect,
     Envelope,
+    Extension,
     Form,
     flatten,
     read_retry,

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import ValidationFailed
 from aerogram.identity import Names, id_member
-from aerogram.shape.announced import announced_in
+from aerogram.shape.facts import announced_in
 from aerogram.shape.text import clip, whole_characters
 
 __all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]

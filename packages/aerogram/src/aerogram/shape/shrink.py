@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 from aerogram.jsontext import dumps, pointer_of
-from aerogram.shape.announced import announced_in
+from aerogram.shape.facts import announced_in
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, missing_after
