@@ -191,6 +191,13 @@ class Call:
         return held.within(asked) if held and asked else held or asked
 
     @property
+    def most_tokens(self) -> int | None:
+        """The tokens that its server allows, where its caller has asked for more."""
+        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        is_less = held is not None and held.counter.unit == "tokens" and held.limit < (self.max_tokens or 0)
+        return held.limit if held is not None and is_less else None
+
+    @property
     def kind(self) -> RecordType | None:
         """The type of the records that its operation gives, where that is declared."""
         return self.contract.kinds.get(self.operation)
@@ -672,10 +679,20 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
+    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+        found = _fit_with_word(budget, call, draft) or found
     observation = OBSERVATION.get()
     if observation is not None and found.before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.before, observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
+
+
+def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:
+    """The reply with word that a larger one was asked for than there is, if there is room to say so."""
+    words = f"max_tokens={call.max_tokens} was not used: {call.most_tokens} are the most here"
+    told = (*draft.reply.notices, Notice(words, "CONTROL_IGNORED", "info"))
+    found = _fit_into(budget, call, draft._replace(reply=draft.reply.replace(notices=told)))
+    return None if found.reply.problem is not None else found
 
 
 def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
