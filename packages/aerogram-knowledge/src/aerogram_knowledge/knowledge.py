@@ -261,7 +261,7 @@ class Knowledge:
                 return ResumablePage(self._empty_reply(asked, narrowed, ranked, window))
             first = _page_offset(ranked, window)
             shown = range(len(ranked))[first : first + window.size]
-            chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
+            chunks = self._search.chunks(ranked.ids[first : first + window.size].tolist())
             wanted = _cites(cite, mode) or about or mode == "full"
             statuses = self._verify(chunks) if wanted else None
             kind = kind_for(mode, fields, about)
