@@ -127,7 +127,8 @@ class Call:
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
-    failure. `notices` are what its caller is told besides.
+    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices`
+    are what its caller is told besides.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -146,6 +147,7 @@ class Call:
     page_size: int | None = None
     pages: bool = False
     is_done: bool = False
+    opens_envelopes: bool = True
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     writer: Writer | None = None
@@ -190,6 +192,13 @@ class Call:
         held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
         asked = None if self.max_tokens is None else Budget.of(self.max_tokens)
         return held.within(asked) if held and asked else held or asked
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The tokens that its server allows, where its caller has asked for more."""
+        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        is_less = held is not None and held.counter.unit == "tokens" and held.limit < (self.max_tokens or 0)
+        return held.limit if held is not None and is_less else None
 
     @property
     def kind(self) -> RecordType | None:
@@ -416,7 +425,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
             return _normalize_data(call, outcome)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
-        if said is not None:
+        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
             return _normalize_reply(call, said)
         return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
@@ -673,10 +682,20 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
+    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+        found = _fit_with_word(budget, call, draft) or found
     observation = OBSERVATION.get()
     if observation is not None and found.before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.before, observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
+
+
+def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:
+    """The reply with word that a larger one was asked for than there is, if there is room to say so."""
+    words = f"max_tokens={call.max_tokens} was not used: {call.most_tokens} are the most here"
+    told = (*draft.reply.notices, Notice(words, "CONTROL_IGNORED", "info"))
+    found = _fit_into(budget, call, draft._replace(reply=draft.reply.replace(notices=told)))
+    return None if found.reply.problem is not None else found
 
 
 def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:

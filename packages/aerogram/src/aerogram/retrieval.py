@@ -85,6 +85,11 @@ class Retrieval:
     def window(self, pager: Pager, total: int) -> Window:
         """The part that is asked for: from the cursor or the offset on, and all that follows unless a size is given."""
         found = pager.window(self.cursor, self.page_size)
+        if self.cursor is None and self.offset >= max(total, 1):
+            raise ValidationFailed(
+                f"offset={self.offset} is beyond the end: there are {total}",
+                remediation=f"Use an offset from 0 to {total - 1}" if total else "Leave the offset out",
+            )
         offset = self.offset if self.cursor is None else found.offset
         return replace(found, offset=offset, size=found.size if self.page_size is not None else max(total, 1))
 

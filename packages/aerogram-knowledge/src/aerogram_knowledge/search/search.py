@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from aerogram.digest.terms import fold
@@ -22,15 +22,14 @@ from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.search import feedback
+from aerogram_knowledge.search.copies import Copies, repetitions
 from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fuse, trust_in_meaning
 from aerogram_knowledge.store import Candidates, Store, StoredChunk
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Numbers
-if TYPE_CHECKING:
-    from aerogram_knowledge.store import Ids
 
-__all__ = ["Copies", "FairSemaphore", "IndexSearch", "check_query"]
+__all__ = ["FairSemaphore", "IndexSearch", "check_query"]
 
 
 class FairSemaphore:
@@ -62,9 +61,12 @@ class FairSemaphore:
 LONGEST_QUERY: Final = 500
 LOOKED_THROUGH: Final = 200
 """So many of the best results are read for a phrase between quotation marks."""
+SEEN_FIRST: Final = 10
+"""So many of the best results are looked at once more for what they say again."""
 SMALL_INDEX: Final = 20_000
 LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
+HELD: Final = 512
 CALLERS: Final = 2
 """How many searches run at the same time; more would only take the processor from each other."""
 
@@ -90,6 +92,7 @@ class IndexSearch:
         self.gate = gate or LicenseFilter()
         self._remembered: OrderedDict[Any, RankedResults] = OrderedDict()
         self._counted = (-1, 0, Copies(()))
+        self._held: tuple[int, dict[int, StoredChunk]] = (-1, {})
         self._guard = threading.Lock()
         self.turn = FairSemaphore(CALLERS)
 
@@ -115,6 +118,16 @@ class IndexSearch:
         others = self.store.chunks({other for several in found.values() for other, _ in several})
         shown = {one.id for one in others if not self.gate.holds_back(one)}
         return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
+
+    def chunks(self, ids: Sequence[int]) -> list[StoredChunk]:
+        """The chunks of some results that exist, in that order; what the best say is looked at more than once."""
+        held = self._held
+        if held[0] != self._counted[0] or len(held[1]) > HELD:
+            held = self._held = (self._counted[0], {})
+        missing = [one for one in ids if one not in held[1]]
+        if missing:
+            held[1].update({one.id: one for one in self.store.chunks(missing)})
+        return [held[1][one] for one in ids if one in held[1]]
 
     def also_in(self, chunks: Sequence[StoredChunk]) -> dict[int, list[str]]:
         """The other documents that have the same words as some chunks, those that may be shown."""
@@ -160,7 +173,14 @@ class IndexSearch:
         ranked = fuse(found, known, method, **said)
         held = self._holders(quoted(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked
-        return ranked.at(copies.first_places(ranked.ids))
+        return self._lower_repetitions(ranked.at(copies.first_places(ranked.ids)))
+
+    def _lower_repetitions(self, ranked: RankedResults) -> RankedResults:
+        """The results, of which the best ones that say again what others say come behind those."""
+        best = ranked.ids[:SEEN_FIRST].tolist()
+        texts = {one.id: one.text for one in self.chunks(best)}
+        again = repetitions([texts.get(one, "") for one in best])
+        return ranked.lower(again, len(best) - 1) if again else ranked
 
     def _listen(
         self, terms: Sequence[QueryTerm], found: Candidates, copies: Copies, filters: Filters, depth: Depth
@@ -175,7 +195,7 @@ class IndexSearch:
         share = feedback.share_of_feedback(terms, earned)
         if not share:
             return None
-        chunks = self.store.chunks(found.ids[best].tolist())
+        chunks = self.chunks(found.ids[best].tolist())
         if len(chunks) < len(best):
             return None  # somebody has just taken one out
         more = feedback.expand(terms, chunks, earned, share, self.store.rarities)
@@ -272,48 +292,3 @@ def _refusal(message: str, received: object) -> ValidationFailed:
         remediation=f"Send a query of 1 to {LONGEST_QUERY} characters",
         details={"field": "query", "received": repr(received)[:80], "minimum": 1, "maximum": LONGEST_QUERY},
     )
-
-
-# Copies: chunks that have the same words, of which a search shows the best and says where the others are.
-
-
-class Copies:
-    """The chunks of an index that are copies of each other, from the pairs of them in both directions."""
-
-    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
-        import numpy as np
-
-        near: dict[int, list[int]] = {}
-        for one, other in pairs:
-            near.setdefault(one, []).append(other)
-        self._groups: dict[int, list[int]] = {}
-        for one in near:
-            if one not in self._groups:
-                group = sorted(_reach(one, near))
-                self._groups.update(dict.fromkeys(group, group))
-        self._ids = np.array(sorted(self._groups), np.int64)
-        self._firsts = np.array([self._groups[one][0] for one in self._ids.tolist()], np.int64)
-
-    def first_places(self, ids: Ids) -> Ids:
-        """The places of those chunks, in their order, that no copy stands before."""
-        import numpy as np
-
-        if not len(self._ids):
-            return np.arange(len(ids))
-        places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        groups = np.where(self._ids[places] == ids, self._firsts[places], ids)
-        return np.sort(np.unique(groups, return_index=True)[1])
-
-    def of(self, one: int) -> Sequence[int]:
-        """The copies of a chunk."""
-        return [other for other in self._groups.get(one, ()) if other != one]
-
-
-def _reach(one: int, near: Mapping[int, Sequence[int]]) -> set[int]:
-    """A chunk, its copies, and theirs."""
-    found, waiting = {one}, [one]
-    while waiting:
-        new = set(near.get(waiting.pop(), ())) - found
-        found |= new
-        waiting += new
-    return found

@@ -137,7 +137,12 @@ class Dialect(ABC):
 
     def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
         """The reply in a handler's dictionary that is meant as a body of this dialect and lacks something of one."""
-        return None
+        if not self.recognises(body) or not body.keys() <= self.members:
+            return None
+        try:
+            return self.decode(body)
+        except ContractError:
+            return None
 
     def _restore(self, body: Any) -> Reply[Any]:
         place = self.place(body) or {}

@@ -1,0 +1,76 @@
+"""Copies: chunks that have the same words, of which a search shows the best and says where the others are.
+
+The same text as a page, as a PDF and as plain text is cut at other places, so its chunks are no copies of each other;
+those that say again what stands above them come later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from aerogram_knowledge.store import Ids
+
+__all__ = ["Copies", "repetitions"]
+
+SAID: Final = 0.6
+"""A text of whose runs of three words others have this share says nothing new."""
+_WORD: Final = re.compile(r"\w+")
+
+
+class Copies:
+    """The chunks of an index that are copies of each other, from the pairs of them in both directions."""
+
+    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
+        import numpy as np
+
+        near: dict[int, list[int]] = {}
+        for one, other in pairs:
+            near.setdefault(one, []).append(other)
+        self._groups: dict[int, list[int]] = {}
+        for one in near:
+            if one not in self._groups:
+                group = sorted(_reach(one, near))
+                self._groups.update(dict.fromkeys(group, group))
+        self._ids = np.array(sorted(self._groups), np.int64)
+        self._firsts = np.array([self._groups[one][0] for one in self._ids.tolist()], np.int64)
+
+    def first_places(self, ids: Ids) -> Ids:
+        """The places of those chunks, in their order, that no copy stands before."""
+        import numpy as np
+
+        if not len(self._ids):
+            return np.arange(len(ids))
+        places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        groups = np.where(self._ids[places] == ids, self._firsts[places], ids)
+        return np.sort(np.unique(groups, return_index=True)[1])
+
+    def of(self, one: int) -> Sequence[int]:
+        """The copies of a chunk."""
+        return [other for other in self._groups.get(one, ()) if other != one]
+
+
+def _reach(one: int, near: Mapping[int, Sequence[int]]) -> set[int]:
+    """A chunk, its copies, and theirs."""
+    found, waiting = {one}, [one]
+    while waiting:
+        new = set(near.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def repetitions(texts: Sequence[str]) -> list[int]:
+    """The places of texts that say again what texts before them say."""
+    said: set[tuple[str, ...]] = set()
+    found = []
+    for place, text in enumerate(texts):
+        words = _WORD.findall(text.lower())
+        runs = set(zip(words, words[1:], words[2:], strict=False))
+        if runs and len(runs & said) >= SAID * len(runs):
+            found.append(place)
+        else:
+            said |= runs
+    return found
