@@ -792,7 +792,7 @@ class _Fitting:
         return best
 
     def _with_cut_told(self, light: Reply[Any]) -> Fitted:
-        """A lighter failure with the call that gives back what is missing of its words and details, where there is one."""
+        """A lighter failure with the call that gives back what is missing of its words and details."""
         before, after = self.reply.problem, light.problem
         assert before is not None
         assert after is not None
