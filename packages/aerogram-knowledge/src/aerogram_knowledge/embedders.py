@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "NoEmbedder", "StaticEmbedder", "default_embedder", "quantise", "vectors_of"]
 
 BATCH: Final = 512
+FEW: Final = 32
 LONGEST_TEXT: Final = 20_000
 """Characters of one text that are looked at; chunks are far shorter."""
 REMEMBERED: Final = 1_000_000
@@ -118,10 +119,16 @@ class StaticEmbedder:
         known = self._known  # another thread may begin anew
         said = [text[:LONGEST_TEXT].split() for text in texts]
         new = [word for word in set(chain.from_iterable(said)) if word not in known]
-        for word, found in zip(new, self._tokenizer.encode_batch_fast(new, add_special_tokens=False), strict=True):
+        for word, found in zip(new, self._take_apart(new), strict=True):
             known[word] = [piece for piece in found.ids if piece != self._unknown]
         self._characters += sum(map(len, new))
         return [np.fromiter(chain.from_iterable(map(known.__getitem__, words)), np.int64) for words in said]
+
+    def _take_apart(self, words: Sequence[str]) -> Any:
+        """What the tokenizer makes of words; for a few, starting its threads would take longer than the work."""
+        if len(words) > FEW:
+            return self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
+        return [self._tokenizer.encode(word, add_special_tokens=False) for word in words]
 
 
 def quantise(rows: Matrix) -> Bytes:

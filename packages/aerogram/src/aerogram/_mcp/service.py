@@ -243,6 +243,7 @@ class Service:
             asked["apart"] = "client" if client is None else f"client {client.name}"
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
+            asked["opens_envelopes"] = self.offer.dialects != ("bare",)  # a server without one keeps its results
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
@@ -301,7 +302,7 @@ class Service:
             return agreed_on
         if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
             self._strangers.add(caller.client)
-            log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
+            log.warning("of the client %.60r no limit is known: it gets the server's own budget", caller.client)
         key = ("client", None if client is None else client.name, id(agreed_on))
         if key not in self._contracts:
             self._contracts[key] = agreed_on.for_client(client)
@@ -537,6 +538,8 @@ class Service:
             own = convert(draft.value, reply.data)
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
+            if own is not None and reply.data == [] and not own["content"] and own.get("structuredContent") is None:
+                own["content"] = [{"type": "text", "text": "[]"}]  # else nobody could tell it from no answer
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = (call.payload or profile.payload).channels(reply)
