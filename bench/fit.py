@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import orjson
 
-from aerogram.answer import answer
+from aerogram.answer import Call, answer
 from aerogram.archive import Archive
-from aerogram.call import Call
 from aerogram.channels import POLICIES, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract

@@ -99,7 +99,7 @@ async def measure():
 async def server_side():
     """What Aerogram itself takes for a small reply; the rest is the client, which validates the listed schema."""
     service = Service(Contract(dialect="response-v2"))
-    profile = service.profile("untyped", inputs={})
+    profile = service.listing.profile("untyped", inputs={})
     value = await untyped("x")
     fastest = float("inf")
     for _ in range(ROUNDS):

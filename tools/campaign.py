@@ -28,6 +28,8 @@ class Part(NamedTuple):
 PARTS: Final = (
     Part("50 callers whose answers are archived", ("bench", "server_archive")),
     Part("50 callers, searches and digests, memory", ("bench", "server_load")),
+    Part("50 clients of a wrapped server, and ten servers behind one gateway", ("bench", "wrap")),
+    Part("wrapped servers that end, hang and write garbage", (*PYTEST, "tests/gateway/test_faults.py")),
     Part("kills, Redis and PostgreSQL away, clocks, full disk", (*PYTEST, "tests/fleet/test_faults.py")),
     Part("a disk that is full while documents are read", (*PYTEST, "tests/knowledge/test_full_disk.py")),
     Part("a clock that goes back", (*PYTEST, "tests/server/test_clock.py")),

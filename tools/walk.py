@@ -155,7 +155,7 @@ async def retrieval() -> AsyncIterator[Step]:
     """What a fitted list left out, by its hash."""
     async with await _paged() as client:
         first = await client.call_tool("list_issues", {}, raise_on_error=False)
-        digest = next(iter((_find(first.structured_content, "archive_hashes") or {"": ""}).values()))
+        digest = next(iter((_find(first.structured_content, "content_archive_hashes") or {}).values()))
         yield lambda: client.call_tool("retrieve", {"hash": digest}, raise_on_error=False)
 
 

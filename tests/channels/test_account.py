@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from aerogram import Fidelity, Notice, Page, Reply
-from aerogram._mcp.results import lift_schema, tool_result
+from aerogram._mcp.listing import lift_schema
+from aerogram._mcp.results import tool_result
 from aerogram.channels import Payload, split_account
 from aerogram.client import read
 from aerogram.dialects import dialect

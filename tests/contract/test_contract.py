@@ -9,10 +9,9 @@ import orjson
 import pytest
 
 from aerogram import Reply, read
-from aerogram.answer import ReplyDraft, admit, answer, fail, fit_media, render, run
+from aerogram.answer import Call, ReplyDraft, admit, answer, fail, fit_media, render, run
 from aerogram.archive import Archive
 from aerogram.cache import Cache
-from aerogram.call import Call
 from aerogram.channels import Sizer
 from aerogram.contract import Contract
 from aerogram.deprecation import Deprecations

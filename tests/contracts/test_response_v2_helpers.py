@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -105,9 +106,30 @@ def test_empty_arguments_leave_nothing_empty() -> None:
 
 def test_helpers_refuse_what_breaks_the_contract() -> None:
     """No helper gives a body that would not validate."""
-    for broken in ({"pagination": {"cursor": 3}}, {"content_fidelity": "most"}, {"request_id": 7}):
+    for broken in ({"pagination": {"cursor": 3}}, {"content_fidelity": "most"}, {"rate_limit": {"limit": "100/min"}}):
         with pytest.raises(ContractError):
             success_response({}, **broken)
+
+
+def test_helpers_write_what_their_callers_have_at_hand_as_json() -> None:
+    """Times, objects and numbers as ids have one spelling; one warning is one text."""
+    told = success_response(
+        rate_limit={"reset_at": datetime(2025, 12, 4, 12, tzinfo=UTC)}, request_id=7, warnings="old"
+    )
+    meta = told.to_dict()["meta"]
+    assert (meta["rate_limit"]["reset_at"], meta["request_id"]) == ("2025-12-04T12:00:00Z", "7")
+    assert meta["warnings"] == ["old"]
+
+
+def test_arguments_and_what_stands_beside_them_are_joined() -> None:
+    """The argument has the last word, and nothing else of either is lost."""
+    told = success_response(telemetry={"x": 1}, meta={"telemetry": {"x": 0, "y": 2}}).to_dict()
+    assert told["meta"]["telemetry"] == {"x": 1, "y": 2}
+    beside = {"error_code": "OTHER", "details": {"x": 1}, "spec": "a"}
+    data = error_response("No", error_code="CONFLICT", details={"y": 2}, data=beside).to_dict()["data"]
+    assert (data["error_code"], data["details"], data["spec"]) == ("CONFLICT", {"x": 1, "y": 2}, "a")
+    level = {"content_fidelity": "partial", "content_fidelity_schema_version": "1.0"}
+    assert success_response({"a": 1}, **level).to_dict()["data"] == {"a": 1}
 
 
 def test_error_response_keeps_the_message_whatever_its_code_and_category() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import dialect, read
-from aerogram.dialects.extension import KEY
+from aerogram.dialects.protocol import KEY
 from replies import failures, replies, successes
 
 CONTRACTS = ("response-v2", "standard-v2", "knowledge-1.0")

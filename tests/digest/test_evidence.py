@@ -90,6 +90,13 @@ def test_sentences_are_whole_across_abbreviations_ordinals_and_wrapped_lines():
     assert found[0].text == "Am 3. Mai kam Dr. Wiese, z. B. mit\ndem Rad."
 
 
+@pytest.mark.parametrize("gap", ["", " "], ids=["close", "apart"])
+def test_sentences_of_khmer_end_at_their_own_mark_and_so_on_is_in_one_piece(gap):
+    dogs, cats = "ឆ្កែដេកនៅក្នុងសួនច្បារធំ", "ឆ្មាដេកនៅលើដំបូល ឬដើមឈើ ។ល។"
+    best, *_ = snippets(f"{dogs}{gap}។{gap}{cats}{gap}{dogs}{gap}។", "ដំបូល", policy=DigestPolicy(snippet_chars=40))
+    assert best.text == cats
+
+
 def test_a_table_row_comes_with_its_columns_and_a_heading_lends_its_words():
     rows = "\n".join(f"| part {n} | {n * 7} kg | shelf {n % 5} |" for n in range(60))
     text = f"# Store\n\nWords about the store.\n\n| name | weight | place |\n|---|---|---|\n{rows}\n"

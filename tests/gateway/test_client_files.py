@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import tomllib
 
 import pytest
 
@@ -71,6 +72,112 @@ def test_what_others_have_changed_since_stays(aerogram, file):  # noqa: F811
     assert servers(file) == {"git": original["git"], "far": original["far"], "new": {"command": "other", "args": []}}
 
 
+def test_what_others_have_put_into_a_wrapped_entry_is_carried_over(aerogram, file):  # noqa: F811
+    """It is said what that is, and the original is kept, because the file is not what it was."""
+    aerogram("wrap", "--config", str(file), "--yes")
+    document = json.loads(file.read_text())
+    document["mcpServers"]["git"]["env"]["NEW"] = "1"
+    document["mcpServers"]["git"]["args"].append("--verbose")
+    document["mcpServers"]["far"]["timeout"] = 30
+    file.write_text(json.dumps(document))
+    done = aerogram("unwrap", str(file), "--yes")
+    (backup,) = file.parent.glob(".mcp.json.aerogram-*")
+    assert b"what was changed since is kept: git.args, git.env, far.timeout" in done.stderr
+    assert backup.name.encode() in done.stderr and backup.read_text() == FILE
+    original = json.loads(FILE)["mcpServers"]
+    git, far, _ = servers(file).values()
+    assert git == {
+        **original["git"],
+        "args": ["mcp-server-git", "--verbose"],
+        "env": {**original["git"]["env"], "NEW": "1"},
+    }
+    assert far == {**original["far"], "timeout": 30}
+
+
+COMMENTED = """{
+  // who may look at the code
+  "servers": {
+    "git": {"command": "uvx", "args": ["mcp-server-git"]}, // see http://example.com
+    /* and the others */
+    "far": {"type": "sse", "url": "https://mcp.example.com/sse"},
+  },
+}
+"""
+CODEX = """model = "some"   # not this one
+
+[mcp_servers.git]
+command = "uvx"          # from the tools
+args = ["mcp-server-git"]
+startup_timeout_sec = 20
+
+[mcp_servers.git.env]
+GIT_TOKEN = "ghp_0123456789abcdefghij0123456789abcdef"
+
+[mcp_servers.far]
+url = "https://mcp.example.com/mcp"
+bearer_token_env_var = "FAR_TOKEN"
+
+[mcp_servers.far.http_headers]
+X-Org = "abc123"
+
+[other]
+kept = true
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("mcp.json", COMMENTED), ("config.toml", CODEX)])
+def test_a_file_that_is_no_plain_json_changes_in_its_servers_alone(aerogram, tmp_path, name, text):  # noqa: F811
+    file = tmp_path / name
+    file.write_text(text)
+    done = aerogram("wrap", "--config", str(file), "--yes")
+    assert done.returncode == 0 and b"ghp_0123" not in done.stdout and b"abc123" not in done.stdout
+    wrapped = file.read_text()
+    comments = [
+        line for line in text.splitlines() if line.lstrip().startswith(("//", "/*", "model", "[other]", "kept"))
+    ]
+    assert comments and all(line in wrapped.splitlines() for line in comments)
+    assert wrapped.count('"wrap"') == 2
+    assert aerogram("unwrap", str(file), "--yes").returncode == 0
+    assert file.read_text() == text and len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_entry_of_codex_gets_its_headers_and_variables_back(aerogram, tmp_path):  # noqa: F811
+    file = tmp_path / "config.toml"
+    file.write_text(CODEX)
+    aerogram("wrap", "--config", str(file), "--yes")
+    far = tomllib.loads(file.read_text())["mcp_servers"]["far"]
+    assert far["args"][-5:-1] == [
+        "--header",
+        "X-Org: ${AEROGRAM_HEADER_1}",
+        "--header",
+        "Authorization: Bearer ${FAR_TOKEN}",
+    ]
+    assert far["env_vars"] == ["FAR_TOKEN"] and far["env"] == {"AEROGRAM_HEADER_1": "abc123"}
+    next(tmp_path.glob("config.toml.aerogram-*")).unlink()
+    aerogram("unwrap", str(file), "--yes")
+    assert tomllib.loads(file.read_text()) == tomllib.loads(CODEX)
+
+
+def test_a_program_that_is_started_by_its_name_is_known_as_ours(aerogram, file):  # noqa: F811
+    """In a file that several people share, the path of one person's interpreter is of no use."""
+    aerogram("wrap", "--config", str(file), "--yes")
+    document = json.loads(file.read_text())
+    for entry in list(document["mcpServers"].values())[:2]:
+        entry["command"], entry["args"] = "aerogram", entry["args"][2:]
+    file.write_text(json.dumps(document))
+    assert aerogram("wrap", "--config", str(file), "--yes").returncode == 1
+    assert aerogram("unwrap", str(file), "--yes").returncode == 0
+    assert servers(file) == json.loads(FILE)["mcpServers"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", '{"servers": '), ("a.toml", "[mcp_servers"), ("b.json", "[]")])
+def test_a_file_that_cannot_be_read_is_left_alone_and_named(aerogram, tmp_path, name, text):  # noqa: F811
+    file = tmp_path / name
+    file.write_text(text)
+    done = aerogram("wrap", "--config", str(file), "--yes")
+    assert done.returncode == 1 and str(file).encode() in done.stderr and file.read_text() == text
+
+
 def test_entries_say_themselves_what_they_were(aerogram, file):  # noqa: F811
     aerogram("wrap", "--config", str(file), "--yes")
     (backup,) = file.parent.glob(".mcp.json.aerogram-*")
@@ -129,17 +236,28 @@ def test_settings_apply_by_server_and_tool(settings):
     assert wire.end() == 0
 
 
-def test_a_check_says_what_would_apply(aerogram, settings):  # noqa: F811
-    said = json.loads(aerogram("wrap", "--settings", str(settings), "--check").stdout)
+def test_a_check_says_what_would_apply_and_what_is_missing(aerogram, settings):  # noqa: F811
+    done = aerogram("wrap", "--settings", str(settings), "--check")
+    assert done.returncode == 1 and b"far: the variable FAR_TOKEN of a header is not set" in done.stderr
+    said = json.loads(done.stdout)
     assert said["here"]["budget"] == 2000 and said["here"]["tools"]["rows"]["budget"] == 500
     assert said["far"]["budget"] == "claude-code" and said["far"]["headers"] == {"Authorization": "Bearer ${FAR_TOKEN}"}
+
+
+def test_a_command_that_is_not_there_fails_a_check(aerogram):  # noqa: F811
+    done = aerogram("wrap", "--check", "--", "no-such-command", "--with", "options")
+    assert done.returncode == 1 and b"the command no-such-command is not there" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
         (("${FAR_TOKEN}", "abc"), "servers.far: Value error, the header Authorization is a secret"),
-        (("hidden =", "hiden ="), "servers.here.hiden"),
+        (("hidden =", "hiden ="), "[servers.here] has no setting 'hiden'; did you mean 'hidden'?"),
+        (
+            ("cache = 60", "cahce = 60"),
+            "[servers.here.tools.environment] has no setting 'cahce'; did you mean 'cache'?",
+        ),
         (("budget = 2000", 'budget = "plenty"'), "servers.here.budget"),
         (("[servers.far]", "[server.far]"), "did you mean 'servers'?"),
     ],

@@ -12,12 +12,31 @@ import textwrap
 import anyio
 import pytest
 
+from balancer import wait_for
 from gateway.conftest import behind, connect, gateway
 from gateway.test_wire import Wire
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
 ERAS = ["legacy", "auto"]
+SMALL = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        info = {"name": "small", "version": "1"}
+        result = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif message["method"] == "tools/list":
+        result = {"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}
+    elif "id" in message:
+        OTHERWISE
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+TOUCHY = SMALL.replace("OTHERWISE", 'sys.exit("I do not know " + message["method"])')
+MORTAL = SMALL.replace("OTHERWISE", 'print(os.getpid(), file=open(sys.argv[1], "a"), flush=True); continue')
+"""A server that does not survive what it does not know, and one that notes each call and never answers it."""
 
 
 def problem_of(result):
@@ -50,6 +69,28 @@ def test_fifty_calls_that_kill_their_server_are_answered_once_each():
     assert all(one["result"]["isError"] for one in answers)
     assert wire.ask("last", "tools/call", name="echo")["result"]["content"][0]["text"] == "null"
     assert wire.end() == 0
+
+
+def test_a_server_that_is_killed_fifty_times_is_there_after_each(tmp_path):
+    """Each call is answered once, with code and advice; the pauses between two starts grow, and are a setting."""
+    settings, called = tmp_path / "servers.toml", tmp_path / "called"
+    called.touch()
+    program = [sys.executable, "-S", "-c", MORTAL, str(called)]
+    settings.write_text(f"[servers.mortal]\ncommand = {json.dumps(program)}\npause = 0\n")
+    wire = Wire("", "--settings", str(settings), server=[])
+    wire.greet()
+    for number in range(50):
+        wire.send(id=f"kill {number}", method="tools/call", params={"name": "one"})
+        wait_for(lambda count=number + 1: called.read_text().count("\n") == count)
+        os.kill(int(called.read_text().split()[-1]), signal.SIGKILL)
+        answer = wire.read()
+        problem = answer["result"]["_meta"]["dev.aerogram/problem"]
+        assert (answer["id"], problem["code"]) == (f"kill {number}", "UNAVAILABLE")
+        assert "before you repeat it" in problem["remediation"]
+    assert wire.ask("last", "tools/list")["result"]["tools"][0]["name"] == "one"
+    assert wire.end() == 0
+    assert len(set(called.read_text().split())) == 50
+    assert "aerogram: 50 calls, 50 failed" in wire.errors
 
 
 async def test_a_message_of_a_hundred_megabytes_fails_its_call_alone():
@@ -88,7 +129,11 @@ def test_a_command_that_is_not_there_is_told():
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
     done = subprocess.run(words, input=line.encode(), capture_output=True, timeout=60, check=False)
     error = json.loads(done.stdout)["error"]
-    assert "/nowhere/at/all" in error["message"] and error["data"]["code"] == "UNAVAILABLE"
+    assert error["message"].startswith("The server cannot be started: all: No such file")
+    assert (
+        error["data"]["code"] == "UNAVAILABLE" and b"/nowhere" not in done.stdout
+    )  # nobody there can do anything with it
+    assert done.returncode == 1 and b"the command /nowhere/at/all is not there" in done.stderr
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
@@ -116,6 +161,17 @@ def test_an_interrupt_answers_what_is_under_way_and_leaves_nothing_behind(kind, 
         os.kill(int(started.read_text()), 0)
 
 
+def test_a_client_that_goes_in_the_middle_of_a_reply_ends_everything():
+    """It has asked for five megabytes, and reads the first of them."""
+    wire = Wire("legacy", "--budget", "100000000")
+    wire.greet()
+    wire.send(id=1, method="tools/call", params={"name": "huge", "arguments": {"bytes": 5_000_000}})
+    assert len(wire.process.stdout.read(100_000)) == 100_000
+    wire.process.stdout.close()
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
+
+
 def test_a_client_that_goes_in_the_middle_ends_everything():
     wire = Wire("legacy")
     wire.greet()
@@ -124,26 +180,9 @@ def test_a_client_that_goes_in_the_middle_ends_everything():
     assert "Traceback" not in wire.errors
 
 
-TOUCHY = """
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["method"] == "initialize":
-        info = {"name": "touchy", "version": "1"}
-        result = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
-    elif message["method"] == "tools/list":
-        result = {"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}
-    elif "id" in message:
-        sys.exit("I do not know " + message["method"])
-    else:
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"""
-
-
 async def test_a_server_that_a_new_question_ends_is_asked_in_the_old_way():
     async with connect(gateway("--", sys.executable, "-c", TOUCHY), "auto") as client:
-        assert client.server_info.name == "touchy"
+        assert client.server_info.name == "small"
         assert [tool.name for tool in (await client.list_tools()).tools] == ["one", "retrieve"]
 
 

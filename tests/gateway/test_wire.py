@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -95,10 +96,27 @@ def test_only_variables_that_are_named_reach_the_server(monkeypatch):
 def test_a_call_has_a_line_and_all_of_them_a_sum():
     wire = Wire("legacy", "--budget", "2000")
     wire.greet()
-    wire.ask(1, "tools/call", name="rows")
+    rows = wire.ask(1, "tools/call", name="rows")["result"]
     wire.ask(2, "tools/call", name="fail")
+    digest = rows["_meta"]["dev.aerogram/fidelity"]["archive_hashes"]["data"]
+    wire.ask(3, "tools/call", name="retrieve", arguments={"hash": digest})
     assert wire.end() == 0
-    first, second, total = wire.errors.splitlines()
-    assert first.startswith("rows  300 rows  16,") and " → 1," in first and "sha256:" in first and first.endswith(" ms")
+    first, second, third, total = wire.errors.splitlines()
+    assert first.startswith("rows  300 rows  18,") and " → 1," in first and "sha256:" in first and first.endswith(" ms")
     assert second.startswith("fail  ") and second.endswith(" ms")
-    assert total.startswith("aerogram: 2 calls, 1 failed, 16,")
+    assert third.startswith("retrieve  1,")  # what comes back is read, and was sent already
+    sent, read = map(number, re.findall(r"[0-9,]+ → [0-9,]+", total)[0].split(" → "))
+    assert total.startswith("aerogram: 3 calls, 1 failed, 18,")
+    assert sent < 19_000 and read > 3_500
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def test_what_a_limit_of_characters_cuts_off_is_counted_in_tokens():
+    wire = Wire("legacy", "--budget", "cline")
+    wire.greet()
+    wire.ask(1, "tools/call", name="rows")
+    assert wire.end() == 0
+    assert re.match(r"rows  300 rows  18,\d+ → \d,\d+ tokens", wire.errors), wire.errors

@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from aerogram import Notice, Page, Reply, fastapi, read, starlette
-from aerogram._http.headers import entity_tag
+from aerogram._http.responses import entity_tag
 from aerogram.starlette import Versions
 
 APPS = {"starlette": (starlette, starlette_app), "fastapi": (fastapi, fastapi_app)}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from aerogram.errors import ValidationFailed
-from aerogram_knowledge import Embedder, Knowledge, NoEmbedder
-from aerogram_knowledge.embedders import default_embedder, quantise
+from aerogram_knowledge import Embedder, Knowledge, NoEmbedder, embedders
+from aerogram_knowledge.embedders import StaticEmbedder, default_embedder, quantise
 
 
 def test_closer_in_meaning_is_closer_in_the_vectors():
@@ -24,6 +27,18 @@ def test_a_text_has_the_same_vector_alone_and_in_company():
     alone = default_embedder().embed(["the harbour at night"])[0]
     together = default_embedder().embed(["other", "the harbour at night", "words " * 500])[1]
     assert alone == pytest.approx(together)
+
+
+def test_a_word_means_the_same_when_it_comes_again_and_when_it_was_forgotten(monkeypatch):
+    text = "Don't\nre-read “the\u00a0harbour”, 渡し船 or libfoo2_1.0-1_all.deb!"
+    model = StaticEmbedder(Path(str(files("aerogram_knowledge") / "model")), "again")
+    pieces = model._tokenizer.encode(text, add_special_tokens=False).ids
+    known = np.array([one for one in pieces if one != model._unknown])
+    whole = model._scales[known] @ model._vectors[known]
+    first, again = model.embed([text])[0], model.embed([text])[0]
+    monkeypatch.setattr(embedders, "REMEMBERED", 0)
+    forgotten = model.embed([text])[0]
+    assert [*first] == [*again] == [*forgotten] == pytest.approx([*whole / np.linalg.norm(whole)], abs=1e-6)
 
 
 def test_signed_bytes_keep_the_direction():

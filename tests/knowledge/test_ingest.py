@@ -92,6 +92,17 @@ def test_what_follows_a_heading_is_in_the_chunk_below_it(write, index, heading):
     ]
 
 
+def test_the_source_of_a_page_that_is_shown_as_text_has_its_headings(write, index):
+    """A name that others refer to stands above a heading and begins what is below it; by itself it would be a stub."""
+    text = (
+        "Keys\n====\n\nAll about keys.\n\n.. _k-life:\n\nHow long they live\n------------------\n\nA day and no more.\n"
+    )
+    index.ingest(write({"keys.rst.txt": text, "locks.md.txt": "# Locks\n\n## Steel\n\nThey rust.\n"}))
+    assert headers(index, "keys.rst.txt") == ["Keys", "Keys > How long they live"]
+    assert index.store.chunks_of("keys.rst.txt")[1].text.startswith(".. _k-life:")
+    assert headers(index, "locks.md.txt") == ["Locks > Steel"]
+
+
 def test_a_heading_inside_code_is_no_section(write, index):
     index.ingest(write({"a.md": "# Shell\n\nRun it:\n\n```\n# not a heading\nls\n```\n\nThen wait for it to end.\n"}))
     assert headers(index, "a.md") == ["Shell"]

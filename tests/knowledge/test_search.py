@@ -65,6 +65,24 @@ def test_a_phrase_between_quotation_marks_stands_first(write, index, query):
     assert files(index.search(query.translate(str.maketrans("", "", '"«»'))))[0] == "a.md"
 
 
+def test_what_says_again_what_stands_above_it_comes_behind_what_is_new(write, index):
+    """The same text as a page and as plain text is cut at other places, so no chunk is a copy of another."""
+    told = "The keeper of the lighthouse trims the lamp at dusk, and in a storm he rings the bell of the lighthouse."
+    rest = "Nobody has seen the boat of the lighthouse since."
+    page = f"<h1>Keeper</h1><p>{told}</p><p>{rest}</p>"
+    other = "# Paint\n\nWhite paint for a lighthouse is sold by the bucket.\n"
+    folder = write({"keeper.html": page, "keeper.txt": f"Keeper of the lighthouse\n\n{told}\n", "paint.md": other})
+    index.ingest(folder)
+    reply = index.search("the keeper of the lighthouse")
+    assert files(reply)[1:] == ["paint.md", {"keeper.html": "keeper.txt"}.get(files(reply)[0], "keeper.html")]
+    scores = [row["hybrid_score"] for row in reply.data]
+    assert scores == sorted(scores, reverse=True)
+    walk = [index.search("the keeper of the lighthouse", page_size=1)]
+    while walk[-1].page.has_more:
+        walk.append(index.search("the keeper of the lighthouse", page_size=1, cursor=walk[-1].page.cursor))
+    assert [files(one)[0] for one in walk] == files(reply)
+
+
 def test_what_the_best_results_have_in_common_is_looked_for_as_well(write, tmp_path):
     """Ten notes on a subject say lamp and keeper; of two others with one word of the question, one does too."""
     subject = {
@@ -214,6 +232,9 @@ def test_a_query_of_strange_words_finds_nothing_rather_than_anything(shared_smal
 def test_weak_results_carry_a_warning(shared_small):
     reply = shared_small.search("cellar xylophone zither trombone quintet", method="bm25")
     assert [notice.code for notice in reply.notices] == ["LOW_QUALITY_RESULTS"]
+    half_meant = shared_small.search("token zebras xylophones")  # one of its words is found, and all by itself
+    assert [notice.code for notice in half_meant.notices] == ["LOW_QUALITY_RESULTS"]
+    assert shared_small.search("access token lifetime").notices == ()
 
 
 def test_the_next_calls_come_filled_in(shared_small):

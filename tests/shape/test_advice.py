@@ -10,7 +10,7 @@ import pytest
 from aerogram.channels import Sizer
 from aerogram.cursor import Cursors
 from aerogram.reply import Page, Reply
-from aerogram.shape.advice import Levers
+from aerogram.shape.controls import Levers
 from aerogram.shape.fit import fit
 from aerogram.shape.modes import MODES, Mode, in_mode
 from aerogram.shape.pages import Pager, take

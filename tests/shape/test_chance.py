@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from aerogram.answer import answer
+from aerogram.answer import Call, answer
 from aerogram.archive import Archive
-from aerogram.call import Call
 from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.contract import Contract
 from aerogram.reply import Reply

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram import Archive, Contract, Reply
-from aerogram.answer import answer
-from aerogram.call import Call
+from aerogram.answer import Call, answer
 from aerogram.sanitize import Fence, Redaction
 from aerogram.shape.text import clip
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from aerogram.answer import answer
+from aerogram.answer import Call, answer
 from aerogram.archive import Archive
-from aerogram.call import Call
 from aerogram.channels import POLICIES, Payload, Policy, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract

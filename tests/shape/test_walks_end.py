@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from aerogram.answer import answer
+from aerogram.answer import Call, answer
 from aerogram.archive import Archive
-from aerogram.call import Call
 from aerogram.channels import POLICIES, Policy, Sizer
 from aerogram.contract import Contract
 from aerogram.reply import Reply
-from aerogram.shape.advice import Levers
+from aerogram.shape.controls import Levers
 from aerogram.shape.pages import rows_of
 
 DIALECTS = ["response-v2", "standard-v2", "knowledge-1.0"]

@@ -22,8 +22,8 @@ LADDERS = {
         ("cache", "digest", "normalize"),
         ("channels", "documents"),
         ("contract", "reading"),
-        ("call",),
-        ("answer", "retrieval"),
+        ("answer",),
+        ("retrieval",),
         ("_http", "_mcp", "aerogram"),
         ("client", "fastmcp", "gateway", "mcp", "starlette"),
         ("cli",),
@@ -33,7 +33,7 @@ LADDERS = {
     "aerogram_page": (
         ("aerogram_page", "members", "paths"),
         ("files", "live", "pieces", "violations"),
-        ("opening",),
+        ("calls", "opening"),
         ("host", "targets"),
         ("asks", "failures"),
         ("digests", "snippets", "sources"),
@@ -42,7 +42,7 @@ LADDERS = {
         ("answers",),
         ("routes",),
         ("inspection",),
-        ("cli",),
+        ("cli", "gateway"),
     ),
     "aerogram_knowledge": (
         ("documents", "filters"),

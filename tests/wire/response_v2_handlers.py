@@ -1,6 +1,9 @@
 """Handlers as a reader of the two documents on response-v2 writes them."""
 
 from dataclasses import asdict
+from datetime import UTC, datetime
+
+from pydantic import BaseModel
 
 from aerogram import Notice, Reply
 from aerogram.documents.response_v2 import (
@@ -228,6 +231,55 @@ def say_level(level: str) -> dict:
     return asdict(success(data={"value": 1}, content_fidelity=level))
 
 
+# --- what its readers write besides ----------------------------------------------------------------------------------
+
+
+class Computed(BaseModel):
+    answer: int = 42
+
+
+def model_payload() -> dict:
+    return asdict(success(data={"result": Computed()}))
+
+
+def pair_payload() -> dict:
+    return asdict(success(data={"result": (1, 2)}))
+
+
+def null_payload() -> dict:
+    return asdict(success(data={"result": None}))
+
+
+def old_failure() -> dict:
+    return {"success": False, "error": "Spec not found", "data": {}}
+
+
+def failure_without_meta() -> dict:
+    return {"success": False, "data": {"error_code": "NOT_FOUND"}, "error": "Spec not found"}
+
+
+def failure_without_words() -> dict:
+    return {"success": False, "data": None, "error": None, "meta": {"version": "response-v2"}}
+
+
+def old_success() -> dict:
+    return {"success": True, "data": {"value": 1}}
+
+
+def dated_limit() -> dict:
+    limit = {"limit": 100, "remaining": 0, "reset_at": datetime(2025, 12, 4, 12, tzinfo=UTC)}
+    return asdict(error_response("Slow down", error_code="RATE_LIMIT_EXCEEDED", rate_limit=limit))
+
+
+def measured_nothing() -> dict:
+    return asdict(success(data={"value": 1}, telemetry={"duration_ms": 0}))
+
+
+def long_details() -> dict:
+    details = {"field": "spec_id", "rows": TASKS}
+    return asdict(error_response("Too many rows", error_code="VALIDATION_ERROR", details=details))
+
+
 # --- values and exceptions -------------------------------------------------------------------------------------------
 
 
@@ -302,6 +354,8 @@ HANDLERS = (
     *(task_query, typed_query, nothing_found, partial_work, blocked_work, bad_characters, missing_spec),
     *(partial_findings, two_warnings, missing_field, several_payloads, feature_disabled, rate_limited),
     *(say_everything, fail_with_everything, fail_with_code, fail_with_type, warn, warn_with_severity, say_level),
+    *(model_payload, pair_payload, null_payload, old_failure, failure_without_meta, failure_without_words, old_success),
+    *(dated_limit, measured_nothing, long_details),
     *(say_nothing, give_nothing, give_rows, give_number, raise_not_found, raise_unexpected),
     *(all_tasks, list_tasks, digest_source),
 )
@@ -317,6 +371,9 @@ CALLS = {
 """What is asked of every server, each under its name: a handler, and its arguments."""
 FAILING = {
     *("bad_characters", "missing_spec", "missing_field", "feature_disabled", "rate_limited", "fail_with_everything"),
-    *("raise_not_found", "raise_unexpected"),
+    *("raise_not_found", "raise_unexpected", "old_failure", "failure_without_meta", "failure_without_words"),
+    *("dated_limit", "long_details"),
     *(name for name in CALLS if name.startswith(("code ", "type "))),
 }
+OLD_SHAPES = {"old_failure", "failure_without_meta", "failure_without_words", "old_success"}
+"""Dictionaries that are in the old shape already: whoever asks for that gets them as they are."""

@@ -18,6 +18,7 @@ from aerogram.tokens import best_counter
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 from wire.recordings import DOCUMENTS, ROUTES, V2, Recordings
+from wire.response_v2_handlers import OLD_SHAPES
 from wire.servers import BUDGET
 
 MODELS = {"response-v2": ResponseV2, "standard-v2": StandardResponse[Any], "knowledge-1.0": MCPResponseEnvelope[Any]}
@@ -71,6 +72,8 @@ def test_legacy_callers_get_the_payload_alone(wire: Recordings, framework: str, 
     """The data of the same reply, whole whatever the budget; of a failure the detail and the code."""
     newer = wire.routes(framework, document, "usual", "v2")
     for name, response in wire.routes(framework, document, kind, "v1").items():
+        if name in OLD_SHAPES:
+            continue
         reply = aerogram.read(newer[name].content)
         assert response.status_code == newer[name].status_code, name
         if name == "raise_unexpected":

@@ -24,6 +24,7 @@ from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 from wire import normalization_handlers, response_v2_handlers
 from wire.recordings import DOCUMENTS, ERAS, TOOLS, Recordings, Result, calls_of
+from wire.response_v2_handlers import OLD_SHAPES
 from wire.servers import BUDGET
 
 DOORS = [(framework, era) for framework in TOOLS for era in ERAS]
@@ -94,7 +95,9 @@ def test_the_old_shape_is_the_payload_alone(
     usual = wire.tools(framework, document, "usual", era)
     for name, result in calls(wire, framework, document, kind, era):
         told = [one.get("code") for one in result.notices]
-        if name in FINISHED or "CONTROL_IGNORED" in told:  # what changes the shape is for the newer one alone
+        if (
+            name in FINISHED | OLD_SHAPES or "CONTROL_IGNORED" in told
+        ):  # what changes the shape is for the newer one alone
             continue
         reply = aerogram.read(usual[name].body)
         assert result.is_error == (reply.problem is not None), name
@@ -106,7 +109,8 @@ def test_the_old_shape_is_the_payload_alone(
                 assert f"error: {reply.problem.code}" in result.text, name
                 assert result.text.startswith(reply.problem.message), name
         elif reply.page is None:
-            assert payload_of(result) in (reply.data, items_of(reply.data)), name
+            is_same = result.body == reply.data or payload_of(result) in (reply.data, items_of(reply.data))
+            assert is_same, name
 
 
 def payload_of(result: Result) -> Any:
@@ -252,9 +256,41 @@ def test_data_is_an_object_whatever_was_returned(wire: Recordings) -> None:
         "give_number": {"result": 42},
         "give_rows": {"results": [{"task_id": "task-001"}, {"task_id": "task-002"}]},
         "several_payloads": {"spec": {"spec_id": "spec-001"}, "tasks": [{"task_id": "task-001"}]},
+        "model_payload": {"result": {"answer": 42}},
+        "pair_payload": {"result": [1, 2]},
+        "null_payload": {"result": None},
+        "old_success": {"value": 1},
     }
     for name, data in expected.items():
         assert all(body["data"] == data for body in bodies(wire, "response-v2", name)), name
+
+
+def test_a_failure_in_an_older_or_shorter_shape_stays_one(wire: Recordings) -> None:
+    """What says that it failed is told as a failure, with the code that it has and words where it has none."""
+    expected = {
+        "old_failure": ("INTERNAL_ERROR", "Spec not found"),
+        "failure_without_meta": ("NOT_FOUND", "Spec not found"),
+        "failure_without_words": ("INTERNAL_ERROR", "The operation failed"),
+    }
+    for name, (code, words) in expected.items():
+        for body in bodies(wire, "response-v2", name):
+            assert (body["success"], body["data"]["error_code"], body["error"]) == (False, code, words)
+
+
+def test_what_a_handler_measured_is_what_is_told(wire: Recordings) -> None:
+    """A moment is written as one, and a duration of nothing stays it."""
+    for body in bodies(wire, "response-v2", "dated_limit"):
+        assert body["meta"]["rate_limit"]["reset_at"] == "2025-12-04T12:00:00Z"
+    for body in bodies(wire, "response-v2", "measured_nothing"):
+        assert body["meta"]["telemetry"] == {"duration_ms": 0}
+
+
+def test_details_that_a_budget_left_out_are_told(wire: Recordings) -> None:
+    """The short ones stay, the others are named, and a call gives them back."""
+    for body in bodies(wire, "response-v2", "long_details", "small"):
+        assert body["data"]["details"] == {"field": "spec_id", "left_out": ["rows"]}
+        hash_ = body["meta"]["content_archive_hashes"]["envelope"].removeprefix("sha256:")
+        assert any(f"retrieve(hash='{hash_}')" in warning for warning in body["meta"]["warnings"])
 
 
 def test_operational_facts_stand_in_meta_alone_in_the_documented_order(wire: Recordings) -> None:

@@ -50,7 +50,8 @@ class Server:
     def place(self, work: Path, given: Any) -> Any:
         """What was written down, with the folders of this machine in it."""
         if isinstance(given, str):
-            return given.replace("{work}", str(work)).replace("{env}", str(self.folder))
+            told = given.replace("{work}", str(work)).replace("{env}", str(self.folder))
+            return told.replace("{report}", _report()) if "{report}" in told else told
         if isinstance(given, dict):
             return {name: self.place(work, one) for name, one in given.items()}
         return [self.place(work, one) for one in given] if isinstance(given, (list, tuple)) else given

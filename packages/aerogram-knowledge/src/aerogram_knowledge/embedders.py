@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "NoEmbedder", "StaticEmbedder", "default_embedder", "quantise", "vectors_of"]
 
 BATCH: Final = 512
+FEW: Final = 32
 LONGEST_TEXT: Final = 20_000
 """Characters of one text that are looked at; chunks are far shorter."""
+REMEMBERED: Final = 1_000_000
+"""Characters of words whose pieces are remembered: most words come again and again."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -81,6 +85,8 @@ class StaticEmbedder:
         self._vectors = np.asarray(np.load(folder / "vectors.npy", mmap_mode="r"))
         self._scales = np.load(folder / "scales.npy")
         self._unknown = self._tokenizer.token_to_id("[UNK]")
+        self._known: dict[str, list[int]] = {}
+        self._characters = 0
         self.dimensions = int(self._vectors.shape[1])
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -105,13 +111,24 @@ class StaticEmbedder:
         return min(1.0, max(0, known) / len(pieces)) if pieces else 0.0
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
+        """The pieces of each text; no piece reaches over a blank, so each word is taken apart once."""
         import numpy as np
 
-        cut = [text[:LONGEST_TEXT] for text in texts]
-        found = [
-            np.array(one.ids, np.int64) for one in self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
-        ]
-        return [pieces[pieces != self._unknown] for pieces in found]
+        if self._characters > REMEMBERED:
+            self._known, self._characters = {}, 0
+        known = self._known  # another thread may begin anew
+        said = [text[:LONGEST_TEXT].split() for text in texts]
+        new = [word for word in set(chain.from_iterable(said)) if word not in known]
+        for word, found in zip(new, self._take_apart(new), strict=True):
+            known[word] = [piece for piece in found.ids if piece != self._unknown]
+        self._characters += sum(map(len, new))
+        return [np.fromiter(chain.from_iterable(map(known.__getitem__, words)), np.int64) for words in said]
+
+    def _take_apart(self, words: Sequence[str]) -> Any:
+        """What the tokenizer makes of words; for a few, starting its threads would take longer than the work."""
+        if len(words) > FEW:
+            return self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
+        return [self._tokenizer.encode(word, add_special_tokens=False) for word in words]
 
 
 def quantise(rows: Matrix) -> Bytes:

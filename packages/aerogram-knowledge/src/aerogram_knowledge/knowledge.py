@@ -44,7 +44,7 @@ from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
 from aerogram_knowledge.licences import LicenseFilter, other_license_notice
 from aerogram_knowledge.search.citations import Status, citations_of, verify
 from aerogram_knowledge.search.fusion import RankedResults
-from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, kind_for, search_records
+from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, kind_for, reliability, search_records
 from aerogram_knowledge.search.search import SMALL_INDEX, IndexSearch, check_method, check_query
 from aerogram_knowledge.search.suggestions import names_in, suggest
 from aerogram_knowledge.store import Store, StoredChunk, StoreHealth
@@ -127,8 +127,8 @@ VENDOR_TOOL: Final = "find_vendor_info"
 CHUNKS_TOOL: Final = "get_chunks"
 DIGEST_TOOL: Final = "digest_document"
 MOST_CHUNKS: Final = 50
-WEAK: Final = 0.4
-"""A best result whose scores are all below this comes with a warning."""
+WEAK: Final = 0.45
+"""A best result that can be trusted less than this comes with a warning."""
 SPARSE: Final = 5
 FOLLOWED: Final = 3
 _CITED: Final = ("preview", "full")
@@ -261,7 +261,7 @@ class Knowledge:
                 return ResumablePage(self._empty_reply(asked, narrowed, ranked, window))
             first = _page_offset(ranked, window)
             shown = range(len(ranked))[first : first + window.size]
-            chunks = self.store.chunks([int(ranked.ids[place]) for place in shown])
+            chunks = self._search.chunks(ranked.ids[first : first + window.size].tolist())
             wanted = _cites(cite, mode) or about or mode == "full"
             statuses = self._verify(chunks) if wanted else None
             kind = kind_for(mode, fields, about)
@@ -445,9 +445,8 @@ class Knowledge:
 
     def _reply_members(self, query: str, filters: Filters, ranked: RankedResults) -> dict[str, Any]:
         echo = QueryEcho({"query": query}, filters.as_json(), ranked.unknown)
-        best = max(float(each[0]) for each in (ranked.hybrid, ranked.words, ranked.meaning)) if len(ranked) else WEAK
-        weak = best < WEAK
-        notices = (Notice.of("LOW_QUALITY_RESULTS"),) if weak else ()
+        is_weak = len(ranked) > 0 and reliability(ranked, 0) < WEAK
+        notices = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak else ()
         return {
             "operation": SEARCH_TOOL,
             "query_echo": echo,

@@ -25,6 +25,7 @@ MOST_TERMS: Final = 48
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _WORD: Final = re.compile(f"(?:[^\\W_{_UNSPACED}]|[{MARKS}]){{1,64}}")
 _PLAIN_WORD: Final = re.compile(r"[^\W_]{1,64}")
+_NOT_PLAIN: Final = re.compile(f"[{MARKS}{_UNSPACED}]")
 _POINTS: Final = dict.fromkeys((*range(1425, 1480), 1600, *range(1611, 1632), 1648))
 """What Hebrew and Arabic are written with or without: points, vowels, and the stroke that makes a word longer."""
 _RUN: Final = re.compile(f"[{_UNSPACED}]+")
@@ -92,7 +93,7 @@ def is_word(term: str) -> bool:
 def _tokens(text: str) -> tuple[list[str], list[str]]:
     """The words and the runs of signs in a text, folded."""
     folded = fold(text)
-    if folded.isascii():
+    if folded.isascii() or not _NOT_PLAIN.search(folded):
         return _PLAIN_WORD.findall(folded), []
     folded = folded.translate(_POINTS)
     return _WORD.findall(folded), _RUN.findall(folded)

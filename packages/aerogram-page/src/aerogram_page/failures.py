@@ -312,7 +312,7 @@ async def _over_mcp(code: str, recipe: Recipe) -> dict[str, Any] | None:
     if recipe.handler is None:
         return None
     service = Service(_contract(code))
-    profile = service.profile(tool_name(code), inputs={})
+    profile = service.listing.profile(tool_name(code), inputs={})
 
     async def handler(_: dict[str, Any]) -> Any:
         return await _run(recipe)

@@ -19,11 +19,11 @@ from aerogram_page.routes import EXEMPTIONS, page_app
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["inspect"]
+__all__ = ["NoKeys", "OnThisMachine", "inspect"]
 
 
 @dataclass(frozen=True)
-class _OnThisMachine:
+class OnThisMachine:
     """The rules of a page that one person looks at."""
 
     host: str = "127.0.0.1"
@@ -37,7 +37,7 @@ class _OnThisMachine:
     grace: float = 1.0
 
 
-class _NoKeys:
+class NoKeys:
     """A server whose callers need none."""
 
     has_active = False
@@ -49,12 +49,12 @@ class _NoKeys:
 
 def inspect(opened: OpenedReply | None = None, *, port: int = 0, ready: Callable[[str], object] | None = None) -> None:
     """Show a reply, or a page to paste one into, until the process is told to end; `ready` hears the address."""
-    rules = _OnThisMachine()
+    rules = OnThisMachine()
     with listening(rules.host, port, None) as listener:
         host = standalone_host()
         host.opened = opened
         app = page_app(host)
-        protect(app, rules, _NoKeys(), EXEMPTIONS)
+        protect(app, rules, NoKeys(), EXEMPTIONS)
         logging.getLogger("aerogram").addHandler(logging.NullHandler())
         server = make_server(app, rules)
         run_to_the_end(_show(server, listener, ready or (lambda _: None)))
@@ -70,5 +70,5 @@ async def _show(server: uvicorn.Server, listener: socket.socket, ready: Callable
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
     with signals(end):
         # whoever connects now waits in the queue of the socket
-        ready(f"http://{_OnThisMachine.host}:{listener.getsockname()[1]}/")
+        ready(f"http://{OnThisMachine.host}:{listener.getsockname()[1]}/")
         await answer_on(server, listener)

@@ -78,12 +78,18 @@ class Feed:
                 told["tokens"] = Sizer(facts.get("dialect") or "bare", "text")(reply)
                 if told["fidelity"] == "full":
                     told["tokens_before"] = told["tokens"]
-            event = Event(next(self._numbers), told)
-            self._kept.append(event)
-            for one in tuple(self._followers):
-                one.take(event)
+            self.tell(told)
 
         return hear
+
+    def tell(self, facts: Mapping[str, Any]) -> int:
+        """Tell of one reply; gives the number by which it is known from now on."""
+        number = next(self._numbers)
+        event = Event(number, {"request_id": str(number), **facts})
+        self._kept.append(event)
+        for one in tuple(self._followers):
+            one.take(event)
+        return number
 
     @property
     def has_room(self) -> bool:

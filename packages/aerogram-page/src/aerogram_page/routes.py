@@ -15,6 +15,7 @@
     POST /page/api/provoke/{code}   one of them, made to happen
     POST /page/api/copy             a call as it is typed elsewhere
     GET  /page/api/live             the replies that are being sent
+    GET  /page/api/calls/{number}   one of them whole, where a gateway passes them on; /{hash} what it left out
 
 An answer is plain JSON, a failure is problem details. Each route is an ASGI application of its own, so that a contract
 around the application leaves it alone.
@@ -50,6 +51,7 @@ from aerogram.reply import Problem, Reply, accept_request_id, new_request_id
 from aerogram.serving.guard import Exemptions
 from aerogram_page import asks, files
 from aerogram_page.answers import PageAnswers
+from aerogram_page.calls import Calls
 from aerogram_page.host import Host
 from aerogram_page.paths import API, ASSETS, LARGE_BODIES, is_open
 
@@ -97,6 +99,8 @@ def page_routes(host: Host) -> list[Route]:
         ("POST", f"{API}/provoke/{{code}}", handlers.provoke),
         ("POST", f"{API}/copy", handlers.copy),
         ("GET", f"{API}/live", handlers.live),
+        ("GET", f"{API}/calls/{{number:int}}", handlers.call),
+        ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.left_out),
     ]
     return [
         Route(path, _Endpoint(handler), methods=[method], include_in_schema=False) for method, path, handler in table
@@ -191,17 +195,35 @@ class _PageHandlers:
         feed = self._host.feed
         if feed is None:
             raise NotFound("There is no server here whose replies could be watched")
-        if not self._host.is_owner(request.scope):
-            raise Forbidden(
-                "Only the owner of the server may watch its replies",
-                remediation="Open the page with the owner's address that the server printed when it started",
-            )
+        self._require_owner(request)
         if not feed.has_room:
             raise ReplyError("Too many pages watch already", code="UNAVAILABLE", retry_after=10)
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isdecimal() and len(last) < 16 else 0  # noqa: PLR2004 - a number that fits
         headers = {**_NEVER_KEPT, "X-Accel-Buffering": "no"}
         return StreamingResponse(feed.follow(after), media_type="text/event-stream", headers=headers)
+
+    async def call(self, request: Request) -> Response:
+        """One call of a wrapped server, whole."""
+        return _json(self._calls(request).show(request.path_params["number"]))
+
+    async def left_out(self, request: Request) -> Response:
+        """What was left out of the answer to a call."""
+        given = request.path_params
+        return _json(await self._calls(request).recover(given["number"], given["hash"]))
+
+    def _calls(self, request: Request) -> Calls:
+        self._require_owner(request)
+        if self._host.calls is None:
+            raise NotFound("There is no wrapped server here whose calls could be looked at")
+        return self._host.calls
+
+    def _require_owner(self, request: Request) -> None:
+        if not self._host.is_owner(request.scope):
+            raise Forbidden(
+                "Only the owner of the server may watch its replies",
+                remediation="Open the page with the owner's address that the server printed when it started",
+            )
 
 
 async def _document(request: Request) -> Response:

@@ -18,9 +18,8 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram._http.routes import CONTENT
-from aerogram.answer import ReplyDraft, admit, annotate, bring_to_size, clean, normalize, select
+from aerogram.answer import Call, ReplyDraft, admit, annotate, bring_to_size, clean, normalize, select
 from aerogram.archive import Archive
-from aerogram.call import Call
 from aerogram.channels import Policy, Sizer
 from aerogram.codes import TABLE
 from aerogram.content import canonical_json, sha256_of

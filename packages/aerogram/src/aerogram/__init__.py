@@ -10,8 +10,8 @@ TYPE_CHECKING = False  # type checkers take it for true; `typing`, which has it,
 if TYPE_CHECKING:
     from typing import Any
 
+    from aerogram.answer import Call
     from aerogram.archive import Archive
-    from aerogram.call import Call
     from aerogram.codes import TABLE, WARNINGS, register_code
     from aerogram.contract import Contract
     from aerogram.dialects import dialect, translate, validate
@@ -77,7 +77,7 @@ __all__ = [
 _HOMES = {
     "aerogram.archive": ("Archive",),
     "aerogram.codes": ("TABLE", "WARNINGS", "register_code"),
-    "aerogram.call": ("Call",),
+    "aerogram.answer": ("Call",),
     "aerogram.contract": ("Contract",),
     "aerogram.dialects": ("dialect", "translate", "validate"),
     "aerogram.errors": ("AerogramError", "ContractError", "InvalidReply", "ReplyError"),

@@ -15,9 +15,10 @@ The whole path, from top to bottom:
     keep         what was left over is archived before the reply that names it is sent
     count        the tokens, where the contract wants to know them and nobody has counted them yet
 
-Each is a function over one `Call` and one `ReplyDraft`, the reply in the making. `find_outcome` is the first two: what
-a call is refused for is its outcome, like what its handler returns or raises. `answer` is all the others. A step that
-fails is answered by `fail`, which takes only those steps that have nothing to refuse. A failure costs nothing.
+Each is a function over one `Call`, which is all that is known about the request, and one `ReplyDraft`, the reply in the
+making. `find_outcome` is the first two: what a call is refused for is its outcome, like what its handler returns or
+raises. `answer` is all the others. A step that fails is answered by `fail`, which takes only those steps that have
+nothing to refuse. A failure costs nothing.
 There are two exceptions to the list. Where a contract has nothing to do but to complete its replies, nothing else is
 done. And a call that has changed something succeeds although its controls have failed (`finish` says how).
 
@@ -29,27 +30,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.cache import UNKEPT, Cache
-from aerogram.call import Call
-from aerogram.channels import Channels, channels_of
+from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.contract import Contract
 from aerogram.cursor import START_AGAIN
-from aerogram.dialects import try_read
-from aerogram.dialects.extension import restore
+from aerogram.dialects import SIGNS, try_read
+from aerogram.dialects.protocol import restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
 from aerogram.jsontext import dumps_unproven, pointer_of
+from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import is_signal
-from aerogram.normalize.stream import is_here, settle
+from aerogram.normalize.stream import settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.problems import problem_of
@@ -57,26 +60,31 @@ from aerogram.reply import (
     Ahead,
     Notice,
     Page,
+    Problem,
     QueryEcho,
     Reply,
     ResumablePage,
     Resume,
     is_generated_id,
+    new_request_id,
     part_to_json,
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape import fields
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
+from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
-from aerogram.shape.modes import Mode, allowed_mode
+from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
-from aerogram.telemetry import Observation, tell_size_before
+from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
 __all__ = [
     "CURRENT",
+    "UNOBSERVED",
+    "Call",
     "ReplyDraft",
     "admit",
     "annotate",
@@ -103,9 +111,123 @@ __all__ = [
     "select",
 ]
 
+
 log = logging.getLogger("aerogram")
 
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
+
+    A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
+    data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
+    operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
+    what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
+    that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
+    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices`
+    are what its caller is told besides.
+    """
+
+    contract: Contract = field(default_factory=Contract)
+    _: KW_ONLY
+    operation: str = "unknown"
+    resource: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    request_id: str = field(default_factory=new_request_id)
+    principal: str | None = None
+    apart: str | None = ""
+    client_tag: str | None = None
+    response_mode: str | None = None
+    fields: Sequence[str] | None = None
+    max_tokens: int | None = None
+    cursor: str | None = None
+    page_size: int | None = None
+    pages: bool = False
+    is_done: bool = False
+    opens_envelopes: bool = True
+    schema: Mapping[str, Any] | None = None
+    payload: Payload | None = None
+    writer: Writer | None = None
+    allowance: Allowance | None = None
+    levers: Levers | None = None
+    """What its caller can change about it, where that is known."""
+    notices: tuple[Notice, ...] = ()
+    observation: Observation | None = None
+    """Where it is reported what was answered, if anybody observes."""
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing about this call changes its reply."""
+        shaping = (self.response_mode, self.fields, self.max_tokens, self.cursor, self.page_size, self.allowance)
+        return not self.pages and not self.notices and all(one is None for one in shaping)
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether the caller asked for a page."""
+        return self.cursor is not None or self.page_size is not None
+
+    def succeeds_despite(self, reply: Reply[Any], problem: Problem) -> bool:
+        """Whether a reply is sent although its controls have failed; a cursor is never passed over."""
+        return self.is_done and reply.problem is None and problem.code != "INVALID_CURSOR"
+
+    def without_controls(self, reply: Reply[Any], problem: Problem) -> tuple[Reply[Any], Call]:
+        """The reply with word that no control was used on it, and why; and the call without them."""
+        notice = Notice(
+            f"The request was carried out; its controls were not used: {problem.message}",
+            "CONTROL_IGNORED",
+            "warning",
+            "Do not send the request again for this",
+            {"code": problem.code},
+        )
+        plain: dict[str, Any] = dict.fromkeys(("response_mode", "fields", "max_tokens", "cursor", "page_size"))
+        return reply.replace(notices=(*reply.notices, notice)), replace(self, **plain, is_done=False)
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """Its budget: the operation's or the server's, and the caller's if that is smaller."""
+        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        asked = None if self.max_tokens is None else Budget.of(self.max_tokens)
+        return held.within(asked) if held and asked else held or asked
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The tokens that its server allows, where its caller has asked for more."""
+        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        is_less = held is not None and held.counter.unit == "tokens" and held.limit < (self.max_tokens or 0)
+        return held.limit if held is not None and is_less else None
+
+    @property
+    def kind(self) -> RecordType | None:
+        """The type of the records that its operation gives, where that is declared."""
+        return self.contract.kinds.get(self.operation)
+
+    @property
+    def wants_whole_rows(self) -> bool:
+        """Whether its rows are shown as they are or not at all: in the mode that was asked for, or by a schema."""
+        is_closed = self.payload is not None and self.payload.is_closed
+        return is_closed or self.response_mode is not None or self.fields is not None
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its rows come best first."""
+        return self.operation in self.contract.ranked or (self.kind is not None and self.kind.is_ranked)
+
+    def sizer(self, budget: Budget | None = None) -> Sizer:
+        """What measures its replies as they are sent, by the counter of a budget."""
+        contract = self.contract
+        known = {} if budget is None else {"counter": budget.counter}
+        read = None if budget is None or contract.count != "larger" else budget.reads
+        return Sizer(
+            contract.speaker,
+            contract.channels,
+            payload=self.payload,
+            writer=self.writer,
+            counted=contract.count if read is None or read == "either" else read,
+            **known,
+        )
 
 
 class ReplyDraft(NamedTuple):
@@ -192,7 +314,8 @@ def _failure(call: Call, error: BaseException) -> Reply[Any]:
 
 # Before the handler, and around it
 
-_UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+UNOBSERVED: Final[AbstractContextManager[None]] = nullcontext()
+"""What a call is answered in that nobody observes."""
 CURRENT: Final[ContextVar[Call]] = ContextVar("aerogram_call")
 """The call that a handler is answering."""
 
@@ -203,7 +326,7 @@ def observe(
     """The call under observation, if anybody observes; `carrier` may hold the caller's `traceparent`."""
     observer = call.contract.observer
     if observer is None:
-        return _UNOBSERVED
+        return UNOBSERVED
     return observer.observe(call.operation, request_id=call.request_id, carrier=carrier, attributes=attributes)
 
 
@@ -286,7 +409,6 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
 
 async def normalize(call: Call, outcome: Any) -> ReplyDraft:
     """The outcome as a reply whose data is JSON."""
-    contract = call.contract
     try:
         if isinstance(outcome, BaseException):
             return _normalize_reply(call, _failure(call, outcome))
@@ -298,12 +420,25 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 whole_rows=outcome.whole_rows,
                 is_archived=outcome.is_archived,
             )
-        said = outcome if isinstance(outcome, Reply) else try_read(outcome)
-        if said is not None or is_here(outcome):
-            return _normalize_reply(call, Reply(outcome) if said is None else said)
-        return _normalize_reply(call, Reply(await settle(outcome, contract.forms)))._replace(value=outcome)
+        kind = type(outcome)
+        if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
+            return _normalize_data(call, outcome)
+        said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
+        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
+            return _normalize_reply(call, said)
+        return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return ReplyDraft(_failure(call, error))
+
+
+_DATA: Final = frozenset((list, str, int, float, bool, type(None)))
+"""Of these types are values that nobody has to wait for, and that are no body of a dialect."""
+
+
+def _normalize_data(call: Call, value: Any) -> ReplyDraft:
+    """A value that need not be awaited, as a reply over JSON."""
+    json = plain_json(value, call.contract.forms.max_bytes)
+    return _encode_data(call, Reply(value)) if json is None else ReplyDraft(Reply(value), json, value)
 
 
 def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
@@ -312,9 +447,11 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
     if len(said.__dict__) > 1:
         said = _encode_parts(said, forms, call.contract.speaker.name)
     json = plain_json(said.data, forms.max_bytes)
-    if json is not None:
-        return ReplyDraft(said, json, said.data)
-    encoded = encode(said.data, forms)
+    return _encode_data(call, said) if json is None else ReplyDraft(said, json, said.data)
+
+
+def _encode_data(call: Call, said: Reply[Any]) -> ReplyDraft:
+    encoded = encode(said.data, call.contract.forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
     if encoded.notices:
         changes["notices"] = (*said.notices, *encoded.notices)
@@ -323,7 +460,7 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
     """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
-    parts = {name: part_to_json(value) for name, value in said.present_fields().items() if name != "data"}
+    parts = {name: part_to_json(value) for name, value in vars(said).items() if name != "data"}
     try:
         if len(dumps_unproven(parts)) <= forms.max_bytes:
             return said
@@ -381,9 +518,9 @@ async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
     if draft.reply.problem is not None:
         return draft
+    rows = _rows_to_page(call, draft.reply)
     if call.cursor is not None:
         await call.contract.cursors.prepare_async(call.cursor)
-    rows = _rows_to_page(call, draft.reply)
     if rows is not None:
         return _window(call, draft, rows) if call.is_paged else _everything(call, draft, rows)
     return draft._replace(reply=_note_unpaged(draft.reply, call)) if call.is_paged else draft
@@ -416,13 +553,14 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     window = pager.window(call.cursor, call.page_size)
     found = pager.page(take(rows.items, window), window, total=len(rows.items))
     shown = found.reply
-    said: dict[str, Any] = {"data": rows.replaced(reply.data, shown.data), "page": shown.page}
+    data = shown.data if rows.name is None else rows.replaced(reply.data, shown.data)
+    said: dict[str, Any] = {"data": data, "page": shown.page}
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
-    told = moved(reply, place, window.offset, len(shown.data)).replace(**said)
+    told = moved(reply, place, window.offset, len(shown.data)) if reply.citations else reply
     ahead = None if call.cursor is not None else lambda: rows.items
-    return draft._replace(reply=told, resume=found.resume, ahead=ahead, rows=rows, source=None)
+    return draft._replace(reply=told.replace(**said), resume=found.resume, ahead=ahead, rows=rows, source=None)
 
 
 def _pager(call: Call) -> Pager:
@@ -485,15 +623,22 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     contract, reply = call.contract, draft.reply
     elapsed = round((contract.clock() - call.started) * 1000, 3)
     if len(reply.__dict__) > 1:  # it says more than its data
-        reply = _with_id_and_duration(call, cited(reply, reply.data), elapsed)
+        reply = cited(reply, reply.data) if reply.citations else reply
+        reply = _with_id_and_duration(call, reply, elapsed)
     if reply.client_tag is None and call.client_tag is not None:
         reply = reply.replace(client_tag=call.client_tag)
     if contract.speaker.echoes and call.arguments:
         # what may not be sent may not be sent back either
         steps = contract.sanitizers
         reply = _with_echo(reply, sanitize(Reply(call.arguments), *steps).data if steps else call.arguments)
-    known = {"request_id": call.request_id, "operation": call.operation, "duration_ms": elapsed}
-    return draft._replace(reply=contract.speaker.complete(reply, **known))
+    whole = reply.complete(
+        contract.speaker.needs,
+        request_id=call.request_id,
+        operation=call.operation,
+        duration_ms=elapsed,
+        hides_own_id=contract.speaker.hides_own_ids,
+    )
+    return draft._replace(reply=whole)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
@@ -502,7 +647,7 @@ def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Repl
     own, cost = reply.request_id, reply.telemetry
     if own is not None and own != call.request_id and is_generated_id(own):
         changes["request_id"] = call.request_id
-    if cost is not None and cost.duration_ms == 0:
+    if cost is not None and cost.duration_ms == 0 and "duration_ms" in call.contract.speaker.needs:
         changes["telemetry"] = replace(cost, duration_ms=max(elapsed, 0.001))
     return reply.replace(**changes) if changes else reply
 
@@ -536,9 +681,20 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
-    if found.before is not None and budget.counter.unit == "tokens":
-        tell_size_before(found.before)
+    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+        found = _fit_with_word(budget, call, draft) or found
+    observation = OBSERVATION.get()
+    if observation is not None and found.before is not None and budget.counter.unit == "tokens":
+        observation.size_before = max(found.before, observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
+
+
+def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:
+    """The reply with word that a larger one was asked for than there is, if there is room to say so."""
+    words = f"max_tokens={call.max_tokens} was not used: {call.most_tokens} are the most here"
+    told = (*draft.reply.notices, Notice(words, "CONTROL_IGNORED", "info"))
+    found = _fit_into(budget, call, draft._replace(reply=draft.reply.replace(notices=told)))
+    return None if found.reply.problem is not None else found
 
 
 def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:

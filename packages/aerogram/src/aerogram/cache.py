@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 import orjson
 
 from aerogram.content import canonical_json
-from aerogram.dialects.extension import leftover, restore
+from aerogram.dialects.protocol import leftover, restore
 from aerogram.errors import ContractError, MissingExtra
 from aerogram.jsontext import dumps
 from aerogram.problems import problem_of

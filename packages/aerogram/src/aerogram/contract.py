@@ -118,10 +118,19 @@ class Contract:
         has_size = self.budget is not None or bool(self.budgets) or "tokens_estimated" in self.speaker.needs
         return not (has_size or self.deprecations or self.sanitizers)
 
+    @cached_property
+    def own_budget(self) -> Budget | None:
+        """The server's budget."""
+        return _own_budget(self.budget)
+
+    @cached_property
+    def own_budgets(self) -> Mapping[str, Budget | None]:
+        """The budgets of the operations that have one of their own, or none in spite of the server's."""
+        return {operation: _own_budget(one) for operation, one in self.budgets.items()}
+
     def own_limit(self, operation: str) -> Budget | None:
         """The budget of an operation, or else the server's."""
-        _, own = split_by_client(self.budgets.get(operation, self.budget))
-        return None if own is None else Budget.of(own)
+        return self.own_budgets.get(operation, self.own_budget)
 
     def chooses_by_client(self, operation: str) -> bool:
         """Whether the budget of an operation is that of whoever calls."""
@@ -136,6 +145,11 @@ class Contract:
 
         budgets = {name: choose(one) for name, one in self.budgets.items()}
         return replace(self, budget=choose(self.budget), budgets=budgets)
+
+
+def _own_budget(given: int | str | Budget | None) -> Budget | None:
+    _, own = split_by_client(given)
+    return None if own is None else Budget.of(own)
 
 
 _KINDS: Final[Mapping[str, tuple[type, str]]] = {
@@ -249,12 +263,13 @@ _CLASSES: Final[dict[tuple[str, str], Framework]] = {
     ("starlette", "Starlette"): "starlette",
     ("fastmcp", "FastMCP"): "fastmcp",
     ("mcp", "MCPServer"): "mcp",
+    ("mcp", "Server"): "mcp",
 }
 _WORDS: Final[dict[Framework, str]] = {
     "fastapi": "a FastAPI application",
     "starlette": "a Starlette application",
     "fastmcp": "a FastMCP server",
-    "mcp": "an MCPServer of the MCP SDK",
+    "mcp": "a server of the MCP SDK",
 }
 
 
@@ -273,7 +288,7 @@ def insist_on(framework: Framework, host: Any) -> None:
     if found is not None:
         raise InvalidReply(f"{taken}; for {_WORDS[found]} use aerogram.{found}.install")
     kind = type(host)
-    if kind.__module__.partition(".")[0] == "mcp":  # a low-level server, or the FastMCP of an SDK before version 2
+    if kind.__module__.partition(".")[0] == "mcp":  # the FastMCP of an SDK before version 2
         raise InvalidReply(
             f"{taken}, not {kind.__module__}.{kind.__name__}: put `aerogram wrap` before that server, "
             "or give its handlers' values to aerogram.normalize_tool_result"

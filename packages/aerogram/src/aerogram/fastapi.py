@@ -274,12 +274,16 @@ class _Hook:
             left = await self._call(**values)
         else:
             service = exchange.layer.service
-            with _CONTAINED:
+            try:
                 if service.is_idle:
                     value = await self._call(**values)
                 else:
                     await service.admit(exchange)
                     value = await service.run(exchange, _watched(functools.partial(self._call, **values), response))
+            except Exception:
+                raise
+            except BaseException as error:  # what would end the server becomes a failure as any other
+                raise contain(error) from error
             left = self._leave(exchange, response, value)
         if isinstance(left, _Answer):
             return await self._model.prepared(left)
@@ -297,22 +301,8 @@ async def _admit(request: Request) -> None:
     """Take from the caller's limits before a handler runs whose answer is no JSON."""
     exchange: Exchange | None = request.scope.get(EXCHANGE)
     if exchange is not None:
-        exchange.set_handler_scope(request.scope)
+        exchange.handler_scope = request.scope
         await exchange.layer.service.admit(exchange)
-
-
-class _Contained:
-    """Around a handler: what would end the server becomes a failure as any other."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, Exception):
-            raise contain(error) from error
-
-
-_CONTAINED: Final = _Contained()
 
 
 def _watched(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:

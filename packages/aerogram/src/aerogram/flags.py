@@ -90,6 +90,8 @@ class Flags:
     def __init__(self, *flags: Flag) -> None:
         self._flags: dict[str, Flag] = {}
         self._switches: dict[tuple[str, str | None], bool] = {}
+        self.on_for_all: frozenset[str] = frozenset()
+        """The features that are on whoever asks, so that nobody has to be asked."""
         for flag in flags:
             self.declare(flag)
 
@@ -111,6 +113,7 @@ class Flags:
         for name in flag.requires:
             self._flag(name)
         self._flags[flag.name] = flag
+        self._settle()
 
     def __iter__(self) -> Iterator[Flag]:
         return iter(self._flags.values())
@@ -127,6 +130,7 @@ class Flags:
             self._switches.pop((name, client), None)
         else:
             self._switches[name, client] = on
+        self._settle()
 
     def advance(self, name: str, state: State) -> None:
         """Move a feature on in its life; there is no way back."""
@@ -134,6 +138,12 @@ class Flags:
         if STATES.index(state) <= STATES.index(flag.state):
             raise ValueError(f"the feature {name!r} is {flag.state} and cannot become {state}")
         self._flags[name] = replace(flag, state=state)
+        self._settle()
+
+    def _settle(self) -> None:
+        switched = {name for name, _ in self._switches}
+        alone = (flag for flag in self if not flag.requires and flag.name not in switched)
+        self.on_for_all = frozenset(flag.name for flag in alone if flag.state != "removed" and flag.default)
 
     def is_enabled(self, name: str, client: str | None = None) -> bool:
         """Whether a feature is on, for this client."""

@@ -14,8 +14,7 @@ from typing import Any, Final
 from aerogram.channels import ACCOUNT, BOX, PREFIX, Account, read_failure, split_account
 from aerogram.dialects import read as read_body
 from aerogram.dialects import recognise
-from aerogram.dialects.extension import restore
-from aerogram.dialects.protocol import Dialect
+from aerogram.dialects.protocol import Dialect, restore
 from aerogram.encodings import read_text
 from aerogram.errors import ContractError
 from aerogram.jsontext import loads

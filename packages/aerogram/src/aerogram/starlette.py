@@ -18,9 +18,8 @@ from typing import Any, Final
 from aerogram._http.application import Installation, add_limit_middleware, find_holder, put_inside, replace_app
 from aerogram._http.cleaning import SanitizingMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
-from aerogram._http.headers import Fields, announce_json, find
 from aerogram._http.negotiation import Schedule, Versions
-from aerogram._http.responses import from_health, from_offset_page
+from aerogram._http.responses import Fields, announce_json, find, from_health, from_offset_page
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTable, RouteTerms, control_names, shapes, shapes_of
 from aerogram._http.service import HttpService, Principal
 from aerogram.contract import Contract, insist_on

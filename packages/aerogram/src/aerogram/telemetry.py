@@ -32,13 +32,13 @@ from aerogram.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 
 __all__ = [
+    "OBSERVATION",
     "JsonLines",
     "Listener",
     "Observation",
     "Observer",
     "RequestIds",
     "current_request_id",
-    "tell_size_before",
     "trace_parent",
 ]
 
@@ -51,7 +51,8 @@ _NOT_TOKENS: Final = frozenset({"bytes", "characters"})
 _REQUEST_ID: Final[ContextVar[str | None]] = ContextVar("aerogram_request_id", default=None)
 
 
-_OBSERVATION: Final[ContextVar[Observation | None]] = ContextVar("aerogram_observation", default=None)
+OBSERVATION: Final[ContextVar[Observation | None]] = ContextVar("aerogram_observation", default=None)
+"""The call that is observed here, if one is."""
 Listener: TypeAlias = Callable[["Observation", Reply[Any], Mapping[str, Any], Mapping[str, float]], None]
 """What may hear of each reply that is sent: its observation, the reply, the words and the numbers about it."""
 
@@ -59,13 +60,6 @@ Listener: TypeAlias = Callable[["Observation", Reply[Any], Mapping[str, Any], Ma
 def current_request_id() -> str | None:
     """The id of the request that is being answered here, if one is."""
     return _REQUEST_ID.get()
-
-
-def tell_size_before(tokens: int) -> None:
-    """Tell whoever observes this call how large its reply was before it was fitted."""
-    observation = _OBSERVATION.get()
-    if observation is not None:
-        observation.size_before = max(tokens, observation.size_before or 0)
 
 
 def trace_parent(carrier: Mapping[str, Any] | None) -> str | None:
@@ -184,11 +178,11 @@ class Observer:
 
 @contextmanager
 def _observing(observation: Observation) -> Iterator[None]:
-    token = _OBSERVATION.set(observation)
+    token = OBSERVATION.set(observation)
     try:
         yield
     finally:
-        _OBSERVATION.reset(token)
+        OBSERVATION.reset(token)
 
 
 class _Instruments:

@@ -251,6 +251,8 @@ class Budget:
     limit: int
     counter: Counter = field(default_factory=best_counter)
     reads: Reads | None = None
+    room: int = field(init=False, repr=False, compare=False)
+    """How much may be filled so that the client's own count stays within the limit."""
 
     def __post_init__(self) -> None:
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
@@ -259,11 +261,8 @@ class Budget:
                 remediation="Give a positive number of tokens, for example 8000",
                 details={"budget": repr(self.limit)[:100]},
             )
-
-    @property
-    def room(self) -> int:
-        """How much may be filled so that the client's own count stays within the limit."""
-        return max(1, self.limit * 1000 // round(1000 * (1 + self.counter.margin)))
+        room = self.limit * 1000 // round(1000 * (1 + self.counter.margin))
+        object.__setattr__(self, "room", max(1, room))
 
     def holds(self, text: str) -> bool:
         """Whether the text fits."""
@@ -307,9 +306,10 @@ class Budget:
     def _parse(cls, text: str) -> Budget:
         match = re.fullmatch(r"\s*([0-9][0-9_,]*)\s*(tokens|characters|bytes)?\s*", text)
         if match is None or len(match[1]) > MOST_DIGITS:
+            why = "is known, but it has no known limit" if text.strip() in CLIENTS else "is not a budget"
             raise ValidationFailed(
-                f"{text[:80]!r} is not a budget",
-                remediation=f"Write a number of tokens, characters or bytes, or one of {', '.join(PRESETS)}",
+                f"{text[:80]!r} {why}: give a number of tokens, characters or bytes, or one of {', '.join(PRESETS)}",
+                remediation="Write a number, such as 8000 or '10240 bytes'",
             )
         limit = int(re.sub("[_,]", "", match[1]))
         unit = match[2] or "tokens"

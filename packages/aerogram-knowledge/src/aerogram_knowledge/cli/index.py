@@ -378,7 +378,7 @@ def _answer(
     budget: str | None,
 ) -> Reply[Any]:
     """The finished reply; what the caller can fix is a reply too."""
-    from aerogram.call import Call
+    from aerogram.answer import Call
     from aerogram.shape.pages import ResumablePage
     from aerogram_knowledge.cli.tables import in_options
     from aerogram_knowledge.search.results import finish

@@ -94,8 +94,13 @@ class Document:
 
 
 def suffix_of(name: str) -> str:
-    """The ending that says of which kind a file is; of a packed one, that of what was packed."""
-    return PurePosixPath(packed.unpacked_name(name)).suffix.lower()
+    """The ending that says of which kind a file is; of a packed one, that of what was packed.
+
+    Sites show the source of a page as text: `modes.rst.txt` is what `modes.rst` is.
+    """
+    path = PurePosixPath(packed.unpacked_name(name).lower())
+    inner = PurePosixPath(path.stem).suffix
+    return inner if path.suffix == ".txt" and SUFFIXES.get(inner) in ("markdown", "rst") else path.suffix
 
 
 def read_file(file: File, limits: ReadLimits | None = None) -> list[Document]:

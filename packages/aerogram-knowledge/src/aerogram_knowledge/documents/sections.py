@@ -26,7 +26,11 @@ TRAIL: Final = " > "
 _ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 _SETEXT: Final = re.compile(r"^([^\n#>|`\s-][^\n]{0,159})\n(=+|-{3,})$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*(?:```[^`\n]*|~~~[^\n]*)$", re.MULTILINE)
-_RST: Final = re.compile(r"^(\S[^\n]{0,159})\n([=\-`:'\"~^_*+#<>.])\2{2,}$", re.MULTILINE)
+_RST: Final = re.compile(
+    # the names by which other pages refer to a heading stand above it
+    r"^((?:\.\. _[^\n]{1,160}:\n{1,2}){0,4}+(\S[^\n]{0,159}))\n([=\-`:'\"~^_*+#<>.])\3{2,}$",
+    re.MULTILINE,
+)
 _TABLE: Final = re.compile(r"(?:^[ \t]*\|[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
 _LINE: Final = re.compile(r"[^\n\f]+")
 _RAW_LINE: Final = re.compile("[^\n\r\v\f\x85\u2028\u2029]+")
@@ -187,7 +191,7 @@ def _rst(text: str) -> list[Heading]:
     """Underlined lines; the order in which the underlines first appear is their rank."""
     ranks: dict[str, int] = {}
     return [
-        Heading(*one.span(), ranks.setdefault(one[2], len(ranks) + 1), _plain(one[1]), one.span(1))
+        Heading(*one.span(), ranks.setdefault(one[3], len(ranks) + 1), _plain(one[2]), one.span(1))
         for one in _RST.finditer(text)
     ]
 

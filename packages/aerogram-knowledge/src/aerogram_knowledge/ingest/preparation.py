@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,10 +30,13 @@ __all__ = ["FileBatch", "Job", "Preparer"]
 
 log = logging.getLogger("aerogram")
 
-READER: Final = "5"
+READER: Final = "6"
 """How files are read and cut. When that changes, so does this, and an index reads its files again, once."""
 BATCH_CHUNKS: Final = 2_000
 BATCH_BYTES: Final = 32 * 1024 * 1024
+FILES_AHEAD: Final = 64
+BYTES_AHEAD: Final = 4 * 1024 * 1024
+"""So much is read before it is worked on: one file takes long to read, the next one long to work on."""
 
 
 class Job(NamedTuple):
@@ -97,8 +100,8 @@ class Preparer:
     def batches(self, jobs: Iterable[Job]) -> Iterator[FileBatch]:
         """The batches of some files, each as soon as it is full."""
         batch, parts = FileBatch(), []  # type: tuple[FileBatch, list[tuple[Document, list[Chunk]]]]
-        for job, loading in _ahead(jobs, self._load):
-            parts += self._read(job, loading, batch)
+        for loaded in _Ahead(jobs, self._load):
+            parts += self._read(loaded, batch)
             if batch.is_full:
                 yield self._finish(batch, parts)
                 batch, parts = FileBatch(), []
@@ -113,12 +116,13 @@ class Preparer:
             return file, before
         return file, read_contents(file, self.limits)
 
-    def _read(self, job: Job, loading: _Loading, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
+    def _read(self, loaded: _Loaded, batch: FileBatch) -> list[tuple[Document, list[Chunk]]]:
         """Put a file into the batch; its documents and their chunks."""
+        job = loaded.job
         batch.files += 1
         batch.bytes += job.file.size
         try:
-            file, found = loading.outcome()
+            file, found = loaded.outcome()
             if isinstance(found, FileState):
                 batch.unchanged += 1
                 if found.note is not None:
@@ -157,40 +161,75 @@ class Preparer:
         return batch
 
 
-class _Loading:
-    """Something that is loaded in a thread of its own, which ends with the program, whatever it waits for."""
+class _Loaded(NamedTuple):
+    """A file that was loaded: what it holds, or the exception that was raised."""
 
-    def __init__(self, load: Callable[[], Any]) -> None:
-        self._load = load
-        self._found: Any = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="aerogram-ahead", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._found = self._load()
-        except BaseException as error:  # noqa: BLE001 - raised where it is wanted
-            self._error = error
+    job: Job
+    found: Any = None
+    error: BaseException | None = None
 
     def outcome(self) -> Any:
-        """What was loaded, or the exception that was raised."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
+        """What it holds; the exception is raised where it is wanted."""
+        if self.error is not None:
+            raise self.error
+        return self.found
 
 
-def _ahead(jobs: Iterable[Job], load: Callable[[Job], Any]) -> Iterator[tuple[Job, _Loading]]:
-    """Each file, the next of which is read by a process of its own while one works on it."""
-    last: tuple[Job, _Loading] | None = None
-    for job in jobs:
-        begun = (job, _Loading(partial(load, job)))
-        if last is not None:
-            yield last
-        last = begun
-    if last is not None:
-        yield last
+class _Ahead:
+    """Files that are loaded one after the other while others are worked on, some of them ahead.
+
+    They are loaded in a thread that ends with the program, whatever it waits for.
+    """
+
+    def __init__(self, jobs: Iterable[Job], load: Callable[[Job], Any]) -> None:
+        self._jobs = jobs
+        self._load = load
+        self._waiting: deque[_Loaded] = deque()
+        self._bytes = 0
+        self._is_over = False
+        self._change = threading.Condition()
+
+    def __iter__(self) -> Iterator[_Loaded]:
+        threading.Thread(target=self._run, name="aerogram-ahead", daemon=True).start()
+        try:
+            while (one := self._next()) is not None:
+                yield one
+        finally:
+            with self._change:
+                self._is_over = True
+                self._change.notify_all()
+
+    def _next(self) -> _Loaded | None:
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._is_over)
+            if not self._waiting:
+                return None
+            one = self._waiting.popleft()
+            self._bytes -= one.job.file.size
+            self._change.notify_all()
+            return one
+
+    def _run(self) -> None:
+        for job in self._jobs:
+            with self._change:
+                self._change.wait_for(lambda: self._is_over or self._has_room)
+                if self._is_over:
+                    return
+            try:
+                one = _Loaded(job, self._load(job))
+            except BaseException as error:  # noqa: BLE001 - raised where it is wanted
+                one = _Loaded(job, error=error)
+            with self._change:
+                self._waiting.append(one)
+                self._bytes += job.file.size
+                self._change.notify_all()
+        with self._change:
+            self._is_over = True
+            self._change.notify_all()
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._waiting) < FILES_AHEAD and self._bytes < BYTES_AHEAD
 
 
 def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> DocumentEntry:

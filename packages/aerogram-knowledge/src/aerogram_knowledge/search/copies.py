@@ -1,14 +1,23 @@
-"""Copies: chunks that have the same words, of which a search shows the best and says where the others are."""
+"""Copies: chunks that have the same words, of which a search shows the best and says where the others are.
+
+The same text as a page, as a PDF and as plain text is cut at other places, so its chunks are no copies of each other;
+those that say again what stands above them come later.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids
 
-__all__ = ["Copies"]
+__all__ = ["Copies", "repetitions"]
+
+SAID: Final = 0.6
+"""A text of whose runs of three words others have this share says nothing new."""
+_WORD: Final = re.compile(r"\w+")
 
 
 class Copies:
@@ -50,4 +59,18 @@ def _reach(one: int, near: Mapping[int, Sequence[int]]) -> set[int]:
         new = set(near.get(waiting.pop(), ())) - found
         found |= new
         waiting += new
+    return found
+
+
+def repetitions(texts: Sequence[str]) -> list[int]:
+    """The places of texts that say again what texts before them say."""
+    said: set[tuple[str, ...]] = set()
+    found = []
+    for place, text in enumerate(texts):
+        words = _WORD.findall(text.lower())
+        runs = set(zip(words, words[1:], words[2:], strict=False))
+        if runs and len(runs & said) >= SAID * len(runs):
+            found.append(place)
+        else:
+            said |= runs
     return found

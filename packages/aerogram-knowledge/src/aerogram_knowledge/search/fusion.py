@@ -66,10 +66,16 @@ class RankedResults:
 
     def at(self, places: Ids) -> RankedResults:
         """Only the results at some places, in that order."""
-        if len(places) == len(self):
-            return self
         arrays = {name: getattr(self, name)[places] for name in ("ids", "hybrid", "words", "meaning")}
         return replace(self, **arrays)
+
+    def lower(self, places: Sequence[int], last: int) -> RankedResults:
+        """The results with those at some places right behind the one at the place `last`."""
+        import numpy as np
+
+        score = self.hybrid.copy()
+        score[list(places)] = max(0.0, score[last] - 1 / STEPS)
+        return replace(self, hybrid=score).at(np.lexsort((self.ids, -score)))
 
     def after(self, score: float, id_: int) -> int:
         """How many results stand up to and including one with this score and id."""

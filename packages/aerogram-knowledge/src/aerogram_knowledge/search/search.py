@@ -22,7 +22,7 @@ from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.search import feedback
-from aerogram_knowledge.search.copies import Copies
+from aerogram_knowledge.search.copies import Copies, repetitions
 from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fuse, trust_in_meaning
 from aerogram_knowledge.store import Candidates, Store, StoredChunk
 
@@ -61,9 +61,12 @@ class FairSemaphore:
 LONGEST_QUERY: Final = 500
 LOOKED_THROUGH: Final = 200
 """So many of the best results are read for a phrase between quotation marks."""
+SEEN_FIRST: Final = 10
+"""So many of the best results are looked at once more for what they say again."""
 SMALL_INDEX: Final = 20_000
 LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
+HELD: Final = 512
 CALLERS: Final = 2
 """How many searches run at the same time; more would only take the processor from each other."""
 
@@ -89,6 +92,7 @@ class IndexSearch:
         self.gate = gate or LicenseFilter()
         self._remembered: OrderedDict[Any, RankedResults] = OrderedDict()
         self._counted = (-1, 0, Copies(()))
+        self._held: tuple[int, dict[int, StoredChunk]] = (-1, {})
         self._guard = threading.Lock()
         self.turn = FairSemaphore(CALLERS)
 
@@ -113,6 +117,16 @@ class IndexSearch:
         others = self.store.chunks({other for several in found.values() for other, _ in several})
         shown = {one.id for one in others if not self.gate.holds_back(one)}
         return {one: [pair for pair in several if pair[0] in shown] for one, several in found.items()}
+
+    def chunks(self, ids: Sequence[int]) -> list[StoredChunk]:
+        """The chunks of some results that exist, in that order; what the best say is looked at more than once."""
+        held = self._held
+        if held[0] != self._counted[0] or len(held[1]) > HELD:
+            held = self._held = (self._counted[0], {})
+        missing = [one for one in ids if one not in held[1]]
+        if missing:
+            held[1].update({one.id: one for one in self.store.chunks(missing)})
+        return [held[1][one] for one in ids if one in held[1]]
 
     def also_in(self, chunks: Sequence[StoredChunk]) -> dict[int, list[str]]:
         """The other documents that have the same words as some chunks, those that may be shown."""
@@ -158,7 +172,14 @@ class IndexSearch:
         ranked = fuse(found, known, method, **said)
         held = self._holders(quoted(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked
-        return ranked.at(copies.first_places(ranked.ids))
+        return self._lower_repetitions(ranked.at(copies.first_places(ranked.ids)))
+
+    def _lower_repetitions(self, ranked: RankedResults) -> RankedResults:
+        """The results, of which the best ones that say again what others say come behind those."""
+        best = ranked.ids[:SEEN_FIRST].tolist()
+        texts = {one.id: one.text for one in self.chunks(best)}
+        again = repetitions([texts.get(one, "") for one in best])
+        return ranked.lower(again, len(best) - 1) if again else ranked
 
     def _listen(
         self, terms: Sequence[QueryTerm], found: Candidates, copies: Copies, filters: Filters, depth: Depth
@@ -173,7 +194,7 @@ class IndexSearch:
         share = feedback.share_of_feedback(terms, earned)
         if not share:
             return None
-        chunks = self.store.chunks(found.ids[best].tolist())
+        chunks = self.chunks(found.ids[best].tolist())
         if len(chunks) < len(best):
             return None  # somebody has just taken one out
         more = feedback.expand(terms, chunks, earned, share, self.store.rarities)

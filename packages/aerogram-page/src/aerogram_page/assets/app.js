@@ -11,6 +11,8 @@ import { theme, themes, wear } from "./theme.js";
 
 const VIEWS = ["search", "dialects", "digest", "vendors", "errors", "live", "inspect"];
 const WITHOUT_SERVER = ["inspect", "dialects", "digest", "errors"];
+const OF_GATEWAY = ["live", "inspect", "dialects", "errors"];
+const BY_KIND = { inspect: WITHOUT_SERVER, gateway: OF_GATEWAY };
 const SHORTLY = 3000;
 
 const main = document.getElementById("main");
@@ -49,8 +51,8 @@ const noting = (name, signal) => (said, how) => {
   left.set(name, new URLSearchParams(routeOf(location.hash).params));
 };
 
-/** The views there are: without a server of documents behind the page, those of a single reply. */
-const available = () => (context?.kind === "inspect" ? WITHOUT_SERVER : VIEWS.filter(hasSomething));
+/** The views there are: without a server of documents behind the page, those of calls or of a single reply. */
+const available = () => BY_KIND[context?.kind] ?? VIEWS.filter(hasSomething);
 
 const hasSomething = (view) => view !== "vendors" || context?.mounted.includes("vendors") !== false;
 
@@ -108,7 +110,7 @@ function frame(name = known(routeOf(location.hash).view)) {
   fill(
     document.getElementById("colophon"),
     el("span", {}, `Aerogram ${context?.version ?? ""}`),
-    context?.kind === "inspect"
+    context?.kind in BY_KIND
       ? null
       : [el("a", { href: "docs" }, t("shell.api")), el("a", { href: "v1/health/deep" }, t("shell.health"))],
   );

@@ -207,7 +207,8 @@ const toneOf = (what) => (what === "dropped" ? "bad" : "warn");
 
 const whatChip = (what) => el("span", { class: `chip ${toneOf(what)}` }, t(`piece.${what}`));
 
-function proof(expected, found, isSame, isOwn) {
+/** Whether two hashes are the same, and who has computed the second one. */
+export function proof(expected, found, isSame, isOwn) {
   return el(
     "p",
     { class: `proof ${isSame ? "good" : "bad"}` },

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from aerogram._http import headers as fields
+from aerogram._http import responses as fields
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
 from aerogram._http.responses import decompress
 from aerogram.errors import ContractError

@@ -21,8 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
-from aerogram._http import headers as fields
-from aerogram._http.headers import Fields
+from aerogram._http import responses as fields
 from aerogram._http.intake import refuse_loose
 from aerogram._http.negotiation import (
     CURRENT,
@@ -36,7 +35,7 @@ from aerogram._http.negotiation import (
     Versions,
     parse_accept,
 )
-from aerogram._http.responses import LONGEST_ERROR, Body, decompress, read_problem, render
+from aerogram._http.responses import LONGEST_ERROR, Body, Fields, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.answer import ReplyDraft
 from aerogram.codes import TABLE
@@ -136,7 +135,7 @@ _LONGEST_REMEMBERED: Final = 256
 
 
 class HttpRequest:
-    """The facts of one request; whoever makes one sets the first four."""
+    """The facts of one request; whoever makes one sets those that have no value here."""
 
     scope: Scope
     root: str
@@ -147,18 +146,9 @@ class HttpRequest:
     """What the handler was given as the body, if that tells one query from another."""
     found_out: Mapping[str, Any] = MappingProxyType({})
     """What was found out for the handler before it runs, by the names of its parameters."""
-    inner: Scope | None = None
-    """What the handler got as the scope, where middleware has passed on a copy of it."""
-
-    def set_handler_scope(self, scope: Scope) -> None:
-        """Know the scope that whoever answers has got: who asks, and the parameters of the path, may be there alone."""
-        if scope is not self.scope:
-            self.inner = scope
-
-    @property
-    def handler_scope(self) -> Scope:
-        """The scope in which everything is known that was found out on the way to the handler."""
-        return self.scope if self.inner is None else self.inner
+    handler_scope: Scope
+    """What the handler got as the scope: middleware may have passed on a copy of it, and who asks, and the parameters
+    of the path, may be there alone."""
 
     @cached_property
     def headers(self) -> dict[bytes, bytes]:
@@ -212,9 +202,12 @@ class HttpRequest:
     @cached_property
     def choice(self) -> EnvelopeChoice:
         """What was negotiated."""
-        return self.versions.choose(
-            self.scope["query_string"], self._accept, lambda: [value for name, value in self.query if name == PARAMETER]
-        )
+        versions = self.versions
+        words = (self.scope["query_string"], self._accept, None if versions.schedule is None else versions.stage)
+        found = versions.choices.get(words)  # what the same words came to before
+        if found is None:
+            found = versions.choose(words, [value for name, value in self.query if name == PARAMETER])
+        return found
 
     @property
     def target(self) -> str:
@@ -315,8 +308,8 @@ MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version i
 _NOT_MODIFIED: Final = 304
 _GONE: Final = 410
 _STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
-_SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
-"""Parts of a reply that no field but the body speaks of; most replies have no others."""
+_VARY: Final = (b"Accept", b"X-Envelope-Version")
+_VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
 
 
 log = logging.getLogger("aerogram")
@@ -405,8 +398,7 @@ class Layer:
             if exchange.held is not None:
                 await exchange.finish()
         finally:
-            if exchange.inner is not None:
-                exchange.inner = None
+            exchange.handler_scope = scope
             if exchange.outer is None:
                 scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
             else:
@@ -437,7 +429,7 @@ class Exchange(HttpRequest):
     _then: Callable[[Exchange], Awaitable[None]] | None = None
 
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
-        self.scope = scope
+        self.scope = self.handler_scope = scope
         self.root = scope.get("root_path", "")
         self.versions = layer.versions
         self.started = time.perf_counter()
@@ -458,6 +450,25 @@ class Exchange(HttpRequest):
     def version(self) -> Version:
         """The envelope of the answer: a route that is not migrated has only one."""
         return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
+
+    def describe_call(self) -> dict[str, Any]:
+        """What is known about this request as a call."""
+        terms, host = self.terms, ""
+        if terms is not None and terms.is_hosted:
+            host = self.headers.get(b"host", b"").decode("latin-1").lower()
+        known: dict[str, Any] = {
+            "operation": terms.operation if terms else self.scope["path"],
+            "resource": f"{host}{terms.path}" if terms else "",
+            "arguments": self.arguments(terms),
+            "client_tag": self.client_tag,
+            "started": self.started,
+            "request_id": self.request_id,
+        }
+        if self.allowance is not None:
+            known["allowance"] = self.allowance
+        if self.writer is not None:
+            known["writer"] = self.writer
+        return known
 
     @property
     def writer(self) -> Callable[[Reply[Any]], Any] | None:
@@ -506,7 +517,7 @@ class Exchange(HttpRequest):
             if given is not self.other_format and fields.announce_json(given):
                 return self._begin_json(start, terms)
             # a cache must not give it to those who ask for an envelope
-            given = fields.add_vary(given)
+            given = _add_vary(given)
         self._is_open = True  # as `_pass` has it, for one call less
         passing = {**start, "headers": fields.forbid_guessing(given)}
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
@@ -515,12 +526,12 @@ class Exchange(HttpRequest):
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
         status, given = start["status"], start["headers"]
         if fields.are_of_file(given):
-            return self._pass(start, fields.add_vary(given))
+            return self._pass(start, _add_vary(given))
         if self.is_left_to_the_framework:
             is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
             return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
         if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
-            return self._pass(start, fields.add_vary(given))
+            return self._pass(start, _add_vary(given))
         return self._hold(start, Exchange._envelop)
 
     def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
@@ -639,7 +650,7 @@ class Exchange(HttpRequest):
         """Send what is held as it is; after the `latest` message the rest will pass."""
         assert self.held is not None
         if self._then is Exchange._envelop:
-            await self._pass(self.held, fields.add_vary(self.held["headers"]))
+            await self._pass(self.held, _add_vary(self.held["headers"]))
         else:
             await self._open(self.held, LEGACY)
         if latest is None or latest["type"] == BODY:
@@ -671,9 +682,7 @@ class Exchange(HttpRequest):
 
         `scope` is what the handler gets.
         """
-        if scope is not self.scope:
-            self.set_handler_scope(scope)
-            scope = self.scope
+        self.handler_scope, scope = scope, self.scope
         if terms is not None:
             self.terms = terms
         if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
@@ -719,7 +728,7 @@ class Exchange(HttpRequest):
         """The handler's value as its route reads it."""
         terms = self.terms
         reader = terms.shapes.reply if terms is not None else None
-        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, ResumablePage, BaseException)):
+        if self.version == LEGACY or reader is None or isinstance(outcome, (Reply, ResumablePage, BaseException)):
             return outcome
         try:
             return reader(outcome)
@@ -794,9 +803,7 @@ class Exchange(HttpRequest):
     def with_standard_fields(self, given: Fields, version: Version | None) -> Fields:
         """The fields of an answer, with what every answer on a migrated route says."""
         names = dict(given)
-        found = fields.add_vary(
-            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
-        )
+        found = _add_vary(given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS])
         if version == LEGACY and self.choice.media_type != JSON:
             found = fields.replace_content_type(found, self.choice.media_type)
         if fields.NOSNIFF[0] not in names:
@@ -824,16 +831,29 @@ class Exchange(HttpRequest):
     def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
         """What a reply and its body say in fields."""
         found: Fields = []
-        if not _SILENT.issuperset(reply.present_fields()):
+        delay = None if reply.problem is None else reply.problem.retry_after
+        if delay is not None or reply.rate_limit is not None or reply.page is not None:
             versions, by_offset = self.versions, reply.page is not None and self._takes_offset
             older = versions.rate_limit_headers
             # a link is followed with a GET, which does not lead to the next page of anything else
             told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
-            found = fields.of_reply(told, self.target, versions.clock, older=older, by_offset=by_offset)
+            target = "" if told.page is None else self.target
+            found = fields.of_reply(told, target, versions.clock, older=older, by_offset=by_offset)
         if body.status != _NOT_MODIFIED:
             found.append((b"content-type", body.media_type.encode()))
             found.append((b"content-length", b"%d" % len(body.content)))
         return found
+
+
+def _add_vary(given: Fields) -> Fields:
+    """Fields that say on what an answer with envelopes depends, besides what they say already."""
+    for name, _ in given:
+        if name == b"vary":
+            break
+    else:
+        return [*given, _VARY_ALONE]
+    vary = b", ".join([value for name, value in given if name == b"vary"])
+    return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", fields.join_words(vary, _VARY))]
 
 
 def _with_headers(start: Message, given: Fields) -> Message:

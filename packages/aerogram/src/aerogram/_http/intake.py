@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
-from aerogram._http.headers import is_json
+from aerogram._http.responses import is_json
 from aerogram.errors import ReplyError
 from aerogram.jsontext import find_looseness
 

@@ -1,24 +1,65 @@
-"""Responses: a reply as status and body, and an error response of any making as a problem."""
+"""Responses: a reply as status, fields and body, and an error response of any making as a problem."""
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import math
+import re
+import unicodedata
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, quote, urlencode, urljoin
 
-from aerogram._http.headers import NEXT_OFFSET
 from aerogram.codes import TABLE
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.jsontext import loads
+from aerogram.jsontext import dumps, loads
+from aerogram.limits import header_fields
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input
-from aerogram.reply import Notice, Page, Problem, QueryEcho, Reply
+from aerogram.reply import Notice, Page, Problem, QueryEcho, Reply, part_to_json
 
-__all__ = ["LONGEST_ERROR", "Body", "decompress", "from_health", "from_offset_page", "read_problem", "render"]
+__all__ = [
+    "EXPOSED",
+    "LONGEST_ERROR",
+    "NEXT_OFFSET",
+    "NOSNIFF",
+    "Body",
+    "Fields",
+    "address_of",
+    "announce_json",
+    "are_of_file",
+    "are_of_whole_body",
+    "client_tag",
+    "decompress",
+    "entity_tag",
+    "find",
+    "find_link",
+    "forbid_guessing",
+    "from_health",
+    "from_offset_page",
+    "is_json",
+    "join_words",
+    "link_to",
+    "matches_tag",
+    "of_reply",
+    "own_entity_tag",
+    "quote_path",
+    "read_problem",
+    "render",
+    "replace_content_type",
+    "resolve_address",
+    "tag_of",
+    "without_body_fields",
+    "without_gzip_time",
+]
+
 
 LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
@@ -51,7 +92,8 @@ def render(
         media_type = dialect.media_type
         if isinstance(said.get("status"), int):
             said["status"] = status  # problem details repeat the status of their response
-    return Body(status or 200, media_type, json_around(said, reply.data, json))
+    is_known = json is not None and reply.problem is None
+    return Body(status or 200, media_type, json_around(said, reply.data, json) if is_known else dumps(said))
 
 
 def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:
@@ -160,3 +202,234 @@ def from_health(body: Mapping[str, Any]) -> Reply[Any]:
 def _is_well(check: Any) -> bool:
     state = check.get("status") if isinstance(check, Mapping) else check
     return state in (_WELL, True)
+
+
+# Fields: what a reply says in those of a response, and what a request says in its own
+
+
+Fields: TypeAlias = list[tuple[bytes, bytes]]
+
+LONGEST_CLIENT_TAG: Final = 128
+NEXT_OFFSET: Final = "next_offset"
+"""Where in a page's `extra` the offset of the next page stands, when a handler has pages of that kind."""
+_SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
+"""Parts of a reply that say nothing lasting besides its data."""
+
+EXPOSED: Final = (
+    b"X-Envelope-Version",
+    b"Vary",
+    b"X-Request-Id",
+    b"X-Client-Tag",
+    b"Retry-After",
+    b"RateLimit",
+    b"RateLimit-Policy",
+    b"Link",
+    b"ETag",
+    b"Deprecation",
+    b"Sunset",
+)
+"""What scripts of other origins may read of an answer."""
+NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
+"""What keeps a browser from guessing at the type of an answer."""
+_GZIP: Final = b"\x1f\x8b"
+_AFTER_THE_TIME: Final = 8
+_OF_A_BODY: Final = frozenset(
+    {
+        b"accept-ranges",
+        b"content-disposition",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"etag",
+        b"last-modified",
+        b"retry-after",
+        b"transfer-encoding",
+    }
+)
+
+
+def find(given: Fields, wanted: bytes) -> bytes:
+    """The first value of a field by its lower-case name; empty when there is none."""
+    for name, value in given:
+        if name == wanted:
+            return value
+    return b""
+
+
+def forbid_guessing(given: Fields) -> Fields:
+    """Fields by which a browser takes an answer for what it says that it is."""
+    for name, _ in given:
+        if name == NOSNIFF[0]:
+            return given
+    return [*given, NOSNIFF]
+
+
+def without_body_fields(given: Fields) -> Fields:
+    """Fields without those that speak of the body they came with, for an answer that has another one."""
+    return [pair for pair in given if pair[0] not in _OF_A_BODY]
+
+
+def are_of_whole_body(given: Fields) -> bool:
+    """Whether the body is known in full, which it is not while it streams."""
+    return bool(find(given, b"content-length"))
+
+
+def are_of_file(given: Fields) -> bool:
+    """Whether a body is a file, or flows: parts of it may be asked for, it is to be saved, or its end is not known."""
+    names = dict(given)
+    return b"content-length" not in names or b"accept-ranges" in names or b"content-disposition" in names
+
+
+def of_reply(
+    reply: Reply[Any],
+    target: str,
+    clock: Callable[[], dt.datetime],
+    *,
+    older: bool = False,
+    by_offset: bool = False,
+) -> Fields:
+    """When to come back, how much is left, and where the next page is, which may be told `by_offset`."""
+    found: Fields = []
+    delay = reply.problem.retry_after if reply.problem else None
+    if reply.problem and delay is None and reply.rate_limit:
+        delay = reply.rate_limit.retry_after
+    if delay is not None:
+        found.append((b"retry-after", b"%d" % math.ceil(delay)))
+    if reply.rate_limit is not None:
+        limits = header_fields(reply.rate_limit, now=clock().timestamp(), legacy=older)
+        found += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
+    if reply.page is not None:
+        for name, value in _next_parameter(reply.page, by_offset=by_offset):
+            found.append((b"link", f'<{link_to(target, **{name: value})}>; rel="next"'.encode()))
+    return found
+
+
+def _next_parameter(page: Page, *, by_offset: bool) -> Iterator[tuple[str, str]]:
+    """The parameter that leads to the next page."""
+    following = (page.extra or {}).get(NEXT_OFFSET)
+    if page.cursor and page.has_more is not False:
+        yield "cursor", page.cursor
+    elif page.has_more and following is not None and by_offset:
+        yield "offset", str(following)
+
+
+def link_to(target: str, **changed: str | None) -> str:
+    """A target (path and query) with some parameters changed, as it may stand between angle brackets."""
+    path, _, query = target.partition("?")
+    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in changed]
+    kept += [(name, value) for name, value in changed.items() if value is not None]
+    return quote_path(path, "%") + ("?" + urlencode(kept) if kept else "")
+
+
+def quote_path(path: str, besides: str = "") -> str:
+    """A path as it may stand in a link; many who read links split them at commas and semicolons, wherever they are."""
+    return quote(path, safe="/:@!$&'()*+=~" + besides)
+
+
+def join_words(present: bytes | None, words: Iterable[bytes]) -> bytes:
+    """A comma-separated field with further words, each of them once."""
+    found = {word.lower(): word for word in (one.strip() for one in (present or b"").split(b",")) if word}
+    for word in words:
+        found.setdefault(word.lower(), word)
+    return b", ".join(found.values())
+
+
+def announce_json(given: Fields) -> bool:
+    """Whether a body of these fields is JSON of some kind."""
+    for name, value in given:
+        if name == b"content-type":
+            return is_json(value)
+    return False
+
+
+@lru_cache(maxsize=256)
+def is_json(content_type: bytes) -> bool:
+    """Whether a content type is JSON of some kind."""
+    kind = content_type.partition(b";")[0].strip().lower()
+    return kind == b"application/json" or kind.endswith(b"+json")
+
+
+def replace_content_type(given: Fields, media_type: str) -> Fields:
+    """The fields of plain JSON with the name that its shape has."""
+    kind = find(given, b"content-type").partition(b";")[0].strip().lower()
+    if kind != b"application/json":
+        return given
+    return [(name, media_type.encode() if name == b"content-type" else value) for name, value in given]
+
+
+def entity_tag(reply: Reply[Any], representation: str, json: bytes | None = None) -> bytes:
+    """A weak tag of what a reply says in one representation, whichever request it answers."""
+    if reply.page is not None and reply.page.cursor:  # it says when it ends, and the one that the client has is as good
+        reply = reply.replace(page=replace(reply.page, cursor=None))
+    said = reply.present_fields()
+    text = representation.encode() + (json or dumps(reply.data))
+    if not _SILENT.issuperset(said):
+        text += dumps({name: part_to_json(value) for name, value in said.items() if name not in _SILENT})
+    return tag_of(text)
+
+
+def without_gzip_time(content: bytes | bytearray) -> bytes | bytearray:
+    """The bytes of a body that are the same the next time: gzip writes down when it was."""
+    return content[_AFTER_THE_TIME:] if content.startswith(_GZIP) else content
+
+
+def tag_of(content: bytes | bytearray) -> bytes:
+    """A weak tag of some bytes; weak, because what compresses them on the way keeps it."""
+    return b'W/"' + hashlib.sha1(content, usedforsecurity=False).hexdigest().encode() + b'"'
+
+
+def own_entity_tag(given: bytes, representation: str) -> bytes:
+    """The tag that a handler gave, made weak and different for each representation: its data is the same, no more."""
+    opaque = given.removeprefix(b"W/")
+    is_tag = len(opaque) > 1 and opaque.startswith(b'"') and opaque.endswith(b'"')
+    return b"W/" + opaque[:-1] + b"-" + representation.encode() + b'"' if is_tag else given
+
+
+def matches_tag(wanted: bytes, tag: bytes) -> bool:
+    """Whether If-None-Match names this tag; weak and strong ones compare alike (RFC 9110, section 13.1.2)."""
+    opaque = tag.removeprefix(b"W/")
+    return any(one.strip().removeprefix(b"W/") in (b"*", opaque) for one in wanted.split(b","))
+
+
+def client_tag(raw: bytes) -> str | None:
+    """The caller's own mark in X-Client-Tag: UTF-8, short, and printable; anything else is not taken over."""
+    try:
+        tag = raw.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return None
+    if not 0 < len(tag) <= LONGEST_CLIENT_TAG:
+        return None
+    return None if any(unicodedata.category(letter)[0] == "C" for letter in tag) else tag
+
+
+_TEXT: Final = r'"(?:[^"\\]|\\.)*"'
+_PARAMETER: Final = re.compile(rf';\s*([^\s=;,"<>]+)\s*(?:=\s*({_TEXT}|[^\s;,"]*))?\s*')
+_LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER.pattern})*)")
+
+
+def find_link(relation: str, field: str) -> str | None:
+    """The address of the first link in a Link field that has this relation to the answer it came with."""
+    for link in _LINK.finditer(field):
+        said: dict[str, str] = {}
+        for name, value in _PARAMETER.findall(link[2]):
+            said.setdefault(name.lower(), value.strip('"'))  # of several relations the first one counts
+        if relation in said.get("rel", "").lower().split() and "anchor" not in said:
+            return link[1].strip()
+    return None
+
+
+def address_of(response: Any) -> str:
+    """The address that a response answered at; empty when it is not known."""
+    try:
+        return str(getattr(response, "url", None) or "")
+    except RuntimeError:  # of httpx, for a response without a request
+        return ""
+
+
+def resolve_address(address: str, reference: str) -> str:
+    """An address that an answer names, seen from the address of that answer; it may have a method before it."""
+    method, space, path = reference.rpartition(" ")
+    try:
+        return f"{method}{space}{urljoin(address, path)}"
+    except ValueError:  # no address at all, which whoever asks for it will say
+        return reference

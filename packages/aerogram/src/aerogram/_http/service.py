@@ -22,8 +22,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
-from aerogram.answer import ReplyDraft, admit, finish, forgive, normalize, observe, run
-from aerogram.call import Call
+from aerogram.answer import Call, ReplyDraft, admit, finish, forgive, normalize, observe, run
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.errors import ValidationFailed
@@ -31,7 +30,7 @@ from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import may_be_secret, sanitize
-from aerogram.shape.advice import Levers
+from aerogram.shape.controls import Levers
 from aerogram.shape.modes import allowed_mode
 
 __all__ = ["HttpService", "Principal", "Uncacheable", "caller_key", "names_caller"]
@@ -286,7 +285,7 @@ class HttpService:
     def _with_levers(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
         """How a reply is to be shaped, and where that may fail, what its caller can change about it."""
         terms = exchange.terms
-        most = None if terms is None else contract.own_limit(terms.operation)
+        most = None if terms is None else contract.own_budgets.get(terms.operation, contract.own_budget)
         if terms is None or (most is None and "max_tokens" not in shaping):
             return shaping
         return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
@@ -297,23 +296,8 @@ class HttpService:
     def _call_of(
         self, contract: Contract, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS
     ) -> Call:
-        terms = exchange.terms
-        known = shaping if exchange.allowance is None else {**shaping, "allowance": exchange.allowance}
-        if exchange.writer is not None:
-            known = {**known, "writer": exchange.writer}
-        if not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS:
-            known = {**known, "is_done": True}
-        return Call(
-            contract,
-            operation=terms.operation if terms else exchange.scope["path"],
-            resource=terms.path if terms and not terms.is_hosted else _host_and_path(exchange),
-            arguments=exchange.arguments(terms),
-            request_id=exchange.request_id,
-            principal=who,
-            client_tag=exchange.client_tag,
-            started=exchange.started,
-            **known,
-        )
+        is_done = not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS
+        return Call(contract, principal=who, is_done=is_done, **exchange.describe_call(), **shaping)
 
 
 def _says_loss(outcome: Any, exchange: Exchange) -> bool:
@@ -327,9 +311,3 @@ def _address_of(exchange: Exchange) -> str:
     """What a handler may make links of: under which address the caller knows the application."""
     told = (exchange.headers.get(name, b"").decode("latin-1") for name in _ADDRESS)
     return "\n".join((exchange.scope.get("scheme", ""), exchange.root, *told))
-
-
-def _host_and_path(exchange: Exchange) -> str:
-    """The path of a route that hosts have for themselves, and the host; nothing where there is no route."""
-    host = exchange.headers.get(b"host", b"").decode("latin-1").lower()
-    return f"{host}{exchange.terms.path}" if exchange.terms else ""

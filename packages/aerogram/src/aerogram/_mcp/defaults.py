@@ -14,7 +14,7 @@ from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
 
-__all__ = ["check_principal", "client_name", "contract_for", "session_id"]
+__all__ = ["check_principal", "contract_for"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
@@ -38,18 +38,6 @@ def _call_principal(principal: Principal) -> str | None:
     if inspect.iscoroutine(found):
         found.close()
     raise TypeError(f"principal gave a {type(found).__name__}, and not a text or None")
-
-
-def client_name(session: Any) -> str | None:
-    """What the client of a session calls itself."""
-    params = session.client_params
-    return None if params is None else str(params.client_info.name)
-
-
-def session_id(request: Any) -> str | None:
-    """The id of the session that a request belongs to; standard streams and the newer protocol have none."""
-    headers = getattr(getattr(request, "request", None), "headers", None)
-    return None if headers is None else headers.get("mcp-session-id")
 
 
 def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:

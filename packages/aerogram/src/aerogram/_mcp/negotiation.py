@@ -19,7 +19,7 @@ from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.reply import Notice, Reply
 from aerogram.tokens import Budget
 
-__all__ = ["ACTION", "EXTENSION", "Agreement", "Offer", "agree", "negotiate"]
+__all__ = ["ACTION", "EXTENSION", "NOTHING_AGREED", "Agreement", "Offer", "agree", "negotiate"]
 
 EXTENSION: Final = "dev.aerogram/replies"
 ACTION: Final = "capability-negotiate"
@@ -64,13 +64,13 @@ class Agreement:
     notices: tuple[Notice, ...] = ()
 
 
-_NOTHING: Final = Agreement()
+NOTHING_AGREED: Final = Agreement()
 
 
 def agree(offer: Offer, asked: Settings | None) -> Agreement:
     """Read a client's settings; what the server does not know or cannot do is a notice and no failure."""
     if not asked:
-        return _NOTHING
+        return NOTHING_AGREED
     found: dict[str, Any] = {}
     strangers = (name for name in asked if name not in _READERS)
     notices = [_unknown_notice("setting", name, _READERS) for name in islice(strangers, MOST_COMPLAINTS)]

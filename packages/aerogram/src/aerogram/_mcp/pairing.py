@@ -16,8 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
-from aerogram.answer import archive_leftovers
-from aerogram.call import Call
+from aerogram.answer import Call, archive_leftovers
 from aerogram.contract import Contract
 from aerogram.dialects import try_read
 from aerogram.jsontext import dumps

@@ -6,7 +6,7 @@
                           │
     outcome ──answer──▶ the plain result of the call, or the handler's own finished result
 
-An adapter asks for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
+An adapter asks `listing` for a `Profile` of each tool when it lists or wraps it, and hands over what it knows about the
 request as a `Caller`. It sends what `serve`, which is all of the above, gives back.
 """
 
@@ -15,35 +15,27 @@ from __future__ import annotations
 import logging
 import os
 import re
-import typing
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from types import UnionType
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
-from aerogram._mcp.example import example_call
+from aerogram._mcp.example import example_call, wrong_arguments
 from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
-from aerogram._mcp.negotiation import ACTION, EXTENSION, Agreement, Offer, agree, negotiate
+from aerogram._mcp.listing import Listing, Profile, SchemaForm
+from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import (
-    PREFIX,
-    SchemaForm,
-    conforms,
-    lift_schema,
-    meta_of,
-    output_schema,
-    problem_told,
-    tool_result,
-    type_data,
-)
+from aerogram._mcp.results import PREFIX, conforms, meta_of, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
+    UNOBSERVED,
+    Call,
     ReplyDraft,
     fail,
     find_outcome,
@@ -56,74 +48,26 @@ from aerogram.answer import (
     render,
 )
 from aerogram.archive import Archive
-from aerogram.call import Call
-from aerogram.channels import ACCOUNT, BOX, Payload
-from aerogram.clients import find_client
+from aerogram.channels import channels_of
+from aerogram.clients import Client, find_client
 from aerogram.contract import Contract
-from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
-from aerogram.dialects.protocol import Dialect, Envelope
-from aerogram.errors import ContractError, InvalidReply, ReplyError, strays
+from aerogram.dialects.protocol import Dialect
+from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
-from aerogram.normalize.registry import Registry
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
-from aerogram.shape.advice import Levers
-from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
+from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
-from aerogram.shape.modes import Mode
+from aerogram.shape.modes import MODES, Mode
+from aerogram.telemetry import Observation
 from aerogram.tokens import Budget, split_by_client
 
-__all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Profile", "Service"]
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What the service knows about a tool: its controls, its own output schema, and whether that is in a box.
-
-    `is_content`: its handler says that it returns content or a finished result, which is sent as it is. `is_reply`: it
-    says that it returns a `Reply` or an envelope, which no framework knows how to convert. `parameters` are the
-    properties of its inputs, the controls among them; `inputs` is the schema without them.
-    """
-
-    name: str
-    controls: Controls = field(default_factory=Controls)
-    own_schema: Mapping[str, Any] | None = None
-    is_boxed: bool = False
-    is_content: bool = False
-    is_reply: bool = False
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-    page_size: int | None = None
-    """The items of a page, unless its caller says how many."""
-    typed: Mapping[str, Any] | None = None
-    """The schema of its data as it stands in an envelope."""
-
-    @property
-    def payload(self) -> Payload:
-        """How its payload is sent when it is sent alone."""
-        own = self.own_schema
-        is_closed = own is not None and ACCOUNT not in own.get("properties", {})
-        is_object = own is not None and own.get("type") == "object" and not self.is_boxed
-        return Payload(own is not None, self.is_boxed, is_closed, is_object, _is_text(own, self.is_boxed))
-
-    @property
-    def data_schema(self) -> Mapping[str, Any] | None:
-        """The schema of the payload itself."""
-        if self.own_schema is None or not self.is_boxed:
-            return self.own_schema
-        inner = self.own_schema.get("properties", {}).get("result", {})
-        return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
-
-
-def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
-    """Whether a schema is that of one text in a box."""
-    inner = (schema or {}).get("properties", {}).get(BOX) if is_boxed else None
-    return isinstance(inner, Mapping) and inner.get("type") == "string"
+__all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Service"]
 
 
 LONGEST_TAG: Final = 200
@@ -157,6 +101,22 @@ class Caller(NamedTuple):
     around: OuterContract = OuterContract()
     client: str | None = None
     session: str | None = None
+
+    @classmethod
+    def of(cls, request: Any, meta: Mapping[str, Any] | None, principal: str | None, **known: Any) -> Caller:
+        """Who sends a request of the SDK."""
+        session = request.session
+        capabilities, params = session.client_capabilities, session.client_params
+        # standard streams and the newer protocol have no sessions
+        fields = getattr(getattr(request, "request", None), "headers", None)
+        return cls(
+            meta,
+            principal,
+            None if capabilities is None else capabilities.extensions,
+            client=None if params is None else str(params.client_info.name),
+            session=None if fields is None else fields.get("mcp-session-id"),
+            **known,
+        )
 
     def attributes(self, method: str, tool: str | None = None) -> dict[str, str]:
         """What a request is in the words of OpenTelemetry."""
@@ -197,11 +157,6 @@ log = logging.getLogger("aerogram")
 ARCHIVE_TEMPLATE: Final = "aerogram://archive/{hash}"
 MOST_STRANGERS: Final = 100
 """How many clients that nobody knows are told of in the log."""
-SIZE_KEY: Final = "anthropic/maxResultSizeChars"
-"""By this Claude Code learns that a tool has larger results than it takes otherwise."""
-UNTOLD_CHARACTERS: Final = 50_000
-MOST_CHARACTERS: Final = 500_000
-_FINISHED: Final = ("CallToolResult", "ToolResult")
 
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -234,30 +189,15 @@ class Service:
         contract.insist_on_room(contract.speaker)
         self.contract = contract
         self._shows_errors = shows_errors
-        self._text_schema = text_schema
         contract.prepare()
         self._has_flags = flags is not None or VARIABLE in os.environ
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
         if RESPONSE_CONTRACT_V2.name not in self.flags:
             self.flags.declare(RESPONSE_CONTRACT_V2)
-        self._controls = check_choice(controls)
-        if schema not in (*get_args(SchemaForm), None):
-            raise InvalidReply(f"schema is one of {', '.join(get_args(SchemaForm))}, or None, not {schema!r}")
-        self._schema = schema
         self.offer = _offer(contract, offers)
-        own = contract.speaker
-        spoken = [own if name == own.name else dialect_named(name) for name in self.offer.dialects]
-        self._spoken = spoken if schema and contract.channels != "text" else ()
+        self.listing = Listing(contract, self.offer, controls, schema, text_schema)
         self._contracts: dict[Any, Contract] = {}
-        self._own_tools: frozenset[str] = frozenset()
         self._strangers: set[str | None] = set()
-        self.has_checked_names = False
-
-    @property
-    def names_by_setting(self) -> dict[str, Collection[str]]:
-        """The tools that the settings name."""
-        by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
-        return {"controls": by_name, **self.contract.names_by_setting}
 
     def claim(self, negotiate: str | None, taken: Collection[str]) -> str | None:
         """The name of the negotiation tool, where there is something to negotiate.
@@ -267,7 +207,7 @@ class Service:
         if self.offer.dialects == ("bare",) and not self._has_flags:
             negotiate = None
         own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
-        self._own_tools = frozenset(name for name in own.values() if name is not None)
+        self.listing.own_tools = frozenset(name for name in own.values() if name is not None)
         if negotiate is not None and negotiate == self.offer.retrieve:
             raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
         for setting, name in own.items():
@@ -275,152 +215,94 @@ class Service:
                 raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
         return negotiate
 
-    def check_names(self, known: Collection[str]) -> None:
-        """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""
-        self.has_checked_names = True
-        for stray in strays(self.names_by_setting, known, "tool"):
-            log.warning("%s", stray)
-
-    # Tools as they are listed
-
-    def profile(
-        self,
-        name: str,
-        *,
-        inputs: Mapping[str, Any],
-        outputs: Mapping[str, Any] | None = None,
-        is_boxed: bool = False,
-        returns: Any = None,
-        controls: Controls | None = None,
-    ) -> Profile:
-        """What there is to know about a tool, from its schemas and its return annotation."""
-        given = (
-            controls_for(None if name in self._own_tools else self._controls, name) if controls is None else controls
-        )
-        given = given.without(inputs.get("properties", {}))
-        if outputs is not None and self.contract.speaker.name == "bare":
-            given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _is_envelope(returns)
-        if is_reply:  # a framework describes the class, which is never sent
-            outputs, is_boxed = None, False
-        if outputs is not None and not self._text_schema and _is_text(outputs, is_boxed):
-            outputs, is_boxed = None, False
-        size = self.contract.page_sizes.get(name) if "page_size" in given.names else None
-        has_limit = self.contract.own_limit(name) is not None or self.contract.chooses_by_client(name)
-        is_fitted = has_limit or "max_tokens" in given.names or size is not None
-        is_lifted = is_fitted and self._schema != "own" and not _is_text(outputs, is_boxed)
-        if outputs is not None and is_lifted and outputs.get("type") == "object":
-            outputs = lift_schema(outputs)
-        is_content = _is_content(returns, self.contract.forms.registry)
-        parameters = given.extend(inputs)["properties"]
-        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size)
-        return replace(made, typed=type_data(made.data_schema)) if self._spoken else made
-
-    def output_schema(self, profile: Profile, is_legacy: bool = False) -> Mapping[str, Any] | None:
-        """The schema to list: that of what is sent, which for bare payloads is the tool's own.
-
-        There is none that a payload and the envelopes satisfy that are offered besides.
-        """
-        if is_legacy or self.offer.dialects == ("bare",):
-            return profile.own_schema
-        if profile.is_content or profile.name in self._own_tools or not self._spoken or self._schema is None:
-            return None
-        return output_schema(self._spoken, self._schema, profile.typed)
-
-    def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
-        """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""
-        if profile.name in self._own_tools:
-            inputs = _lean_inputs(inputs)
-        controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
-        listed = controls.extend(inputs)
-        if profile.page_size is not None:
-            listed["properties"]["page_size"]["default"] = profile.page_size
-        return listed
-
-    def listed_meta(self, name: str, own: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The `_meta` to list for a tool: its own, and the size of its results where a client has to be told of it."""
-        limit = self.contract.own_limit(name)
-        most = 0 if limit is None else limit.most_characters
-        if most <= UNTOLD_CHARACTERS:
-            return None if own is None else dict(own)
-        return {SIZE_KEY: min(most, MOST_CHARACTERS), **(own or {})}
-
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""
         return (replace(self.offer, dialects=("bare",)) if self.is_legacy(None) else self.offer).settings()
 
     def is_legacy(self, principal: str | None) -> bool:
         """Whether a caller is served the legacy format: the payload alone, as before there was an envelope."""
-        return not self.flags.is_enabled(RESPONSE_CONTRACT_V2.name, principal)
+        name = RESPONSE_CONTRACT_V2.name
+        return name not in self.flags.on_for_all and not self.flags.is_enabled(name, principal)
 
     # Calls
 
     def open(self, profile: Profile, arguments: Mapping[str, Any], caller: Caller) -> Call:
         """Accept a call. Its arguments may be refused as the handler's would: with a validation error."""
-        agreed = agree(self.offer, caller.settings)
-        notices = agreed.notices
+        settings = caller.settings
+        agreed = agree(self.offer, settings) if settings else NOTHING_AGREED
         is_legacy = self.is_legacy(caller.principal)
         if is_legacy:
-            notices = (*notices, *self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices)
-            agreed = replace(agreed, dialect="bare")
-        contract = self._contract_for(agreed, profile, caller)
-        asked, own = profile.controls.split(arguments)
+            told = self.flags.decide(RESPONSE_CONTRACT_V2.name, caller.principal).notices
+            agreed = replace(agreed, dialect="bare", notices=(*agreed.notices, *told))
+        client = find_client(caller.client) if profile.is_by_client else None
+        contract = self._contract_for(agreed, profile, caller, client)
+        asked, own, notices = self._shape(profile, arguments, agreed, contract, is_legacy=is_legacy)
+        if caller.has_answered:  # what a caller told this server is for its own answer
+            asked["apart"] = None
+        elif profile.is_by_client:
+            asked["apart"] = "client" if client is None else f"client {client.name}"
+        if contract.speaker.name == "bare":
+            asked |= {"schema": profile.data_schema, "payload": profile.payload}
+            asked["opens_envelopes"] = self.offer.dialects != ("bare",)  # a server without one keeps its results
+        elif self.listing.form != "full":
+            asked["schema"] = profile.typed
+        return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
+
+    def _shape(
+        self,
+        profile: Profile,
+        arguments: Mapping[str, Any],
+        agreed: Agreement,
+        contract: Contract,
+        *,
+        is_legacy: bool,
+    ) -> tuple[dict[str, Any], dict[str, Any], tuple[Notice, ...]]:
+        """How a reply is to be shaped, the handler's own arguments, and what there is to say about both."""
+        asked, own, notices = {}, dict(arguments), agreed.notices
+        if not arguments.keys().isdisjoint(profile.controls.names):
+            asked, own = profile.controls.split(arguments)
         # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
         can_say_more = contract.speaker.name != "bare" or not profile.payload.is_closed
         if profile.page_size is not None and "cursor" not in asked and can_say_more:
             asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
-            notices = (
-                *notices,
-                *(_ignored_notice(name) for name in SHAPE_CHANGING if asked.pop(name, None) is not None),
-            )
+            ignored = [name for name in SHAPE_CHANGING if asked.pop(name, None) is not None]
+            notices = (*notices, *map(_ignored_notice, ignored))
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
-        asked |= self._keep_apart(profile, caller)
-        most = contract.own_limit(profile.name)
+        most = contract.own_budgets.get(profile.name, contract.own_budget)
         if most is not None or "max_tokens" in asked:
-            asked["levers"] = Levers.of(profile.parameters, arguments, most, agreed.max_tokens)
-        if contract.speaker.name == "bare":
-            asked |= {"schema": profile.data_schema, "payload": profile.payload}
-        elif self._schema != "full":
-            asked["schema"] = profile.typed
-        return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
-
-    def _keep_apart(self, profile: Profile, caller: Caller) -> dict[str, Any]:
-        """From whom the answer to a call is kept: what a caller told this server is for its own answer."""
-        if caller.has_answered:
-            return {"apart": None}
-        if not self.contract.chooses_by_client(profile.name):
-            return {}
-        client = find_client(caller.client)
-        return {"apart": "client" if client is None else f"client {client.name}"}
+            mode, room = arguments.get("response_mode", profile.mode), None if most is None else most.room
+            mode, is_walking = mode if mode in MODES else "full", arguments.get("cursor") is not None
+            asked["levers"] = Levers(profile.names, mode, room, agreed.max_tokens, is_walking)
+        return asked, own, notices
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
         """A call that is answered although it was not accepted."""
         legacy = Agreement(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
-        return self._call(self._contract_for(legacy, profile, caller), profile, caller)
+        client = find_client(caller.client) if profile.is_by_client else None
+        return self._call(self._contract_for(legacy, profile, caller, client), profile, caller)
 
     @staticmethod
     def _call(contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
         return Call(
             contract,
             operation=profile.name,
-            request_id=caller.request_id,
             principal=caller.principal,
             client_tag=caller.client_tag,
+            request_id=caller.request_id,
             **known,
         )
 
-    def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller) -> Contract:
+    def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller, client: Client | None) -> Contract:
         agreed_on = self._agreed_contract(agreed, profile, caller)
-        if not agreed_on.chooses_by_client(profile.name):
+        if not profile.is_by_client:
             return agreed_on
-        client = find_client(caller.client)
         if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
             self._strangers.add(caller.client)
-            log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
+            log.warning("of the client %.60r no limit is known: it gets the server's own budget", caller.client)
         key = ("client", None if client is None else client.name, id(agreed_on))
         if key not in self._contracts:
             self._contracts[key] = agreed_on.for_client(client)
@@ -465,7 +347,7 @@ class Service:
             call = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
             return await self.answer_besides(profile, caller, error)
-        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
+        with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             call = call if observation is None else replace(call, observation=observation)
             call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
             if not isinstance(outcome, untouched):
@@ -531,7 +413,7 @@ class Service:
     ) -> Any:
         """What is sent for a call that came to no handler of ours."""
         call = self._open_besides(profile, caller)
-        with observe(call, caller.meta, caller.attributes("tools/call", profile.name)) as observation:
+        with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
     async def answer(self, call: Call, profile: Profile, outcome: Any, convert: Conversion | None = None) -> Any:
@@ -540,7 +422,9 @@ class Service:
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        own, result = _finished_result(outcome, call.contract, profile)
+        own, result = None, None
+        if not _is_data(outcome):
+            own, result = _finished_result(outcome, call.contract, profile)
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
@@ -562,17 +446,22 @@ class Service:
     ) -> dict[str, Any]:
         """The result of a reply in the making."""
         try:
-            blocks, said = take_content(draft.reply, call.contract)
+            blocks, said = take_content(draft.reply, call.contract) if draft.reply.extra else (None, draft.reply)
             if draft.media and call.contract.speaker.name != "bare":
                 said = _tell_media(said, draft.media)
             done = await self._finish(call, profile, draft._replace(reply=said))
             is_whole = done.reply.problem is None and done.reply.data is said.data
-            sent = self._report(call, done, self._write(call, profile, done, convert if is_whole else None))
+            sent = self._write(call, profile, done, convert if is_whole else None)
+            if call.observation is not None:
+                self._report(call.observation, call, done, sent)
             return sent if blocks is None else await join_content(blocks, sent, call)
         except Exception as error:  # noqa: BLE001 - a framework that refuses the payload is answered for as well
             await forgive(call)
             failed = fail(call, error)
-            return self._report(call, failed, self._write(call, profile, failed))
+            sent = self._write(call, profile, failed)
+            if call.observation is not None:
+                self._report(call.observation, call, failed, sent)
+            return sent
 
     async def _finish(self, call: Call, profile: Profile, draft: ReplyDraft) -> ReplyDraft:
         """The finished reply; a payload of which the schema spares nothing is cut where it still is what that says."""
@@ -626,6 +515,8 @@ class Service:
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
+        if problem.kind == "validation":
+            problem = _show_call(problem, call, profile, wrong_arguments(profile.inputs, call.arguments))
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
         meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
@@ -641,22 +532,22 @@ class Service:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
-            return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
+            said = channels_of(reply, speaker.encode(reply), call.contract.channels, draft.json, speaker)
+            return tool_result(reply, said, dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
-            if own is not None and not self._text_schema and isinstance(reply.data, str):
+            if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
+            if own is not None and reply.data == [] and not own["content"] and own.get("structuredContent") is None:
+                own["content"] = [{"type": "text", "text": "[]"}]  # else nobody could tell it from no answer
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = (call.payload or profile.payload).channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
 
     @staticmethod
-    def _report(call: Call, draft: ReplyDraft, written: dict[str, Any]) -> dict[str, Any]:
-        """What is sent, once it is told to whoever observes."""
-        if call.observation is not None:
-            call.observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(written))
-        return written
+    def _report(observation: Observation, call: Call, draft: ReplyDraft, sent: dict[str, Any]) -> None:
+        observation.report_reply(draft.reply, dialect=call.contract.speaker.name, size=_size(sent))
 
     async def _pass_on(
         self, call: Call, profile: Profile, result: ToolResult, *, own: Any = None, is_fitted: bool = False
@@ -668,7 +559,7 @@ class Service:
         contract, structured = call.contract, result.data()
         if result.isError:
             await forgive(call)
-        is_listed = bool(self._spoken) and not profile.is_content and contract.speaker.name != "bare"
+        is_listed = bool(self.listing.spoken) and not profile.is_content and contract.speaker.name != "bare"
         if (
             not is_listed
             or result.isError
@@ -687,7 +578,10 @@ class Service:
         data = structured if result.has_structured_content else _texts(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
         if done.reply.problem is not None:
-            return self._report(call, done, self._write(call, profile, done))
+            sent = self._write(call, profile, done)
+            if call.observation is not None:
+                self._report(call.observation, call, done, sent)
+            return sent
         if call.observation is not None:
             call.observation.report_reply(done.reply)
         said = render(contract, done.reply).structured
@@ -733,6 +627,10 @@ class Service:
         return body, _MIME_TYPES[content.kind], int(left * 1000)
 
 
+def _observe(call: Call, caller: Caller, tool: str) -> AbstractContextManager[Observation | None]:
+    return observe(call, caller.meta, caller.attributes("tools/call", tool))
+
+
 _GIVING: Final[ContextVar[OuterContract]] = ContextVar("aerogram_giving")
 """What is done already for what is being given out."""
 
@@ -755,20 +653,6 @@ def _ignored_notice(control: str) -> Notice:
     )
 
 
-def _lean_inputs(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a tool of ours, absent rather than null, which keeps listings short."""
-    return {**schema, "properties": {name: _lean_input(part) for name, part in schema["properties"].items()}}
-
-
-def _lean_input(part: Mapping[str, Any]) -> dict[str, Any]:
-    options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
-    told = {**(options[0] if len(options) == 1 else {}), **part}
-    left_out = (
-        {"default", "title"} | ({"anyOf"} if len(options) == 1 else set()) | ({"type"} if "enum" in told else set())
-    )
-    return {name: one for name, one in told.items() if name not in left_out}
-
-
 def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
     own = contract.speaker.name
     return Offer(
@@ -777,6 +661,17 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
         budget=None if (own := split_by_client(contract.budget)[1]) is None else Budget.of(own),
         retrieve=contract.retrieve if contract.archive is not None else None,
     )
+
+
+_PLAIN: Final = frozenset((list, str, int, float, bool, type(None)))
+
+
+def _is_data(outcome: Any) -> bool:
+    """Whether an outcome is certain to be no result that a handler has finished itself."""
+    kind = type(outcome)
+    if kind is dict:
+        return "content" not in outcome
+    return kind in _PLAIN or isinstance(outcome, (BaseException, Reply, ResumablePage))
 
 
 def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:
@@ -821,11 +716,16 @@ def _with_example(reply: Reply[Any], call: Call, profile: Profile) -> Reply[Any]
         return reply
     faults = details.get("errors") or [details]
     wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
-    call_made = example_call(profile.name, profile.inputs, call.arguments, wrong)
-    if call_made is None or not (wrong & {*profile.inputs.get("properties", ())} or wrong - {""}):
-        return reply
-    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {call_made}"
-    return reply.replace(problem=replace(problem, remediation=advice.removeprefix(". ")))
+    return reply.replace(problem=_show_call(problem, call, profile, wrong))
+
+
+def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection[str]) -> Problem:
+    """A problem whose remedy has a call in it that would be right."""
+    made = example_call(profile.name, profile.inputs, call.arguments, wrong) if any(wrong) else None
+    if made is None:
+        return problem
+    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {made}"
+    return replace(problem, remediation=advice.removeprefix(". "))
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -865,19 +765,3 @@ def _size(written: Mapping[str, Any]) -> int | None:
         return len(dumps_unproven(written))
     except ContractError:
         return None
-
-
-def _is_envelope(returns: Any) -> bool:
-    return isinstance(returns, type) and issubclass(returns, Envelope)
-
-
-def _is_content(annotation: Any, registry: Registry) -> bool:
-    """Whether an annotation says that a handler returns content blocks or a finished result."""
-    origin = get_origin(annotation)
-    if origin is typing.Annotated:
-        return _is_content(get_args(annotation)[0], registry)
-    if origin in (typing.Union, UnionType, list, tuple, Sequence):
-        return any(_is_content(option, registry) for option in get_args(annotation))
-    if not isinstance(annotation, type):
-        return False
-    return annotation.__name__ in _FINISHED or registry.forms[annotation].kind == "block"

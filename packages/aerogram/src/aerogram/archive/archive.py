@@ -29,8 +29,8 @@ import base64
 import binascii
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -38,7 +38,6 @@ from random import random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
-from aerogram.archive.inventory import Inventory
 from aerogram.content import Content, Kind
 from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
 from aerogram.state import file_lock, private_directory, state_directory
@@ -46,7 +45,8 @@ from aerogram.state import file_lock, private_directory, state_directory
 if TYPE_CHECKING:
     from key_value.aio.protocols import AsyncKeyValue
 
-__all__ = ["Archive", "ArchiveUsage", "EntryReceipt"]
+__all__ = ["Archive", "ArchiveUsage", "EntryReceipt", "Inventory"]
+
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ class _Put(NamedTuple):
         if isinstance(outcome, Exception):
             self.receipts.set_exception(outcome)
         else:
-            self.receipts.set_result(tuple(EntryReceipt(one.hash, one.size, outcome) for one in self.contents))
+            self.receipts.set_result(tuple(EntryReceipt(one.hash, len(one.body), outcome) for one in self.contents))
 
 
 class InventoryStore(Protocol):
@@ -149,10 +149,10 @@ class _EntryCache:
         return held[1:]
 
     def keep(self, key: str, mark: Any, content: Content, end: float) -> None:
-        if mark is None or content.size > self._most:
+        if mark is None or len(content.body) > self._most:
             return
         self._held[key] = (mark, content, end)
-        while sum(held.size for _, held, _ in self._held.values()) > self._most:
+        while sum(len(held.body) for _, held, _ in self._held.values()) > self._most:
             del self._held[next(iter(self._held))]
 
 
@@ -326,7 +326,7 @@ class Archive:
                     yield draft
 
     def _refuse_oversized(self, contents: tuple[Content, ...]) -> None:
-        size = sum(content.size for content in contents)
+        size = sum(len(content.body) for content in contents)
         if size > self._quota:
             raise QuotaExceeded(
                 f"{size} bytes do not fit into an archive of {self._quota} bytes",
@@ -385,7 +385,7 @@ class Archive:
 
         def admit(inventory: Inventory) -> list[str]:
             expired = inventory.expire(self._clock())
-            sizes = {digest: content.size for digest, content in entries.items()}
+            sizes = {digest: len(content.body) for digest, content in entries.items()}
             return expired + inventory.admit(sizes, end, self._quota, self._most_entries)
 
         async def write() -> None:
@@ -531,3 +531,78 @@ def _verify(record: dict[str, Any], digest: str) -> tuple[Content, float]:
             details={"hash": f"sha256:{digest}"},
         )
     return content, end
+
+
+# The inventory
+
+
+REMEMBERED_GONE: Final = 1_000
+
+
+@dataclass(slots=True)
+class Inventory:
+    """What a principal has (`live`: digest -> size and expiry, oldest first) and what is gone, with the reason."""
+
+    live: dict[str, tuple[int, float]] = field(default_factory=dict)
+    gone: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, record: dict[str, Any] | None) -> Inventory:
+        """The inventory in a record; none is an empty one."""
+        if record is None:
+            return cls()
+        try:
+            live = {digest: (int(size), float(end)) for digest, (size, end) in record["live"].items()}
+            return cls(live, dict(record["gone"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise IntegrityError("The inventory of an archive is damaged") from error
+
+    def record(self) -> dict[str, Any]:
+        """The inventory as JSON."""
+        # a list of pairs, because stores sort the keys of an object and the order here is age
+        gone = [list(pair) for pair in self.gone.items()]
+        return {"live": {digest: list(row) for digest, row in self.live.items()}, "gone": gone[-REMEMBERED_GONE:]}
+
+    def oldest_first(self) -> list[str]:
+        """The digests of what is there, by age."""
+        return sorted(self.live, key=lambda digest: self.live[digest][1])
+
+    def reason_gone(self, digest: str, now: float) -> str | None:
+        """Why an entry is not there any more: expired, deleted or evicted; None when it never was."""
+        self.expire(now)
+        return self.gone.get(digest)
+
+    def retire(self, digest: str, reason: str) -> None:
+        """Note that an entry is gone, and why."""
+        self.live.pop(digest, None)
+        self.gone[digest] = reason
+
+    def drop(self, digest: str) -> list[str]:
+        """Retire what its owner has deleted."""
+        if digest in self.live:
+            self.retire(digest, "deleted")
+        return []
+
+    def expire(self, now: float) -> list[str]:
+        """Retire what has ended; its digests."""
+        ended = [digest for digest, (_, end) in self.live.items() if end <= now]
+        for digest in ended:
+            self.retire(digest, "expired")
+        return ended
+
+    def admit(self, sizes: Mapping[str, int], end: float, quota: int, most_entries: int) -> list[str]:
+        """Note entries that are there until `end`; the oldest make room for them. The digests of what is retired."""
+        for digest in sizes:
+            self.live.pop(digest, None)
+            self.gone.pop(digest, None)
+        order = [*self.oldest_first(), *sizes]
+        self.live |= {digest: (size, end) for digest, size in sizes.items()}
+        total = sum(size for size, _ in self.live.values())
+        evicted = []
+        for digest in order:
+            if total <= quota and len(self.live) <= most_entries:
+                break
+            total -= self.live[digest][0]
+            self.retire(digest, "evicted")
+            evicted.append(digest)
+        return evicted

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +12,15 @@ import typer
 
 from aerogram.cli.interrupt import end_at_once
 from aerogram.cli.terminal import note, write_json, write_text
-from aerogram.errors import NotFound, ValidationFailed, require
+from aerogram.errors import MissingExtra, NotFound, ValidationFailed, require
 
 if TYPE_CHECKING:
     from aerogram.gateway.client_files import Change
+    from aerogram.gateway.front import Page
     from aerogram.gateway.relay import Relay
     from aerogram.gateway.report import Report
     from aerogram.gateway.settings import Settings
+    from aerogram.gateway.tools import Tools
 
 _WRAP_EXAMPLES = """\b
 Examples:
@@ -32,6 +35,8 @@ _UNWRAP_EXAMPLES = """\b
 Examples:
   aerogram unwrap .mcp.json
 """
+_PAGES = "aerogram.gateway"
+"""Who offers a page for the calls of a gateway."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LAST_PORT = 65535
 
@@ -71,6 +76,7 @@ def wrap(
     ] = None,
     client: Annotated[str | None, typer.Option("--for", metavar="CLIENT", help="Whose limits hold for it.")] = None,
     yes: Yes = False,
+    page: Annotated[bool, typer.Option("--page", help="Watch the calls in a browser.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No line for each call.")] = False,
 ) -> None:
     """Put the contract before an MCP server that cannot be changed."""
@@ -88,16 +94,27 @@ def wrap(
     }
     chosen = {"": _settings_of(server or [], given)} if settings is None else _settings_from(settings, name, given)
     if check:
-        said = {one: found.describe() for one, found in chosen.items()}
-        write_json(said.get("", said))
+        _check(chosen)
     elif listen is not None:
-        _run_port(chosen, *_place(listen), is_quiet=quiet)
+        _run_port(chosen, *_place(listen), is_quiet=quiet, has_page=page)
     elif len(chosen) > 1:
         raise ValidationFailed(
             "Which server?", remediation=f"Add --server, one of {', '.join(chosen)}, or --listen PORT"
         )
     else:
-        _run_streams(next(iter(chosen.values())), is_quiet=quiet)
+        _run_streams(next(iter(chosen.values())), is_quiet=quiet, has_page=page)
+
+
+def _check(chosen: Mapping[str, Settings]) -> None:
+    """Say what would apply; fail where it would not work."""
+    said = {one: found.describe() for one, found in chosen.items()}
+    write_json(said.get("", said))
+    missing = {one: found.missing() for one, found in chosen.items()}
+    for name, what in missing.items():
+        if what is not None:
+            note(f"{name}: {what}" if name else what)
+    if any(missing.values()):
+        raise typer.Exit(1)
 
 
 def unwrap(
@@ -110,38 +127,70 @@ def unwrap(
     _agree(plan_unwrap(file), is_agreed=yes)
 
 
-def _run_streams(settings: Settings, *, is_quiet: bool) -> None:
+def _run_streams(settings: Settings, *, is_quiet: bool, has_page: bool) -> None:
+    """Serve one client. One that starts a server which is not there hears that as the answer to its first request."""
     import asyncio
 
     from aerogram.gateway.front import serve_streams
-    from aerogram.gateway.report import Report
 
-    report = Report(is_quiet=is_quiet)
-    asyncio.run(serve_streams(_relay(settings, report, shares=False), report, end_at_once))
+    missing, tools = settings.missing(), _tools([settings])[0]
+    page, report = _report(tools, is_quiet=is_quiet, has_page=has_page)
+    if missing is not None:
+        report.note(missing)
+    elif sys.stdin is not None and sys.stdin.isatty():
+        report.note("waiting for an MCP client on standard input; --listen PORT serves over HTTP")
+    asyncio.run(serve_streams(_relay(settings, tools, report, shares=False), report, end_at_once, page))
+    if missing is not None:
+        raise typer.Exit(1)
 
 
-def _run_port(servers: Mapping[str, Settings], host: str, port: int, *, is_quiet: bool) -> None:
+def _run_port(servers: Mapping[str, Settings], host: str, port: int, *, is_quiet: bool, has_page: bool) -> None:
     import asyncio
 
     from aerogram.gateway.front import serve_port
-    from aerogram.gateway.report import Report
 
-    report = Report(is_quiet=is_quiet)
-    paths = {f"/{name}/mcp" if name else "/mcp": found for name, found in servers.items()}
-    relays = {path: _relay(found, report, shares=True) for path, found in paths.items()}
-    asyncio.run(serve_port(relays, report, host, port))
+    tools = _tools(servers.values())
+    page, report = _report(tools[0], is_quiet=is_quiet, has_page=has_page)
+    missing = {name: what for name, found in servers.items() if (what := found.missing()) is not None}
+    if len(missing) == len(servers):
+        raise NotFound(", ".join(missing.values()), remediation="Check the command of the server")
+    for name, what in missing.items():
+        report.note(f"{name}: {what}")
+    paths = [f"/{name}/mcp" if name else "/mcp" for name in servers]
+    found = zip(servers.values(), tools, strict=True)
+    relays = {path: _relay(*one, report, shares=True) for path, one in zip(paths, found, strict=True)}
+    asyncio.run(serve_port(relays, report, host, port, page))
 
 
-def _relay(settings: Settings, report: Report, *, shares: bool) -> Relay:
+def _tools(settings: Iterable[Settings]) -> list[Tools]:
     import logging
-
-    from aerogram.gateway.relay import Relay
 
     # warnings are lines among those of the calls; how each reply went is on its own line already
     logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
     logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    return Relay(settings.source(), settings.make_tools(), report, timeout=settings.timeout, shares=shares)
+    return [one.make_tools() for one in settings]
+
+
+def _report(tools: Tools, *, is_quiet: bool, has_page: bool) -> tuple[Page | None, Report]:
+    """Who hears of the calls. All servers of a gateway share an archive, so that any of their contracts will do."""
+    from aerogram.gateway.report import Report
+
+    if not has_page:
+        return None, Report(is_quiet=is_quiet)
+    found = next(iter(entry_points(group=_PAGES)), None)
+    if found is None:
+        raise MissingExtra("page", "aerogram-page")
+    require("page", "starlette", "uvicorn")
+    page: Page = found.load()(tools.contract)
+    return page, Report(is_quiet=is_quiet, listener=page.hear)
+
+
+def _relay(settings: Settings, tools: Tools, report: Report, *, shares: bool) -> Relay:
+    from aerogram.gateway.relay import Relay
+
+    times = {"timeout": settings.timeout, "pause": settings.pause}
+    return Relay(settings.source(), tools, report, **times, shares=shares)
 
 
 def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
@@ -219,6 +268,9 @@ def _agree(change: Change, *, is_agreed: bool) -> None:
         if not is_person or not typer.confirm("Make this change?", err=True):
             note("nothing was changed" if is_person else "nothing was changed; --yes makes the change")
             raise typer.Exit(0 if is_person else 1)
+    is_kept = change.is_wrap or (change.backup.exists() and not change.is_exact)
     change.make()
-    kept = f"; the original is {change.backup.name}" if change.keeps else ""
-    note(f"{', '.join(change.names)}: {'wrapped' if change.keeps else 'as before'}{kept}")
+    kept = f"; the original is {change.backup.name}" if is_kept else ""
+    note(f"{', '.join(change.names)}: {'wrapped' if change.is_wrap else 'as before'}{kept}")
+    if change.carried:
+        note(f"what was changed since is kept: {', '.join(change.carried)}")

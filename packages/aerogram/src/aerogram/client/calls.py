@@ -16,12 +16,12 @@ from urllib.parse import quote
 
 import orjson
 
-from aerogram._http.headers import resolve_address
+from aerogram._http.responses import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import Content, canonical_json, short_digits
 from aerogram.datatext import read_data
-from aerogram.dialects.extension import restore
+from aerogram.dialects.protocol import restore
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
 from aerogram.reply import Fidelity, Notice, Reply

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
-from aerogram._http.headers import address_of, resolve_address
+from aerogram._http.responses import address_of, resolve_address
 from aerogram._http.routes import CONTENT
 from aerogram.client.calls import (
     Calls,

@@ -18,8 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from aerogram import errors
-from aerogram._http.headers import address_of, find_link, resolve_address
-from aerogram._http.responses import read_problem
+from aerogram._http.responses import address_of, find_link, read_problem, resolve_address
 from aerogram.codes import KIND_RULES, TABLE
 from aerogram.dialects import read as read_body
 from aerogram.dialects.protocol import Dialect

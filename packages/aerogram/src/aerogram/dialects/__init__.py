@@ -94,23 +94,26 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     return made
 
 
-def try_read(value: Any) -> Reply[Any] | None:
-    """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body."""
+def try_read(value: Any, spoken: Dialect | None = None) -> Reply[Any] | None:
+    """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body.
+
+    In the dialect that is `spoken`, it may be a body that lacks something.
+    """
     if type(value) is list:
         return None
     # a generic model with rows of one's own belongs to the module that named it, and its base to ours
     is_ours = any(base.__module__.startswith(__name__) for base in type(value).__mro__)
     body = _body_of(value) if is_ours else value
-    if not isinstance(body, dict) or _SIGNS.isdisjoint(body):
+    if not isinstance(body, dict) or SIGNS.isdisjoint(body):
         return None
     try:
         return recognise(body).decode(body, lenient=False)
     except ContractError:
-        return None
+        return None if spoken is None else spoken.decode_fragment(body)
 
 
-_SIGNS = frozenset({"success", "results"})
-"""Members that every whole body in a contract's dialect has one of."""
+SIGNS = frozenset({"success", "results", "_metadata"})
+"""Members that every body in a contract's dialect has one of."""
 
 
 def _body_of(value: Any) -> Any:

@@ -15,10 +15,10 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from aerogram.codes import KIND_RULES, Kind, Severity, is_code
-from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import (
     Dialect,
     Envelope,
+    Extension,
     Form,
     flatten,
     read_retry,
@@ -464,7 +464,7 @@ def _read_problem(
         details=unnamed_members(error, _ERROR_WORDS - {"kind"} if is_later else _ERROR_WORDS),
         retry_after=error.get("retry_after"),
     )
-    if "message" in error and message not in (None, problem.heading):
+    if message not in (None, problem.heading):
         problem = replace(problem, title=message)
     return problem, [one for one in warnings if one is not told]
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from aerogram.codes import KIND_RULES, TABLE, Kind
-from aerogram.dialects.extension import Extension
-from aerogram.dialects.protocol import Dialect, read_retry, unnamed_members, without_nothing
+from aerogram.dialects.protocol import Dialect, Extension, read_retry, unnamed_members, without_nothing
 from aerogram.errors import InvalidReply
 from aerogram.reply import Problem, Reply
 

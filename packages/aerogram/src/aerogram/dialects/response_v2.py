@@ -10,16 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic_core import to_jsonable_python
 
 from aerogram.codes import KIND_RULES, TABLE, Kind, is_code, respell, spell_warning
-from aerogram.dialects.extension import KEY, Extension
-from aerogram.dialects.protocol import Dialect, Envelope, Form, flatten, unflatten, unnamed_members, without_nothing
+from aerogram.dialects.protocol import (
+    KEY,
+    Dialect,
+    Envelope,
+    Extension,
+    Form,
+    flatten,
+    unflatten,
+    unnamed_members,
+    without_nothing,
+)
 from aerogram.errors import ContractError
-from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry, is_generated_id
+from aerogram.reply import Fidelity, Notice, Page, Problem, RateLimit, Reply, Telemetry
 
 VERSION = "response-v2"
 FIDELITY_VERSION = "1.0"
@@ -118,9 +131,10 @@ class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="suc
     """The envelope of every reply."""
 
 
+_FAILED = "The operation failed"
 _TOP = frozenset({"success", "data", "error", "meta"})
 _META = frozenset(Meta.model_fields)
-_PLAIN_WORDS = frozenset({"data", "request_id"})
+_PLAIN_WORDS = frozenset({"data", "request_id", "page"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
 _FAILURE_MEMBERS = _ERROR_MEMBERS | {"feature", "data"}
 
@@ -133,6 +147,7 @@ class ResponseV2Dialect(Dialect):
     members = _TOP
     shortage = None
     smallest = 250
+    hides_own_ids = True
     extension = f"/meta/{KEY}"
     vocabularies = frozenset({"/data/error_type"})
     slim: ClassVar[Mapping[str, Any]] = {
@@ -160,22 +175,30 @@ class ResponseV2Dialect(Dialect):
         return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
 
     def says_all(self, reply: Reply[Any]) -> bool:
-        data = reply.data
-        is_said = type(data) is dict and _unbox(data) is data
-        return is_said and reply.present_fields().keys() <= _PLAIN_WORDS
-
-    def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
-        """As ever, but for an id that was made here: of a success nobody needs it, and it has its price."""
-        own = facts.get("request_id")
-        if own is not None and reply.problem is None and is_generated_id(own):
-            facts["request_id"] = None
-        return super().complete(reply, **facts)
+        data, page = reply.data, reply.page
+        is_said = type(data) is list or (type(data) is dict and _unbox(data) is data)
+        return is_said and vars(reply).keys() <= _PLAIN_WORDS and (page is None or page.extra is None)
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
 
     def place(self, body: Mapping[str, Any]) -> Any:
         return body.get("meta")
+
+    def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
+        """Bodies of the version before this one, and others without `meta`: a failure never becomes a success."""
+        if not isinstance(body.get("success"), bool) or not body.keys() <= _TOP or len(body) == 1:
+            return None
+        success, data, error, meta = (body.get(name) for name in ("success", "data", "error", "meta"))
+        if not isinstance(data or {}, dict) or not isinstance(meta or {}, dict):
+            return None
+        try:
+            whole = (
+                success_response(data, meta=meta) if success else error_response(error or _FAILED, data=data, meta=meta)
+            )
+            return self.decode(whole.to_dict())
+        except ContractError:
+            return None
 
     def validate(self, body: Any) -> None:
         super().validate(body)
@@ -221,8 +244,12 @@ def _unbox(data: Any) -> Any:
     if not isinstance(data, dict) or len(data) != 1:
         return data
     name, held = next(iter(data.items()))
-    is_box = isinstance(held, list) if name == "results" else name == "result" and not isinstance(held, (list, dict))
+    is_box = isinstance(held, list) if name == "results" else name == "result" and isinstance(held, _SINGLE)
     return held if is_box else data
+
+
+_SINGLE = (str, int, float, date, time, Decimal, UUID)
+"""What is one value in JSON; any other object may turn out to be a list or an object, which are not boxed so."""
 
 
 def _error_data(problem: Problem, code: str, data: Any) -> dict[str, Any]:
@@ -305,11 +332,11 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             name, part, words = _OPEN_PARTS[member]
             heard[name] = unflatten(part, value, words)
         elif member in _FIDELITY and value:
-            fidelity = _read_fidelity(meta)
-            if fidelity.level != "full" and heard.get("status") is None:
+            # whoever says what was dropped says that something was
+            if (meta.get(_LEVEL) or "partial") != "full" and heard.get("status") is None:
                 heard["status"] = "partial"
             if not _goes_on(meta):
-                heard["fidelity"] = fidelity
+                heard["fidelity"] = _read_fidelity(meta)
         elif member in _WARNINGS and value:
             heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
     if extra:
@@ -323,14 +350,17 @@ def _goes_on(meta: Mapping[str, Any]) -> bool:
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
-    code, severity = spell_warning(notice.code, notice.severity, VERSION)
-    detail = without_nothing(
-        code=code,
-        severity=severity,
-        message=notice.message,
-        suggestion=notice.suggestion,
-        context=notice.context,
-    )
+    code, severity = notice.code, notice.severity
+    if code is not None:
+        code, severity = spell_warning(code, severity, VERSION)
+    said = {
+        "code": code,
+        "severity": severity,
+        "message": notice.message,
+        "suggestion": notice.suggestion,
+        "context": notice.context,
+    }
+    detail = {name: value for name, value in said.items() if value is not None}
     return {**detail, **notice.extra} if notice.extra and _DETAIL.isdisjoint(notice.extra) else detail
 
 
@@ -349,12 +379,14 @@ def _read_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[N
 
 
 def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
-    return without_nothing(
-        content_fidelity=fidelity.level,
-        content_fidelity_schema_version=fidelity.schema_version,
-        dropped_content_ids=list(fidelity.dropped_ids) or None,
-        content_archive_hashes=fidelity.archive_hashes,
-    )
+    said: dict[str, Any] = {_LEVEL: fidelity.level}
+    if fidelity.schema_version is not None:
+        said["content_fidelity_schema_version"] = fidelity.schema_version
+    if fidelity.dropped_ids:
+        said["dropped_content_ids"] = list(fidelity.dropped_ids)
+    if fidelity.archive_hashes is not None:
+        said["content_archive_hashes"] = fidelity.archive_hashes
+    return said
 
 
 def _read_fidelity(meta: Mapping[str, Any]) -> Fidelity:
@@ -403,12 +435,13 @@ class ToolResponse(Envelope):
 def success_response(
     data: Mapping[str, Any] | None = None,
     *,
-    warnings: Iterable[str] | None = None,
+    warnings: str | Iterable[str] | None = None,
     warning_details: Iterable[Mapping[str, Any]] | None = None,
     pagination: Mapping[str, Any] | None = None,
     rate_limit: Mapping[str, Any] | None = None,
     telemetry: Mapping[str, Any] | None = None,
     content_fidelity: str | None = None,
+    content_fidelity_schema_version: str | None = None,
     dropped_content_ids: Iterable[str] | None = None,
     content_archive_hashes: Mapping[str, str] | None = None,
     request_id: str | None = None,
@@ -418,12 +451,13 @@ def success_response(
     """The response of a successful operation; further keyword arguments join `data`."""
     members = without_nothing(
         request_id=request_id,
-        warnings=list(warnings or ()) or None,
+        warnings=[warnings] if isinstance(warnings, str) else list(warnings or ()) or None,
         warning_details=[dict(one) for one in warning_details or ()] or None,
         pagination=pagination,
         rate_limit=rate_limit,
         telemetry=telemetry,
         content_fidelity=content_fidelity,
+        content_fidelity_schema_version=content_fidelity_schema_version,
         dropped_content_ids=list(dropped_content_ids or ()) or None,
         content_archive_hashes=content_archive_hashes,
     )
@@ -449,29 +483,43 @@ def error_response(
     A code that is not in the table takes after its category, and so does a failure without one. Codes are in
     SCREAMING_SNAKE_CASE: one that is written otherwise is respelled, because refusing it would lose the message.
     """
-    error_code = respell(error_code or "") or None
+    context = dict(data or {})
+    error_code = respell(_first(error_code, context.pop("error_code", None)) or "") or None
     row = TABLE.get(error_code or "")
-    kind = error_type or (row.kind if row else "internal")
+    kind = _first(error_type, context.pop("error_type", None)) or (row.kind if row else "internal")
     general = TABLE[next((rule.code for name, rule in KIND_RULES.items() if name == kind), "INTERNAL_ERROR")]
-    context = without_nothing(
+    said = without_nothing(
         error_code=error_code or general.name,
         error_type=kind,
-        remediation=remediation or (row or general).remediation,
-        details=details,
+        remediation=_first(remediation, context.pop("remediation", None)) or (row or general).remediation,
+        details=_first(details, context.pop("details", None)),
     )
     members = without_nothing(request_id=request_id, rate_limit=rate_limit, telemetry=telemetry)
-    body = {"success": False, "data": {**context, **(data or {})}, "error": message}
+    body = {"success": False, "data": {**said, **context}, "error": message}
     return _tool_response({**body, "meta": _with_version(members, meta)})
+
+
+def _first(argument: Any, beside: Any) -> Any:
+    """What an argument says; where it says nothing, what stands among the data; of two objects, every member."""
+    if isinstance(argument, Mapping) and isinstance(beside, Mapping):
+        return {**beside, **argument}
+    return beside if argument is None else argument
 
 
 def _with_version(members: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any]:
     """The members of meta and the versions they need: of the envelope, and of the fidelity keys if there are any.
 
-    What is said twice is said by the argument of its name; of a list nothing is lost.
+    What is said twice is said by the argument of its name; of a list nothing is lost, nor of an object's members. Times
+    and objects of one's own are written as JSON has them.
     """
-    said = {**(meta or {}), "version": VERSION, **members}
-    for name in _LISTS & members.keys() & (meta or {}).keys():
-        said[name] = [*members[name], *(one for one in (meta or {})[name] or () if one not in members[name])]
+    members, given = to_jsonable_python(dict(members)), to_jsonable_python(dict(meta or {}))
+    said = {**given, "version": VERSION, **members}
+    for name in _LISTS & members.keys() & given.keys():
+        said[name] = [*members[name], *(one for one in given[name] or () if one not in members[name])]
+    for name in _OPEN_PARTS.keys() & members.keys() & given.keys():
+        said[name] = {**given[name], **members[name]}
+    if said.get("request_id") is not None:
+        said["request_id"] = str(said["request_id"])
     if not any(said.get(name) for name in _FIDELITY):
         return said
     return {"content_fidelity": "partial", "content_fidelity_schema_version": FIDELITY_VERSION, **said}

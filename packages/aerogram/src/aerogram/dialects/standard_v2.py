@@ -16,10 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from aerogram import reply as canonical
 from aerogram.codes import TABLE, Severity
-from aerogram.dialects.extension import Extension
 from aerogram.dialects.protocol import (
     Dialect,
     Envelope,
+    Extension,
     Form,
     flatten,
     read_retry,

@@ -24,7 +24,7 @@ from aerogram.digest.text import CanonicalText, normalise
 from aerogram.digest.verification import TextArchive, keep
 from aerogram.errors import ReplyError
 from aerogram.reply import Notice
-from aerogram.shape.announced import count_digest
+from aerogram.shape.facts import count_digest
 
 Source = Any
 """A path, bytes, text, a `CanonicalText`, a payload, or a mapping or object with `content` and `content_type`."""

@@ -79,10 +79,10 @@ class Sentence(NamedTuple):
 
 
 # an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not;
-# possessive and never begun inside a run of marks, so that a line of dots is read once
-_END = re.compile(r"(?<![.!?…।؟۔])[.!?…।؟۔]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』）】”\"]*+")
+# possessive and never begun inside a run of marks, so that a line of dots is read once; Khmer's "and so on" has two
+_END = re.compile(r"(?<![.!?…।॥؟۔])[.!?…।॥؟۔]++[\"'”’»)\]]*+(?=\s)|(?:[。！？｡៕။]|។(?!ល។))++[」』）】”»\"]*+")
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
-_TERMINATED = re.compile(r"[.!?…।؟۔。！？｡:：;；][\"'”’»)\]」』）】]*$")
+_TERMINATED = re.compile(r"[.!?…।॥؟۔。！？｡។៕៖။:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")

@@ -30,7 +30,9 @@ class Term(NamedTuple):
     border: str = "none"
 
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+# letters of Thailand, Laos, Burma and Cambodia: a syllable is several of them, with the signs around it
+_LETTERS = "\u0e00-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17d7\u17dc-\u17ff"
+_UNSPACED = f"{_LETTERS}\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 # what stands on or after a letter and is none to Python: accents, points of Hebrew and Arabic, vowels of India, joiners
 MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
@@ -43,11 +45,12 @@ _MARK = re.compile(f"[{MARKS}]")
 # letters of Arabic, Hebrew and India: their words are short, and much is written at the beginning and end of a word
 _DENSE = re.compile("[\u0590-\u07ff\u0900-\u0dff\ufb1d-\ufdff\ufe70-\ufefc]")
 _RUN = re.compile(f"[{_UNSPACED}]+")
-# letters of Thailand, Laos, Burma and Cambodia: a syllable is several of them, with the signs around it
-_LETTERED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+_LETTERED = re.compile(f"[{_LETTERS}]+")
 _KANA_WORD = re.compile("[\u30a0-\u30ff]{3,}")
 _HIRAGANA = re.compile("[\u3040-\u309f]+")
 _IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+# all letters that have a plainer form; there are none in many a text that has quotation marks or is in another script
+_VARIED = re.compile("[\u00c0-\u024f\u0386-\u03ce\u0400-\u04ff\u0600-\u06ff\u1e00-\u1fff\u212b\uff01-\uff5e]")
 _SPECIAL = {0x0130: "i", 0x03C2: "σ", 0x1E9E: "s", 0x00DF: "s"}
 
 # a question that is longer than this is not looked for to its end: each term costs a pass over the text
@@ -57,7 +60,7 @@ _SHORTEST_WORD = 3
 
 def fold(text: str) -> str:
     """The text in one case and without accents, character for character, so that places stay the same."""
-    if text.isascii():
+    if text.isascii() or not _VARIED.search(text):
         return text.lower()
     folded = text.translate(_SPECIAL_CASES).lower()
     return folded if folded.isascii() else folded.translate(_bare_letters())

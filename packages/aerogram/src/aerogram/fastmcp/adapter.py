@@ -8,44 +8,38 @@ on offer. A first middleware answers for what the others refuse, and makes unkno
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, NamedTuple, cast
 
-from aerogram._mcp.defaults import check_principal, client_name, contract_for, session_id
+from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, SchemaForm, protocol_error, sdk_blocks
-from aerogram._mcp.service import Caller, Profile, Service
-from aerogram.answer import CURRENT
+from aerogram._mcp.results import INVALID_PARAMS, PREFIX, protocol_error, sdk_blocks
+from aerogram._mcp.service import Caller, OuterContract, Service
+from aerogram.answer import CURRENT, Call
+from aerogram.archive import Archive
 from aerogram.contract import Contract, insist_on
 from aerogram.errors import InvalidReply, MissingExtra, ReplyError
-from aerogram.fastmcp.calls import TURN, Asked, Turn, has_answered, in_the_background, is_asked_inside
 from aerogram.fastmcp.handlers import (
+    LISTENED_TO,
     NOTHING,
+    Hearing,
     Own,
     asked_inside,
     explain,
     fault,
     giving_own_value,
-    is_listened_to,
     own_value,
     said,
-)
-from aerogram.fastmcp.late_tools import ANSWERING, LateTools, ListingCheck, cover_late_tools
-from aerogram.fastmcp.mounts import (
-    KEPT,
-    Calling,
-    Keeper,
-    keeping,
-    kept_further_out,
-    looking_behind,
-    note_outermost,
-    outermost,
-    read_behind,
 )
 from aerogram.fastmcp.resources import archive_template, reading, unreadable
 from aerogram.flags import Flags
@@ -58,22 +52,27 @@ from aerogram.shape.controls import Choice, Controls
 
 try:
     import mcp_types
+    import pydantic
     from fastmcp import FastMCP
     from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
-    from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token, get_context
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
+    from fastmcp.server.providers import Provider
     from fastmcp.server.transforms import Transform
+    from fastmcp.server.transforms.search.base import BaseSearchTransform
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from fastmcp.tools.function_tool import FunctionTool
+    from fastmcp.tools.tool_transform import TransformedTool
     from mcp.server.auth.provider import principal_components
     from mcp.shared.exceptions import MCPError
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
 __all__ = ["install"]
+
 
 MOST_COPIES: Final = 2_000
 Principal = Callable[[], str | None]
@@ -158,10 +157,10 @@ class _Sent(ToolResult):
     """A result that is JSON already and goes to the wire as it stands."""
 
     @classmethod
-    def of(cls, wire: Mapping[str, Any]) -> _Sent:
+    def of(cls, wire: Mapping[str, Any], content: list[Any]) -> _Sent:
         """The result for what is to be sent; the usual way would serialise and check everything once more."""
         return cls.model_construct(
-            content=sdk_blocks(wire["content"]),
+            content=content,
             structured_content=wire.get("structuredContent"),
             meta=wire.get("_meta"),
             is_error=wire.get("isError", False),
@@ -186,7 +185,7 @@ class _Replies(Transform):
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         # without a request it is the server who asks, and perhaps for those that run as tasks only
-        if not self._service.has_checked_names and fastmcp_request_ctx.get() is not None:
+        if not self._service.listing.has_checked_names and fastmcp_request_ctx.get() is not None:
             await self._check_names({tool.name for tool in tools})
         is_legacy = self._service.is_legacy(self._listener())
         if self._runs_code() and await is_asked_inside(self._server):  # then calls are made inside as well
@@ -209,10 +208,10 @@ class _Replies(Transform):
 
     async def _check_names(self, known: set[str]) -> None:
         """Compare the names in the settings with the tools that are listed, and those that can be called unlisted."""
-        self._service.has_checked_names = True  # looking for a tool may list them
-        unlisted = {name for names in self._service.names_by_setting.values() for name in names} - known
+        self._service.listing.has_checked_names = True  # looking for a tool may list them
+        unlisted = {name for names in self._service.listing.names_by_setting.values() for name in names} - known
         known |= {name for name in unlisted if await self._server.get_tool(name) is not None}
-        self._service.check_names(known)
+        self._service.listing.check_names(known)
 
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         tool = await call_next(name, version=version)
@@ -226,7 +225,7 @@ class _Replies(Transform):
         if not self._is_own(tool) and await is_asked_inside(self._server):
             return asked_inside(self._server, tool)
         copy = self._replying(tool)
-        return kept_further_out(copy) if is_listened_to(self._server) else copy
+        return kept_further_out(copy) if LISTENED_TO.get() is self._server else copy
 
     def _is_own(self, tool: Tool) -> bool:
         return getattr(tool, "fn", None) in (self._service.retrieve, self._service.negotiate)
@@ -248,17 +247,16 @@ class _Replies(Transform):
         answered = self._service.contract.cache is not None and has_answered()  # only a cache wants to know
         if request is None:
             return Caller(principal=principal, has_answered=answered)
-        capabilities = request.session.client_capabilities
-        extensions = capabilities.extensions if capabilities is not None else None
         kept = KEPT.get()
         keeper = None if kept is None else kept.keeper
         if keeper is None and self._service.offer.retrieve is not None:
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = keeper or (None, None)
-        caller = Caller(request.meta, principal, extensions, retrieve, archive, answered)
-        caller = caller._replace(client=client_name(request.session), session=session_id(request))
-        return caller if kept is None else caller._replace(around=kept.around)
+        known = {"retrieve": retrieve, "archive": archive, "has_answered": answered}
+        if kept is not None:
+            known["around"] = kept.around
+        return Caller.of(request, request.meta, principal, **known)
 
     async def _retrieve_as_listed(self, request: Any, tool: Tool) -> str | None:
         """The name that a client has for the retrieval tool, where this server is mounted on another one.
@@ -294,7 +292,7 @@ class _Replies(Transform):
         service, own = self._service, giving_own_value(tool)
         output = Output.of(tool.return_type, self._forms.registry) if self._normalizes else None
         outputs = tool.output_schema if output is None else _listed(output)
-        profile = service.profile(
+        profile = service.listing.profile(
             tool.name,
             inputs=tool.parameters,
             outputs=outputs,
@@ -302,11 +300,11 @@ class _Replies(Transform):
             returns=tool.return_type,
             controls=_controls(tool, service),
         )
-        listed = service.output_schema(profile, is_legacy)
+        listed = service.listing.output_schema(profile, is_legacy)
         changes: dict[str, Any] = {
-            "parameters": service.input_schema(profile, tool.parameters, is_legacy),
+            "parameters": service.listing.input_schema(profile, tool.parameters, is_legacy),
             "output_schema": listed and dict(listed),
-            "meta": service.listed_meta(tool.name, tool.meta),
+            "meta": service.listing.listed_meta(tool.name, tool.meta),
         }
         if isinstance(tool, FunctionTool) and tool.task_config.supports_tasks():
             changes["fn"] = self._as_task(profile, tool)
@@ -346,11 +344,10 @@ class _Replies(Transform):
         caller = await self._caller(tool, principal)
         if asked is not None:
             caller = caller._replace(meta=asked.meta, extensions=asked.extensions)
-        call = keeping(self._offered(caller), call)
 
         async def handler(given: dict[str, Any]) -> Any:
             try:
-                outcome: Any = await call(given)
+                outcome: Any = await keeping(self._offered(caller), call)(given)
             except Exception as error:  # noqa: BLE001 - told apart there
                 in_own_words = self._service.shows_errors(CURRENT.get().contract)
                 explain(error, tool, profile.parameters, in_own_words=in_own_words)
@@ -369,9 +366,10 @@ class _Replies(Transform):
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         if isinstance(sent, _UNTOUCHED):
             return sent
-        result = _result(sent, tool)
+        is_made = isinstance(sent, dict)
+        result = _Sent.of(sent, sdk_blocks(sent["content"])) if is_made else tool.convert_result(sent)
         turn = TURN.get(None)
-        if turn is not None and not isinstance(result, _Sent):
+        if turn is not None and not is_made:  # a finished result of the handler stays the same object
             turn.finished.append(result)
         return result
 
@@ -423,7 +421,9 @@ class _Replies(Transform):
         tool = await self._server.get_tool(name)
         if tool is None:
             raise _unknown(name)
-        profile = self._service.profile(tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type)
+        profile = self._service.listing.profile(
+            tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type
+        )
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
@@ -434,7 +434,8 @@ class _Replies(Transform):
         self, profile: Profile, tool: Tool, principal: str | None, outcome: Any, convert: Any = None
     ) -> ToolResult:
         caller = await self._caller(tool, principal)
-        return _result(await self._service.answer_besides(profile, caller, outcome, convert), tool)
+        sent = await self._service.answer_besides(profile, caller, outcome, convert)
+        return _Sent.of(sent, sdk_blocks(sent["content"])) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:
@@ -442,11 +443,6 @@ def _controls(tool: Tool, service: Service) -> Controls | None:
     if tool.name == service.offer.retrieve:
         return Controls(("max_tokens",))
     return Controls() if tool.task_config.supports_tasks() else None
-
-
-def _result(sent: Any, tool: Tool) -> ToolResult:
-    """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
-    return _Sent.of(sent) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
 def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:
@@ -547,3 +543,278 @@ class _Outermost(Middleware):
 
 def _unknown(name: str) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown tool: {name!r}")
+
+
+# Late tools: those that transforms have added since the contract was installed, which answer under it as well.
+#
+# tools ── transforms ── contract ── transforms that came later ── LateTools ──▶ clients
+#
+# A server has its transforms in the order in which they were added. So when one has come late, one more is added behind
+# it: before a call, and before tools are listed for clients or workers, which begins with the server's own provider.
+
+
+ANSWERING: Final = "_aerogram_answering"
+"""The attribute of tools that answer under a contract, and of their copies."""
+
+
+class LateTools(Transform):
+    """Hands out the tools that have no contract yet as ones that answer under it."""
+
+    def __init__(self, replies: _Replies) -> None:
+        self._replies = replies
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """All tools, as ones that answer."""
+        others = [tool for tool in tools if not _is_answering(tool)]
+        answering = dict(zip(map(id, others), await self._replies.list_tools(others), strict=True)) if others else {}
+        return [answering.get(id(tool), tool) for tool in tools]
+
+    async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
+        """A tool as one that answers."""
+        tool: Tool | None = await call_next(name, version=version)
+        return tool if tool is None or _is_answering(tool) else await self._replies.handed_out(tool)
+
+
+def _is_answering(tool: Tool) -> bool:
+    """Whether a tool answers under a contract, or is made of one that does."""
+    return ANSWERING in vars(tool) or (isinstance(tool, TransformedTool) and _is_answering(tool.parent_tool))
+
+
+class ListingCheck(Transform):
+    """On the server's own provider, which lists its tools before the transforms of the server are applied."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """The same tools."""
+        self._check()
+        return tools
+
+
+def cover_late_tools(server: FastMCP[Any], contract: Transform, late: LateTools) -> None:
+    """See to it that the last transform of a server is one of its contract's."""
+    for one in reversed(server.transforms):
+        if one is contract or one is late:
+            return
+        if not isinstance(one, Hearing):  # which listens to the server as a whole, and adds nothing
+            server.add_transform(late)
+            return
+
+
+# Calls: one of a client, and who is asking while it is answered. A handler may call other tools of its server. That is
+# a program inside of the process, and no client. A handler that runs in the background has no request any more, so what
+# its client asked for travels with the arguments of its task.
+
+
+class Turn(NamedTuple):
+    """A call of a client: its request, and the results of handlers that are to be sent as they are.
+
+    `around` is the call that the client itself may be a part of, where it is a handler in the same process.
+    """
+
+    request: Any
+    finished: list[ToolResult]
+    around: Call | None = None
+
+
+TURN: Final[ContextVar[Turn]] = ContextVar("aerogram_turn")
+
+
+async def is_asked_inside(server: FastMCP[Any]) -> bool:
+    """Whether it is a handler that asks a server for a tool, one that is answering under a contract itself."""
+    call = CURRENT.get(None)
+    if call is None or LISTENED_TO.get() is server:
+        return False
+    turn = TURN.get(None)
+    if turn is not None and call is turn.around:
+        return False  # no handler has been called yet
+    if (None if turn is None else turn.request) is not fastmcp_request_ctx.get():
+        return False  # a client in the same process
+    # the tool of a search that calls others is the way of a client to them
+    searches = [one for one in server.transforms if isinstance(one, BaseSearchTransform)]
+    return all([await one.get_tool(call.operation, _find_nothing) is None for one in searches])
+
+
+async def _find_nothing(*_: Any, **__: Any) -> None:
+    """What a transform finds behind it, so that it gives only what is its own."""
+
+
+def has_answered() -> bool:
+    """Whether the client has answered what a handler asked it for, in this call or on the way to it."""
+    try:
+        context = get_context()
+    except RuntimeError:  # nobody has asked through a server
+        return False
+    return not (context.input_responses is None and context.request_state is None)
+
+
+# Background tasks
+
+
+class Asked(NamedTuple):
+    """What a request says about the reply that is wanted: of its `_meta` and its client's extensions, what is ours."""
+
+    meta: Mapping[str, Any]
+    extensions: Mapping[str, Any]
+
+
+_ASKED: Final = "aerogram_asked"
+_OWN_META: Final = (EXTENSION, "traceparent", "tracestate")
+
+
+def _asked_for() -> dict[str, Any]:
+    """What the request asks for that is being answered, as an argument that any worker can read."""
+    request = fastmcp_request_ctx.get()
+    if request is None:
+        return {}
+    capabilities = request.session.client_capabilities
+    extensions = (capabilities.extensions if capabilities is not None else None) or {}
+    own = {name: value for name, value in (request.meta or {}).items() if name in _OWN_META or name.startswith(PREFIX)}
+    return {"meta": own, "extensions": {name: extensions[name] for name in (EXTENSION,) if name in extensions}}
+
+
+def in_the_background(handler: Callable[..., Any], run: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    """A handler that is run with what its client asked for as a first argument, whichever process runs it."""
+
+    @functools.wraps(handler)
+    async def task(*given: Any, **values: Any) -> Any:
+        said = values.pop(_ASKED, None)
+        parts = [(said if isinstance(said, Mapping) else {}).get(name) for name in Asked._fields]
+        return await run(Asked(*(part if isinstance(part, Mapping) else {} for part in parts)), *given, **values)
+
+    # The task's arguments are validated by this signature when it is created, within the request.
+    filled_in = Annotated[Any, pydantic.Field(default_factory=_asked_for)]
+    added = inspect.Parameter(_ASKED, inspect.Parameter.KEYWORD_ONLY, annotation=filled_in)
+    signature = inspect.signature(handler)
+    others = list(signature.parameters.values())
+    is_open = bool(others) and others[-1].kind is inspect.Parameter.VAR_KEYWORD
+    places = [*others[:-1], added, others[-1]] if is_open else [*others, added]
+    vars(task)["__signature__"] = signature.replace(parameters=places)
+    task.__annotations__ = {**handler.__annotations__, _ASKED: filled_in}
+    return task
+
+
+# Mounts: what contracts of servers that are mounted on each other share: one archive, one dialect, one count. A client
+# may not reach the retrieval tool of a mounted server. So the contract that is answering offers its own archive, and
+# its own tool, to the contracts further in. These answer in its dialect, and leave it to count and to charge. What a
+# server elsewhere keeps, of which this one is a proxy, is fetched there.
+
+
+Calling = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class Keeper(NamedTuple):
+    """Where a server around this one keeps what replies leave out, and its tool that gives it back."""
+
+    retrieve: str
+    archive: Archive
+
+
+class Kept(NamedTuple):
+    """What the contract of a mounted server has from the one around it."""
+
+    keeper: Keeper | None
+    around: OuterContract
+
+
+_KEEPER: ContextVar[Keeper | None] = ContextVar("aerogram_keeper", default=None)
+"""What the contract that is answering offers to those of the servers that are mounted on its own."""
+KEPT: Final[ContextVar[Kept | None]] = ContextVar("aerogram_kept", default=None)
+
+
+def keeping(offered: Keeper | None, call: Calling) -> Calling:
+    """A call of a handler during which the servers that are mounted on its own are offered an archive, or none."""
+    if offered is None and _KEEPER.get() is None and KEPT.get() is None:
+        return call
+
+    async def run(given: dict[str, Any]) -> Any:
+        tokens = _KEEPER.set(offered), KEPT.set(None)
+        try:
+            return await call(given)
+        finally:
+            _KEEPER.reset(tokens[0])
+            KEPT.reset(tokens[1])
+
+    return run
+
+
+def kept_further_out(tool: Tool) -> Tool:
+    """A copy of a tool of a mounted server whose contract keeps what it leaves out where the one around it does."""
+    keeper, copy = _KEEPER.get(), tool.model_copy(update={})
+
+    async def run(arguments: dict[str, Any]) -> Any:
+        token = KEPT.set(Kept(keeper, _around()))
+        try:
+            return await tool._run(arguments)
+        finally:
+            KEPT.reset(token)
+
+    vars(copy).update(_run=run, run=run)
+    return copy
+
+
+def looking_behind(server: FastMCP[Any], name: str, call: Calling) -> Calling:
+    """A call of the retrieval tool that asks the server of which this one is a proxy for what is not kept here.
+
+    The tool of that server has the same name, so this one hides it from clients.
+    """
+
+    async def run(given: dict[str, Any]) -> Any:
+        try:
+            return await call(given)
+        except Exception:
+            for provider in _behind(server):
+                tool = await provider.get_tool(name)
+                with suppress(Exception):  # it has not got it either
+                    found = None if tool is None else await tool._run(given)
+                    if found is not None and not found.is_error:
+                        return found
+            raise
+
+    return run
+
+
+async def read_behind(server: FastMCP[Any], uri: str) -> Any:
+    """What a server has at a URI of which this one is a proxy; the own resource at that URI hides it."""
+    for provider in _behind(server):
+        template = await provider.get_resource_template(uri)
+        if template is not None:
+            with suppress(Exception):
+                return await template._read(uri, template.matches(uri) or {})
+    return None
+
+
+def _behind(server: FastMCP[Any]) -> list[Provider]:
+    return [one for one in server.providers if one is not server.local_provider]
+
+
+def _around() -> OuterContract:
+    """What the contract does that is answering; the payload alone is no answer for those who list an envelope."""
+    call = CURRENT.get(None)
+    if call is None:
+        return OuterContract()
+    contract = call.contract
+    speaker = None if contract.speaker.name == "bare" else contract.speaker
+    return OuterContract(speaker, contract.observer is not None, contract.limits is not None)
+
+
+_OUTERMOST: Final = "aerogram_outermost"
+
+
+async def note_outermost(server: FastMCP[Any]) -> None:
+    """Remember which server the client is talking to, when it looks for a tool of one that is mounted on it.
+
+    What is noted in the state of a request is there for every server that takes part in it.
+    """
+    if fastmcp_request_ctx.get() is None:
+        return
+    context = get_context()
+    if context.fastmcp is not server and await context.get_state(_OUTERMOST) is None:
+        await context.set_state(_OUTERMOST, context.fastmcp, serializable=False)
+
+
+async def outermost() -> FastMCP[Any] | None:
+    """The server that the client is talking to, where it is another one than it has its answer from."""
+    found: FastMCP[Any] | None = await get_context().get_state(_OUTERMOST)
+    return found

@@ -68,6 +68,7 @@ except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
 
 __all__ = [
+    "LISTENED_TO",
     "NOTHING",
     "Hearing",
     "Meant",
@@ -77,7 +78,6 @@ __all__ = [
     "fault",
     "giving_own_contents",
     "giving_own_value",
-    "is_listened_to",
     "own_value",
     "said",
 ]
@@ -257,13 +257,8 @@ _Truth = Annotated[Literal["true", "1", "yes", "false", "0", "no"], pydantic.Bef
 
 # Mounted servers
 
-_LISTENED_TO: ContextVar[FastMCP[Any] | None] = ContextVar("aerogram_listened_to", default=None)
+LISTENED_TO: Final[ContextVar[FastMCP[Any] | None]] = ContextVar("aerogram_listened_to", default=None)
 """The mounted server whose next answer a contract is waiting for."""
-
-
-def is_listened_to(server: FastMCP[Any]) -> bool:
-    """Whether a contract further out waits for the next answer of a server."""
-    return _LISTENED_TO.get() is server
 
 
 def _listening(component: Component, *methods: str) -> Component:
@@ -278,11 +273,11 @@ def _listening(component: Component, *methods: str) -> Component:
 
 def _listened(server: FastMCP[Any] | None, call: Run) -> Run:
     async def run(*given: Any) -> Any:
-        token = _LISTENED_TO.set(server)
+        token = LISTENED_TO.set(server)
         try:
             return await call(*given)
         finally:
-            _LISTENED_TO.reset(token)
+            LISTENED_TO.reset(token)
 
     return run
 
@@ -312,7 +307,7 @@ class Hearing(Transform):
 
     @property
     def _is_heard(self) -> bool:
-        return is_listened_to(self._server)
+        return LISTENED_TO.get() is self._server
 
     def _told(self, component: Any, uri: str) -> Any:
         own, copy = giving_own_contents(component), component.model_copy(update={})

@@ -2,7 +2,7 @@
 
 The original is kept beside the file, byte for byte, under a name that says which bytes took its place. So it is known
 whether somebody else has changed the file since: if nobody has, the original comes back; otherwise our entries alone
-are reverted.
+are reverted, and what others have put into them is carried over.
 """
 
 from __future__ import annotations
@@ -15,23 +15,27 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
-from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram.errors import Conflict, NotFound
+from aerogram.gateway.documents import TOML, Entry, read_document
 from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["Change", "plan_unwrap", "plan_wrap"]
 
-PLACES: Final = ("mcpServers", "servers")
-"""Under which names clients keep their servers."""
 _OURS: Final = ["-m", "aerogram", "wrap"]
 _DIGITS: Final = 16
-_HEADER: Final = re.compile(r'("AEROGRAM_HEADER_\d+":\s*)"(?:[^"\\]|\\.)*"')
-"""What was the value of a header: it had a name that told what it is."""
-
-Entry = dict[str, Any]
+_HEADERS: Final = ("headers", "http_headers")
+"""What clients call the headers of a server: in JSON, and in the TOML of Codex."""
+_BY_NAME: Final = "env_http_headers"
+_BEARER: Final = "bearer_token_env_var"
+_PASSED: Final = "env_vars"
+"""How Codex names variables: those of headers, the one with a token, those that a server gets."""
+_REMOTE: Final = frozenset(("type", "url", *_HEADERS, _BY_NAME, _BEARER))
+_GIVEN: Final = re.compile(r"(?P<name>[^:]+): (?P<bearer>Bearer )?\$\{(?P<variable>\w+)\}")
 
 
 class Change(NamedTuple):
@@ -41,24 +45,36 @@ class Change(NamedTuple):
     before: bytes
     after: bytes
     backup: Path
-    keeps: bool
-    """Whether the backup is to be made; it is deleted otherwise."""
+    is_wrap: bool
+    """Whether the original is to be kept beside the file."""
     names: tuple[str, ...]
+    carried: tuple[str, ...] = ()
+    """What others have changed in our entries, and is kept."""
+    secrets: tuple[str, ...] = ()
 
     def diff(self) -> str:
         """The change as lines, without the secrets in them."""
         before, after = (side.decode().splitlines() for side in (self.before, self.after))
         lines = difflib.unified_diff(before, after, str(self.path), str(self.path), lineterm="", n=1)
-        return _HEADER.sub(r'\1"[redacted]"', sanitize_text("\n".join(lines), Redaction()))
+        text = "\n".join(lines)
+        for value in self.secrets:
+            text = text.replace(json.dumps(value, ensure_ascii=False), '"[redacted]"')
+        return sanitize_text(text, Redaction())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the file becomes what it was, byte for byte, so that nothing else has to be kept."""
+        return not self.is_wrap and self.backup.exists() and self.backup.read_bytes() == self.after
 
     def make(self) -> None:
         """Write it: the backup first, and the file at once or not at all."""
         if self.path.read_bytes() != self.before:
             raise Conflict(f"{self.path} has changed in the meantime", remediation="Look at it and try again")
-        if self.keeps:
+        is_exact = self.is_exact
+        if self.is_wrap:
             _write(self.backup, self.before, 0o600)
         _write(self.path, self.after, self.path.stat().st_mode & 0o777)
-        if not self.keeps:
+        if is_exact:
             with contextlib.suppress(FileNotFoundError):
                 self.backup.unlink()
 
@@ -66,54 +82,62 @@ class Change(NamedTuple):
 def plan_wrap(path: Path, options: list[str]) -> Change:
     """What a client's file becomes when each of its servers is wrapped with these options."""
     path, before = path.resolve(), _read(path)
-    document, place = _parse(path, before)
-    servers: dict[str, Entry] = document[place]
-    if any(map(_is_ours, servers.values())):
+    document = read_document(path, before)
+    if any(map(_is_ours, document.servers.values())):
         raise Conflict(f"{path} has wrapped servers already", remediation=f"aerogram unwrap {path} first")
-    names = tuple(name for name, entry in servers.items() if _can_be_wrapped(entry))
-    if not names:
+    wrapped = {name: _wrap(entry, options) for name, entry in document.servers.items() if _can_be_wrapped(entry)}
+    if not wrapped:
         raise NotFound(f"{path} has no server that could be wrapped")
-    wrapped = {name: _wrap(entry, options) if name in names else entry for name, entry in servers.items()}
-    after = _spell({**document, place: wrapped}, before)
-    return Change(path, before, after, _backup(path, after), keeps=True, names=names)
+    after = document.replace(wrapped)
+    secrets = _secrets((document.servers[name] for name in wrapped), wrapped.values())
+    return Change(path, before, after, _backup(path, after), is_wrap=True, names=tuple(wrapped), secrets=secrets)
 
 
 def plan_unwrap(path: Path) -> Change:
     """What a client's file becomes when our entries are taken out again."""
     path, now = path.resolve(), _read(path)
+    document = read_document(path, now)
+    ours = {name: entry for name, entry in document.servers.items() if _is_ours(entry)}
     backup = _backup(path, now)
     if backup.exists():
-        original = backup.read_bytes()
-        document, place = _parse(path, now)
-        names = tuple(name for name, entry in document[place].items() if _is_ours(entry))
-        return Change(path, now, original, backup, keeps=False, names=names)
-    return _revert_entries(path, now)
-
-
-def _revert_entries(path: Path, now: bytes) -> Change:
-    """The file has been changed by somebody else: only what is ours goes."""
-    document, place = _parse(path, now)
-    found = _newest_backup(path)
-    before: Mapping[str, Entry] = {}
-    if found is not None:
-        original, old_place = _parse(found, found.read_bytes())
-        before = original[old_place]
-    names = tuple(name for name, entry in document[place].items() if _is_ours(entry))
-    if not names:
+        secrets = _secrets(ours.values(), read_document(path, backup.read_bytes()).servers.values())
+        return Change(path, now, backup.read_bytes(), backup, is_wrap=False, names=tuple(ours), secrets=secrets)
+    if not ours:
         raise NotFound(f"{path} has no wrapped server")
-    reverted = {
-        name: (before.get(name) or _unwrap(entry)) if name in names else entry
-        for name, entry in document[place].items()
-    }
-    after = _spell({**document, place: reverted}, now)
-    return Change(path, now, after, found or _backup(path, now), keeps=False, names=names)
+    found = _newest_backup(path)
+    before: Mapping[str, Any] = {} if found is None else read_document(path, found.read_bytes()).servers
+    reverted, carried = {}, []
+    for name, entry in ours.items():
+        reverted[name], changed = _revert(entry, before.get(name), is_toml=path.suffix == TOML)
+        carried += [f"{name}.{key}" for key in changed]
+    return Change(
+        path,
+        now,
+        document.replace(reverted),
+        found or backup,
+        is_wrap=False,
+        names=tuple(ours),
+        carried=tuple(carried),
+        secrets=_secrets(ours.values(), reverted.values()),
+    )
 
 
 # Entries
 
 
+def _words(entry: Any) -> list[str] | None:
+    """What stands after `aerogram wrap` in an entry of ours, however the program is started; None in another one."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("args"), list):
+        return None
+    words = [str(entry.get("command")), *map(str, entry["args"])]
+    for at, (program, verb) in enumerate(pairwise(words)):
+        if PurePath(program).stem == "aerogram" and verb == "wrap":
+            return words[at + 2 :]
+    return None
+
+
 def _is_ours(entry: Any) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("args"), list) and entry["args"][:3] == _OURS
+    return _words(entry) is not None
 
 
 def _can_be_wrapped(entry: Any) -> bool:
@@ -124,37 +148,70 @@ def _wrap(entry: Entry, options: list[str]) -> Entry:
     """An entry that starts the gateway; what else it says about the server stays."""
     words = [*_OURS, *options]
     if "command" in entry:
-        environment = entry.get("env") or {}
-        for name in environment:
-            words += ["--env", name]
+        for name in (*(entry.get("env") or {}), *(entry.get(_PASSED) or ())):
+            words += ["--env", str(name)]
         words += ["--", entry["command"], *(entry.get("args") or ())]
         return {**entry, "command": sys.executable, "args": words}
-    kept = {name: value for name, value in entry.items() if name not in ("type", "url", "headers")}
-    environment = dict(entry.get("env") or {})
-    for number, (name, value) in enumerate((entry.get("headers") or {}).items(), 1):
+    kept = {name: value for name, value in entry.items() if name not in _REMOTE}
+    environment, passed = dict(entry.get("env") or {}), list(entry.get(_PASSED) or ())
+    for number, (name, value) in enumerate(_headers_of(entry).items(), 1):
         # a command line can be read by others on the machine, an environment cannot
         variable = f"AEROGRAM_HEADER_{number}"
         environment[variable] = value
         words += ["--header", f"{name}: ${{{variable}}}"]
+    for name, variable in (entry.get(_BY_NAME) or {}).items():
+        words += ["--header", f"{name}: ${{{variable}}}"]
+        passed.append(variable)
+    if _BEARER in entry:
+        words += ["--header", f"Authorization: Bearer ${{{entry[_BEARER]}}}"]
+        passed.append(entry[_BEARER])
     words += ["--sse"] if entry.get("type") == "sse" else []
-    wrapped = {**kept, "command": sys.executable, "args": [*words, entry["url"]]}
-    return {**wrapped, "env": environment} if environment else wrapped
+    made = {**kept, "command": sys.executable, "args": [*words, entry["url"]]}
+    return made | ({"env": environment} if environment else {}) | ({_PASSED: passed} if passed else {})
 
 
-def _unwrap(entry: Entry) -> Entry:
+def _headers_of(entry: Entry) -> dict[str, Any]:
+    return next((dict(entry[name]) for name in _HEADERS if entry.get(name)), {})
+
+
+def _unwrap(entry: Entry, *, is_toml: bool) -> Entry:
     """The entry that one of ours was made of, as far as it says so itself."""
-    words = entry["args"]
+    words = _words(entry) or []
     if "--" in words:
         command, *rest = words[words.index("--") + 1 :]
         return {**entry, "command": command, "args": rest}
-    environment = dict(entry.get("env") or {})
-    headers = {}
-    for name, variable in re.findall(r"([^\n:]+): \$\{(AEROGRAM_HEADER_\d+)\}", "\n".join(words)):
-        headers[name] = environment.pop(variable, "")
-    kept = {name: value for name, value in entry.items() if name not in ("command", "args", "env")}
-    made = {**kept, "type": "sse" if "--sse" in words else "http", "url": words[-1]}
-    made |= {"headers": headers} if headers else {}
-    return {**made, "env": environment} if environment else made
+    environment, passed = dict(entry.get("env") or {}), list(entry.get(_PASSED) or ())
+    headers, by_name, bearer = {}, {}, None
+    for name, is_bearer, variable in (found.groups() for found in map(_GIVEN.fullmatch, words) if found):
+        if variable.startswith("AEROGRAM_HEADER_"):
+            headers[name] = environment.pop(variable, "")
+            continue
+        if is_bearer:
+            bearer = variable
+        else:
+            by_name[name] = variable
+        passed = [one for one in passed if one != variable]
+    kept = {name: value for name, value in entry.items() if name not in ("command", "args", "env", _PASSED)}
+    made = {**kept, **({} if is_toml else {"type": "sse" if "--sse" in words else "http"}), "url": words[-1]}
+    told = {_HEADERS[is_toml]: headers, _BY_NAME: by_name, _BEARER: bearer, "env": environment, _PASSED: passed}
+    return made | {name: value for name, value in told.items() if value}
+
+
+def _revert(entry: Entry, original: Any, *, is_toml: bool) -> tuple[Entry, list[str]]:
+    """The entry as it was before, with what others have changed in ours since; and what that is."""
+    if not _can_be_wrapped(original):
+        return _unwrap(entry, is_toml=is_toml), []
+    made, expected = (_unwrap(one, is_toml=is_toml) for one in (entry, _wrap(original, [])))
+    changed = [name for name in {**made, **expected} if made.get(name) != expected.get(name)]
+    reverted = {name: value for name, value in original.items() if name not in changed}
+    return reverted | {name: made[name] for name in changed if name in made}, changed
+
+
+def _secrets(*groups: Iterable[Any]) -> tuple[str, ...]:
+    """The values of variables and headers: what they are is nobody's business."""
+    entries = [one for group in groups for one in group if isinstance(one, dict)]
+    held = [one[name] for one in entries for name in ("env", *_HEADERS) if isinstance(one.get(name), dict)]
+    return tuple({str(value) for values in held for value in values.values() if value})
 
 
 # Files
@@ -167,25 +224,6 @@ def _read(path: Path) -> bytes:
         raise NotFound(
             f"There is no file {path}", remediation="Name the file in which the client keeps its servers"
         ) from None
-
-
-def _parse(path: Path, body: bytes) -> tuple[dict[str, Any], str]:
-    try:
-        document = json.loads(body)
-    except ValueError as error:
-        raise ValidationFailed(f"{path} is no JSON that can be rewritten: {error}") from None
-    place = next((one for one in PLACES if isinstance(document, dict) and isinstance(document.get(one), dict)), None)
-    if place is None:
-        raise ValidationFailed(f"{path} names no servers", remediation=f"It needs a member {' or '.join(PLACES)}")
-    return document, place
-
-
-def _spell(document: dict[str, Any], like: bytes) -> bytes:
-    """A document as JSON with the indentation and the last byte of another one."""
-    found = re.search(rb"\n([ \t]+)\S", like)
-    indent = found[1].decode() if found else None
-    text = json.dumps(document, indent=indent, ensure_ascii=like.isascii())
-    return text.encode() + (b"\n" if like.endswith(b"\n") else b"")
 
 
 def _backup(path: Path, written: bytes) -> Path:

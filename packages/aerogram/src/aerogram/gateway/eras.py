@@ -15,7 +15,16 @@ from typing import Any, Final
 import mcp_types
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
-__all__ = ["add_envelope", "is_complete", "is_modern", "strip_envelope", "to_legacy", "to_modern", "with_meta"]
+__all__ = [
+    "add_envelope",
+    "is_complete",
+    "is_modern",
+    "strip_envelope",
+    "task_of",
+    "to_legacy",
+    "to_modern",
+    "with_meta",
+]
 
 Message = dict[str, Any]
 
@@ -39,7 +48,15 @@ def is_modern(version: str) -> bool:
 
 def is_complete(result: Mapping[str, Any]) -> bool:
     """Whether a result is the answer, and no question to the client and no task that will have one."""
-    return bool(result.get("resultType", "complete") == "complete")
+    return bool(result.get("resultType", "complete") == "complete") and task_of(result) is None
+
+
+def task_of(result: Mapping[str, Any]) -> str | None:
+    """The task that will have the answer, where a result is that and not the answer itself."""
+    if result.get("resultType") == "task":
+        return str(result.get("taskId"))
+    held = result.get("task")  # as 2025-11-25 has it
+    return str(held.get("taskId")) if isinstance(held, Mapping) and "content" not in result else None
 
 
 def with_meta(params: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Message:

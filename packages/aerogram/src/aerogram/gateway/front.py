@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Final, Protocol
 
 import anyio
 from mcp.server.lowlevel import Server
@@ -17,14 +18,40 @@ from mcp.server.stdio import stdio_server
 import aerogram
 from aerogram.gateway.process import LARGEST
 from aerogram.gateway.relay import Relay
-from aerogram.gateway.report import Report
+from aerogram.gateway.report import Entry, Report
 
-__all__ = ["make_server", "serve_port", "serve_streams"]
+__all__ = ["Page", "make_server", "serve_port", "serve_streams"]
+
+log = logging.getLogger("aerogram.gateway")
 
 GRACE: Final = 2
 """Seconds that requests have when the gateway ends."""
 LAST_WORDS: Final = 0.2
 """Seconds for the answers to calls that the end has cut short."""
+
+
+class Page(Protocol):
+    """Where somebody can watch the calls."""
+
+    def hear(self, entry: Entry) -> None:
+        """One more call was answered."""
+
+    def serving(self) -> AbstractAsyncContextManager[str]:
+        """As long as this lasts, the page is at an address."""
+
+    def open(self, address: str) -> None:
+        """Show it to whoever sits here."""
+
+
+@asynccontextmanager
+async def _showing(page: Page | None, report: Report) -> AsyncIterator[None]:
+    if page is None:
+        yield
+        return
+    async with page.serving() as address:
+        report.note(f"the page is at {address}")
+        page.open(address)
+        yield
 
 
 def make_server(relay: Relay) -> Server[Any]:
@@ -36,7 +63,7 @@ def make_server(relay: Relay) -> Server[Any]:
     return server
 
 
-async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object]) -> None:
+async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object], page: Page | None = None) -> None:
     """Serve the client on standard input and output until it goes, or until a signal wants the end.
 
     In the second case `leave` has to end the process: a thread waits for the next line of the client, and nothing else
@@ -46,7 +73,7 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
     loop = asyncio.get_running_loop()
     for kind in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(kind, end.set)
-    async with relay.running():
+    async with relay.running(), _showing(page, report):
         serving = asyncio.ensure_future(_serve(make_server(relay)))
         wanted = asyncio.ensure_future(end.wait())
         await asyncio.wait((serving, wanted), return_when=asyncio.FIRST_COMPLETED)
@@ -61,7 +88,9 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
         leave()
 
 
-async def serve_port(relays: Mapping[str, Relay], report: Report, host: str, port: int) -> None:
+async def serve_port(
+    relays: Mapping[str, Relay], report: Report, host: str, port: int, page: Page | None = None
+) -> None:
     """Serve clients over HTTP until a signal wants the end, each relay at its path.
 
     Host and Origin have to be of this machine.
@@ -91,10 +120,14 @@ async def serve_port(relays: Mapping[str, Relay], report: Report, host: str, por
         shown = f"[{host}]" if ":" in host else host
         for path in relays:
             report.note(f"listening on http://{shown}:{listener.getsockname()[1]}{path}")
-        await uvicorn.Server(settings).serve([listener])
+        async with _showing(page, report):
+            await uvicorn.Server(settings).serve([listener])
     report.end()
 
 
 async def _serve(server: Server[Any]) -> None:
-    async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    try:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    except* BrokenPipeError:
+        log.debug("the client has gone while it was answered")

@@ -44,6 +44,8 @@ HANDSHAKE: Final = 60.0
 PROBE: Final = 10.0
 STILL_THERE: Final = 5.0
 """Seconds that a server has to answer whether it lives, once it has let a call wait for too long."""
+_NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
+"""By which parameter a request is named in a header."""
 LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
 
 Params = Mapping[str, Any] | None
@@ -66,6 +68,11 @@ class Client:
     version: str
     info: Any = field(default_factory=lambda: {"name": "aerogram", "version": "0"})
     capabilities: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str | None:
+        """What it calls itself."""
+        return str(self.info["name"]) if isinstance(self.info, Mapping) and "name" in self.info else None
 
     @property
     def can_be_asked(self) -> bool:
@@ -250,7 +257,7 @@ class Link:
         if not self.is_modern:
             return headers
         headers[MCP_METHOD_HEADER] = method
-        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        name = params.get(_NAMES.get(method, ""))
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)
             if method == "tools/call" and name in self._headers:

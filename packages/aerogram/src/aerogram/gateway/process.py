@@ -16,6 +16,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Final
 
 import anyio
@@ -152,8 +153,10 @@ class Command:
                 start_new_session=sys.platform != "win32",  # Ctrl-C is for us; we end it in good order
             )
         except OSError as error:
+            # whoever reads this may be far away: where things lie on this machine is told on standard error
+            program = PurePath(self.words[0]).name
             raise Unavailable(
-                f"The server cannot be started: {self.words[0]}: {error.strerror or error}",
+                f"The server cannot be started: {program}: {error.strerror or type(error).__name__}",
                 remediation="Check the command of the wrapped server",
             ) from error
 

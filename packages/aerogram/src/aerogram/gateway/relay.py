@@ -29,25 +29,29 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from aerogram._mcp.faults import shorten_paths
 from aerogram._mcp.results import protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
 from aerogram.errors import ReplyError, Unavailable
-from aerogram.gateway.eras import add_envelope, is_modern, strip_envelope, to_legacy, to_modern, with_meta
+from aerogram.gateway.eras import add_envelope, is_modern, strip_envelope, task_of, to_legacy, to_modern, with_meta
 from aerogram.gateway.link import Client, Link, Source
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
 from aerogram.gateway.report import Report
-from aerogram.gateway.tools import Tools
+from aerogram.gateway.tools import Invoke, Tools
 from aerogram.problems import problem_of
 
-__all__ = ["Relay"]
+__all__ = ["PAUSE", "Relay"]
 
 log = logging.getLogger("aerogram.gateway")
 
+PAUSE: Final = 0.1
+"""Seconds after which a server that does not stay up is started again; each time twice as many."""
 LONGEST_PAUSE: Final = 10.0
-"""Seconds between two starts of a server that does not stay up."""
 SETTLED: Final = 30.0
 """Seconds after which a server counts as one that stays up."""
 MOST_ROUNDS: Final = 50
+MOST_TASKS: Final = 1000
+"""Tasks of which it is known which tool they are of."""
 MOST_LINES: Final = 16
 """Links for clients that share the gateway and can be asked."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
@@ -147,16 +151,25 @@ class Relay:
     """The gateway between clients and one server behind."""
 
     def __init__(
-        self, source: Source, tools: Tools, report: Report, *, timeout: float = 300.0, shares: bool = False
+        self,
+        source: Source,
+        tools: Tools,
+        report: Report,
+        *,
+        timeout: float = 300.0,
+        pause: float = PAUSE,
+        shares: bool = False,
     ) -> None:
         self.tools = tools
         self._source = source
         self._report = report
         self._timeout = timeout
+        self._pause = pause
         self._shares = shares
         self._lines: dict[Any, Line] = {}
         self._by_link: dict[Link, Line] = {}
         self._calls = Calls()
+        self._tasks: dict[str, str] = {}
         self._is_ending = False
         self._modern = Session(Client(MODERN_PROTOCOL_VERSIONS[-1]))
         self._group: anyio.abc.TaskGroup | None = None
@@ -166,6 +179,8 @@ class Relay:
             "tools/call": self._call_tool,
             "resources/read": self._read_resource,
             "resources/templates/list": self._list_templates,
+            "tasks/get": self._get_task,
+            "tasks/result": self._task_result,
             "subscriptions/listen": self._listen,
             "resources/subscribe": partial(self._subscribe, method="resources/subscribe"),
             "resources/unsubscribe": partial(self._subscribe, method="resources/unsubscribe"),
@@ -355,7 +370,7 @@ class Relay:
         if time.monotonic() - line.started > SETTLED:
             line.starts = 0
         if line.starts > 1:
-            await anyio.sleep(min(0.1 * 2**line.starts, LONGEST_PAUSE))
+            await anyio.sleep(min(self._pause * 2**line.starts, LONGEST_PAUSE))
         line.starts, line.started = line.starts + 1, time.monotonic()
         if line.link is not None:
             self._by_link.pop(line.link, None)
@@ -486,11 +501,44 @@ class Relay:
             sent = {**params, "arguments": given} if given or "arguments" in params else params
             return await self._forward(front, "tools/call", sent)
 
-        caller = Caller(front.meta, None, front.client.capabilities.get("extensions"))
-        with self._report.call(name) as entry:
+        result = await self._make_fit(front, name, arguments, self.tools.remember(name, invoke))
+        task = task_of(result)
+        if task is not None:
+            self._tasks[task] = name
+            if len(self._tasks) > MOST_TASKS:
+                del self._tasks[next(iter(self._tasks))]
+        return to_modern("tools/call", result) if front.is_modern else to_legacy("tools/call", result)
+
+    async def _make_fit(self, front: Front, name: str, arguments: Message, invoke: Invoke) -> Message:
+        """The answer of a tool as its client gets it, with a line in the report."""
+        caller = Caller(front.meta, None, front.client.capabilities.get("extensions"), client=front.client.name)
+        with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
             entry.sent(result)
-        return to_modern("tools/call", result) if front.is_modern else to_legacy("tools/call", result)
+        return result
+
+    # Tasks
+
+    async def _get_task(self, front: Front, params: Message) -> Message:
+        """How a task stands; what it has come to is fitted as the answer to a call is."""
+        return await self._fit_task(front, await self._forward(front, "tasks/get", params))
+
+    async def _fit_task(self, front: Front, task: Message) -> Message:
+        held = task.get("result")
+        if not isinstance(held, dict) or "content" not in held:
+            return task
+        return {**task, "result": await self._fit_later(front, str(task.get("taskId")), held)}
+
+    async def _task_result(self, front: Front, params: Message) -> Message:
+        """What a task has come to, as clients of 2025-11-25 ask for it."""
+        found = await self._forward(front, "tasks/result", params)
+        return await self._fit_later(front, str(params.get("taskId")), found) if "content" in found else found
+
+    async def _fit_later(self, front: Front, task: str, result: Message) -> Message:
+        async def found(_: Message) -> Message:
+            return result
+
+        return await self._make_fit(front, self._tasks.get(task, "task"), {}, found)
 
     async def _read_resource(self, front: Front, params: Message) -> Message:
         uri, ours = str(params.get("uri")), ARCHIVE_TEMPLATE.partition("{")[0]
@@ -659,6 +707,8 @@ class Relay:
             elif front.session.outbound is not None:
                 await front.session.outbound.notify(method, with_meta(told, {_SUBSCRIPTION: None}) or None)
             return
+        if method == "notifications/tasks":
+            told = await self._fit_task(front, told)
         await front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: front.request_id}))
 
     async def _tell_everybody(self, line: Line, method: str, params: Params) -> None:
@@ -685,7 +735,7 @@ def _unavailable(failure: Exception | None) -> ReplyError:
     """What to say of a server that could not be started."""
     if isinstance(failure, ReplyError):
         return failure
-    words = f": {failure}" if failure is not None and str(failure) else ""
+    words = f": {shorten_paths(str(failure), {})}" if failure is not None and str(failure) else ""
     return Unavailable(
         f"The server behind does not start{words}"[:500], remediation="Check the wrapped server by itself"
     )

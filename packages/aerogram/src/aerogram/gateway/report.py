@@ -2,7 +2,9 @@
 
     list_issues  300 rows  77,101 → 1,960 tokens  sha256:6dcc…  41 ms
 
-It says how much was sent and never what. Tokens are counted after the answer has gone, so that nobody waits for it.
+It says how much was sent and never what. The first number is what the server sent, the second one what the model read;
+what is fetched back later was sent already, and counts in the sum as read alone. Tokens are counted after the answer
+has gone, so that nobody waits for it.
 """
 
 from __future__ import annotations
@@ -11,52 +13,40 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeAlias
 
+from aerogram._mcp.results import PREFIX
 from aerogram.gateway.eras import is_complete
 from aerogram.jsontext import dumps_unproven
-from aerogram.reply import Reply
-from aerogram.telemetry import Observation, Observer
+from aerogram.normalize.result import PROBLEM
 from aerogram.tokens import Counter, best_counter
 
-__all__ = ["Entry", "Report", "observer"]
+__all__ = ["Entry", "Listener", "Report"]
 
 Message = dict[str, Any]
 LARGEST_COUNT: Final = 200_000
-"""Characters up to which tokens are counted; what is larger is estimated."""
-_PER_TOKEN: Final = 4
-_ENTRY: Final[ContextVar[Entry | None]] = ContextVar("aerogram_gateway_entry", default=None)
-_HASH: Final = "dev.aerogram/fidelity"
+"""Characters up to which tokens are counted; of what is larger they are estimated by its beginning."""
+_FIDELITY: Final = f"{PREFIX}fidelity"
 _SHORT: Final = 11
-
-
-def observer() -> Observer:
-    """The observer of a contract whose calls are reported here."""
-
-    def listen(_: Observation, reply: Reply[Any], __: Mapping[str, Any], readings: Mapping[str, float]) -> None:
-        entry = _ENTRY.get()
-        if entry is not None:
-            entry.before = int(readings.get("tokens.before", 0)) or entry.before
-            entry.code = reply.problem.code if reply.problem is not None else None
-
-    return Observer().with_listener(listen)
 
 
 @dataclass
 class Entry:
-    """One call."""
+    """One call: what the server sent, what the model reads, and the tokens of both."""
 
     name: str
+    is_own: bool = False
+    """Whether it was answered here, and no server was asked."""
     started: float = field(default_factory=time.perf_counter)
-    before: int = 0
     code: str | None = None
-    rows: int | None = None
     got: Message | None = None
     result: Message | None = None
     seconds: float = 0.0
+    before: int = 0
+    after: int = 0
+    is_exact: bool = True
     is_over: bool = True
 
     def watch(self, invoke: Callable[[Message], Awaitable[Message]]) -> Callable[[Message], Awaitable[Message]]:
@@ -73,31 +63,52 @@ class Entry:
         self.result = result
         self.is_over = is_complete(result)
 
+    @property
+    def hashes(self) -> dict[str, str]:
+        """What was left out of the answer, by its name: the hashes under which it is kept."""
+        fidelity = ((self.result or {}).get("_meta") or {}).get(_FIDELITY) or {}
+        return {str(name): str(found) for name, found in (fidelity.get("archive_hashes") or {}).items()}
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the answer is a failure."""
+        return self.code is not None or bool((self.result or {}).get("isError"))
+
+    def count(self, counter: Counter) -> None:
+        """Count the tokens, and see what went wrong."""
+        self.after, self.is_exact = _tokens(self.result, counter)
+        self.before = max(_tokens(self.got, counter)[0], self.after) if self.got is not None else self.after
+        problem = ((self.result or {}).get("_meta") or {}).get(PROBLEM) or {}
+        self.code = self.code or problem.get("code")
+
+
+Listener: TypeAlias = Callable[[Entry], None]
+
 
 class Report:
-    """Writes the lines and keeps the totals."""
+    """Writes the lines and keeps the totals; a listener hears of each call as well."""
 
-    def __init__(self, out: TextIO | None = None, *, is_quiet: bool = False) -> None:
+    def __init__(self, out: TextIO | None = None, *, is_quiet: bool = False, listener: Listener | None = None) -> None:
         self._out = out or sys.stderr
         self._is_quiet = is_quiet
+        self._listener = listener
         self._waiting: list[Entry] = []
         self.calls = self.failures = self.before = self.after = 0
 
     @contextlib.contextmanager
-    def call(self, name: str) -> Iterator[Entry]:
+    def call(self, name: str, *, is_own: bool = False) -> Iterator[Entry]:
         """A call, from its beginning to its answer; a call that was given up has none."""
-        entry = Entry(name)
-        token = _ENTRY.set(entry)
+        entry = Entry(name, is_own)
         try:
             yield entry
         except Exception:
-            entry.code = entry.code or "ERROR"
+            entry.code = "ERROR"
             raise
         finally:
-            _ENTRY.reset(token)
             entry.seconds = time.perf_counter() - entry.started
-            self._waiting += [entry] if entry.is_over else []
-            asyncio.get_running_loop().call_later(0.05, self._write_waiting)
+            if entry.is_over and (not self._is_quiet or self._listener is not None):
+                self._waiting.append(entry)
+                asyncio.get_running_loop().call_later(0.05, self._write_waiting)
 
     def note(self, words: str) -> None:
         """A line about something else."""
@@ -106,45 +117,48 @@ class Report:
     def _write_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for entry in waiting:
-            line = self._line(entry)
+            entry.count(best_counter())
+            self._add(entry)
             if not self._is_quiet:
-                self._write(line)
+                self._write(_line(entry))
+            if self._listener is not None:
+                self._listener(entry)
 
-    def _line(self, entry: Entry) -> str:
-        counter = best_counter()
-        after, is_exact = _tokens(entry.result, counter)
-        before = max(entry.before, after) if entry.before else after
+    def _add(self, entry: Entry) -> None:
         self.calls += 1
-        self.before, self.after = self.before + before, self.after + after
-        is_failed = entry.code is not None or bool((entry.result or {}).get("isError"))
-        self.failures += is_failed
-        said = [entry.name, *_rows(entry.got), _sizes(before, after, "" if is_exact else "~")]
-        said += [entry.code or "error"] if is_failed else []
-        said += [f"{digest[:_SHORT]}…" for digest in _hashes(entry.result)][:1]
-        return "  ".join([*said, f"{entry.seconds * 1000:,.0f} ms"])
+        self.before, self.after = self.before + (0 if entry.is_own else entry.before), self.after + entry.after
+        self.failures += entry.has_failed
 
     def end(self) -> None:
         """The totals."""
         self._write_waiting()
         if not self.calls or self._is_quiet:
             return
-        saved = 0 if not self.before else round(100 * (1 - self.after / self.before))
+        saved = round(100 * (1 - self.after / self.before)) if self.before else 0
         failed = f", {self.failures} failed" if self.failures else ""
-        sizes = _sizes(self.before, self.after, "")
-        self._write(f"aerogram: {self.calls} calls{failed}, {sizes} ({saved} % less)")
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        less = f" ({saved} % less)" if saved > 0 else ""
+        self._write(f"aerogram: {calls}{failed}, {_sizes(self.before, self.after)}{less}")
 
     def _write(self, line: str) -> None:
         with contextlib.suppress(OSError, ValueError):
             print(line, file=self._out, flush=True)
 
 
-def _sizes(before: int, after: int, mark: str) -> str:
+def _line(entry: Entry) -> str:
+    said = [entry.name, *_rows(entry.got), _sizes(entry.before, entry.after, "" if entry.is_exact else "~")]
+    said += [entry.code or "error"] if entry.has_failed else []
+    said += [f"{digest[:_SHORT]}…" for digest in entry.hashes.values()][:1]
+    return "  ".join([*said, f"{entry.seconds * 1000:,.0f} ms"])
+
+
+def _sizes(before: int, after: int, mark: str = "") -> str:
     unit = "token" if after == 1 else "tokens"
     return f"{mark}{after:,} {unit}" if before == after else f"{before:,} → {mark}{after:,} {unit}"
 
 
 def _tokens(result: Message | None, counter: Counter) -> tuple[int, bool]:
-    """How many tokens a model reads of a result at most, and whether that is counted."""
+    """How many tokens a model reads of a result at most, and whether all of them were counted."""
     if result is None:
         return 0, True
     content = result.get("content") or ()
@@ -152,7 +166,9 @@ def _tokens(result: Message | None, counter: Counter) -> tuple[int, bool]:
     held = result.get("structuredContent")
     other = "" if held is None else dumps_unproven(held).decode()
     larger = max(texts, other, key=len)
-    return (counter.count(larger), True) if len(larger) <= LARGEST_COUNT else (len(larger) // _PER_TOKEN, False)
+    if len(larger) <= LARGEST_COUNT:
+        return counter.count(larger), True
+    return counter.count(larger[:LARGEST_COUNT]) * len(larger) // LARGEST_COUNT, False
 
 
 def _rows(result: Message | None) -> list[str]:
@@ -161,8 +177,3 @@ def _rows(result: Message | None) -> list[str]:
     if isinstance(held, dict):
         found = next((value for value in held.values() if isinstance(value, list)), None)
     return [] if found is None else [f"{len(found):,} rows"]
-
-
-def _hashes(result: Message | None) -> list[str]:
-    fidelity = ((result or {}).get("_meta") or {}).get(_HASH) or {}
-    return [str(one) for one in (fidelity.get("archive_hashes") or {}).values()]

@@ -11,32 +11,40 @@ redact = true
 
 [servers.github.tools.list_issues]
 budget = 2000
-cache = 60                             # seconds; of several tools of a server, the shortest holds
+cache = 60                             # seconds
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+from mcp.client.stdio import get_default_environment
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from aerogram._mcp.defaults import contract_for
+from aerogram.cache import Cache
 from aerogram.errors import ValidationFailed, hint
 from aerogram.gateway.address import Address
 from aerogram.gateway.link import Source
-from aerogram.gateway.process import Command
-from aerogram.gateway.report import observer
+from aerogram.gateway.process import LARGEST, Command
+from aerogram.gateway.relay import PAUSE
 from aerogram.gateway.tools import Tools
-from aerogram.tokens import Budget
+from aerogram.normalize.policy import Policy
+from aerogram.telemetry import Observer
+from aerogram.tokens import Budget, split_by_client
 
 __all__ = ["DEFAULT_BUDGET", "Settings", "ToolSettings", "expand", "read_settings"]
 
 DEFAULT_BUDGET: Final = 10_000
+BY_CLIENT: Final = "by-client"
+"""A budget that each client has by the name that it gives itself; others have the one after it."""
+_FORMS: Final = Policy(blocks="one", spelling="compact", max_bytes=LARGEST)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET: Final = re.compile(r"auth|cookie|key|token|secret", re.IGNORECASE)
@@ -54,11 +62,12 @@ def expand(text: str) -> str:
 
 
 def _check_budget(value: int | str) -> int | str:
+    is_by_client, own = split_by_client(value)
     try:
-        Budget.of(value)
+        Budget.of(DEFAULT_BUDGET if own is None else own)
     except ValidationFailed as error:
         raise ValueError(f"{error}; {error.remediation}") from None
-    return value
+    return f"{BY_CLIENT}, {DEFAULT_BUDGET}" if is_by_client and own is None else value
 
 
 def _check_name(value: str) -> str:
@@ -98,6 +107,7 @@ class Settings(BaseModel):
     redact: bool = False
     limits: list[str] = []
     timeout: Annotated[float, Field(gt=0)] = 300.0
+    pause: Annotated[float, Field(ge=0)] = PAUSE
     hidden: list[str] = []
     allowed: list[str] | None = None
     tools: dict[str, ToolSettings] = {}
@@ -121,24 +131,23 @@ class Settings(BaseModel):
 
     def make_tools(self) -> Tools:
         """The server's tools under its contract."""
-        return Tools(contract_for(None, self._contract()), hidden=self.hidden, allowed=self.allowed)
+        return Tools(
+            contract_for(None, self._contract()), hidden=self.hidden, allowed=self.allowed, caches=self._caches()
+        )
 
     def _contract(self) -> dict[str, Any]:
         from aerogram.sanitize import Redaction
 
         own = {name: one.budget for name, one in self.tools.items() if one.budget is not None}
-        made: dict[str, Any] = {"dialect": self.dialect, "budget": self.budget, "budgets": own, "observer": observer()}
+        made: dict[str, Any] = {"dialect": self.dialect, "budget": self.budget, "budgets": own, "forms": _FORMS}
+        made["observer"] = Observer()
         if self.redact:
             made["sanitizers"] = [Redaction()]
-        return {**made, **self._cache(), **self._limits()}
+        return {**made, **self._limits()}
 
-    def _cache(self) -> dict[str, Any]:
+    def _caches(self) -> dict[str, Cache]:
         times = {name: one.cache for name, one in self.tools.items() if one.cache is not None}
-        if not times:
-            return {}
-        from aerogram.cache import Cache
-
-        return {"cache": Cache.in_memory(fresh_for=min(times.values()), stale_for=0.0), "cached": tuple(times)}
+        return {name: Cache.in_memory(fresh_for=seconds, stale_for=0.0) for name, seconds in times.items()}
 
     def _limits(self) -> dict[str, Any]:
         per_tool = {name: one.limits for name, one in self.tools.items() if one.limits}
@@ -147,6 +156,16 @@ class Settings(BaseModel):
         from aerogram.limits import Limits, Plan
 
         return {"limits": Limits.in_memory(Plan.of(*self.limits, per_tool=per_tool))}
+
+    def missing(self) -> str | None:
+        """What has to be there for the server to be reached, and is not."""
+        if self.command is not None:
+            path = get_default_environment().get("PATH")
+            if not self.command or shutil.which(self.command[0], path=path) is None:
+                return f"the command {' '.join(self.command[:1]) or '(none)'} is not there"
+        named = (name for value in self.headers.values() for name in _VARIABLE.findall(value))
+        unset = next((name for name in named if name not in os.environ), None)
+        return None if unset is None else f"the variable {unset} of a header is not set"
 
     def describe(self) -> dict[str, Any]:
         """What would apply, for somebody who wants to see it before; variables by their names."""
@@ -176,5 +195,15 @@ def _settings(path: Path, name: str, said: Mapping[str, Any]) -> Settings:
         return Settings.model_validate(said)
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "extra_forbidden":
+            raise ValidationFailed(_misnomer(path, name, first["loc"])) from None
         where = ".".join(map(str, ("servers", name, *first["loc"])))
         raise ValidationFailed(f"{path}: {where}: {first['msg']}") from None
+
+
+def _misnomer(path: Path, server: str, where: tuple[int | str, ...]) -> str:
+    """What to say of a setting that there is not, with the name of the nearest one."""
+    *above, found = where
+    known = ToolSettings.model_fields if above else Settings.model_fields
+    section = ".".join(map(str, ("servers", server, *above)))
+    return f"{path}: [{section}] has no setting {found!r}; {hint(str(found), tuple(known))}"

@@ -1,7 +1,7 @@
 """Tools: those of the server behind as they are listed and answered here, and the one of ours among them.
 
-A result of the server is the outcome of a handler: it takes the path of every call (`aerogram.answer`), in the dialect
-`bare`. Where nothing had to be changed about it, it is sent as the server wrote it.
+A result of the server is the outcome of a handler that has finished it itself: it takes the path of every such result
+(`aerogram._mcp.finished`). Where nothing has to be changed about it, it is sent as the server wrote it.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 
-from aerogram._mcp.pairing import BESIDES
+from aerogram._mcp.finished import tell_result
+from aerogram._mcp.listing import Profile
 from aerogram._mcp.results import sdk_blocks
-from aerogram._mcp.service import Caller, Profile, Service
+from aerogram._mcp.service import Caller, Service
+from aerogram.answer import Call
+from aerogram.cache import UNKEPT, Cache
 from aerogram.contract import Contract
-from aerogram.errors import ContractError, ReplyError
+from aerogram.errors import ReplyError
 from aerogram.gateway.eras import is_complete
-from aerogram.jsontext import dumps_unproven, loads
+from aerogram.normalize.result import ToolResult
+from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
 from aerogram.sanitize import sanitize_contents
-from aerogram.shape.blocks import Scale
 from aerogram.shape.controls import Controls
-from aerogram.tokens import Estimate, Vocabulary
 
 __all__ = ["Tools"]
 
 Message = dict[str, Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
-_MOST_BYTES: Final = 4
-_PER_BYTE: Final = 2
-"""More tokens than any counter finds in a byte."""
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
@@ -46,8 +45,14 @@ class Tools:
     """The tools of one server behind."""
 
     def __init__(
-        self, contract: Contract, *, hidden: Collection[str] = (), allowed: Collection[str] | None = None
+        self,
+        contract: Contract,
+        *,
+        hidden: Collection[str] = (),
+        allowed: Collection[str] | None = None,
+        caches: Mapping[str, Cache] | None = None,
     ) -> None:
+        self._caches = caches or {}
         self._hidden = frozenset(hidden)
         self._allowed = None if allowed is None else frozenset(allowed)
         self._listed: dict[str, Message] = {}
@@ -106,7 +111,10 @@ class Tools:
 
     def _show_tool(self, tool: Message) -> Message:
         name = str(tool.get("name"))
-        own, meta = self.service.output_schema(self.profile(name)), self.service.listed_meta(name, tool.get("_meta"))
+        own, meta = (
+            self.service.listing.output_schema(self.profile(name)),
+            self.service.listing.listed_meta(name, tool.get("_meta")),
+        )
         told = {"outputSchema": own and dict(own), "_meta": meta}
         return {**tool, **{member: value for member, value in told.items() if value is not None}}
 
@@ -117,7 +125,7 @@ class Tools:
             outputs = tool.get("outputSchema")
             is_boxed = isinstance(outputs, dict) and set(outputs.get("properties") or ()) == {"result"}
             inputs = tool.get("inputSchema") or {}
-            self._profiles[name] = self.service.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
+            self._profiles[name] = self.service.listing.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
         return self._profiles[name]
 
     def _own_tool(self) -> Tool | None:
@@ -127,16 +135,16 @@ class Tools:
     def _own_profile(self) -> Profile:
         assert self._retrieve is not None
         given = Controls(("max_tokens",))
-        return self.service.profile(self._retrieve.name, inputs=self._retrieve.parameters, controls=given)
+        return self.service.listing.profile(self._retrieve.name, inputs=self._retrieve.parameters, controls=given)
 
     def _own_listing(self) -> Message:
         assert self._retrieve is not None
-        meta = self.service.listed_meta(self._retrieve.name, None)
+        meta = self.service.listing.listed_meta(self._retrieve.name, None)
         return {
             **({} if meta is None else {"_meta": meta}),
             "name": self._retrieve.name,
             "description": self._retrieve.description,
-            "inputSchema": self.service.input_schema(self._own_profile(), self._retrieve.parameters),
+            "inputSchema": self.service.listing.input_schema(self._own_profile(), self._retrieve.parameters),
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 
@@ -150,10 +158,34 @@ class Tools:
 
         async def handler(given: dict[str, Any]) -> Any:
             result = await invoke(given)
+            if not is_complete(result):
+                return _Unfinished(result)
             held.update(result)
-            return self._outcome(result, profile) if is_complete(result) else _Unfinished(result)
+            return self._outcome(result, profile)
 
-        return await self._serve(profile, arguments, caller, handler, lambda *_: dict(held) or None)
+        sent = await self._serve(profile, arguments, caller, handler, lambda *_: dict(held) or None)
+        return {**{member: held[member] for member in held.keys() - RESULT_MEMBERS}, **sent}
+
+    def remember(self, name: str, invoke: Invoke) -> Invoke:
+        """The call to the server, or what it has answered before, where that may be kept for a while."""
+        cache = self._caches.get(name)
+        if cache is None:
+            return invoke
+
+        async def remembered(given: dict[str, Any]) -> Message:
+            produced: list[Message] = []
+
+            async def produce() -> Reply[Any]:
+                produced.append(await invoke(given))
+                is_kept = is_complete(produced[0]) and not produced[0].get("isError")
+                return Reply(produced[0]) if is_kept else UNKEPT
+
+            kept = await cache.fetch(cache.key(name, given), produce)
+            if kept is not UNKEPT:
+                return dict(kept.data)
+            return produced[0] if produced else await invoke(given)
+
+        return remembered
 
     async def _serve(
         self, profile: Profile, arguments: Mapping[str, Any], caller: Caller, handler: Any, convert: Any = None
@@ -171,64 +203,17 @@ class Tools:
             raise error.__cause__ from None
 
     def _outcome(self, result: Message, profile: Profile) -> Any:
-        """What a server answered, as a handler would have returned it."""
-        content = result.get("content")
-        if result.get("isError") or not isinstance(content, list) or self._surely_fits(result, profile):
-            return result
-        texts = [block.get("text") for block in content if block.get("type") == "text"]
-        has_only_text = len(texts) == len(content)
-        structured = result.get("structuredContent")
-        if structured is not None:
-            data = structured["result"] if profile.is_boxed and "result" in structured else structured
-            if has_only_text and _says(texts, data):
-                return data
-            return Reply(data, extra={BESIDES: content})
-        if has_only_text and texts:
-            read = [_read(text) for text in texts]
-            if all(isinstance(one, (dict, list)) for one in read):
-                return read[0] if len(read) == 1 else read
-            if len(texts) == 1:
-                return texts[0]
-        return result if self._fits(content, profile) else sdk_blocks(content)
-
-    def _surely_fits(self, result: Message, profile: Profile) -> bool:
-        """Whether a result fits by its length alone, so that nobody has to count its tokens or to look into it."""
-        budget = self.contract.own_limit(profile.name)
-        if profile.name in self.contract.cached:  # of finished results nothing is kept
-            return False
-        if budget is None:
-            return True
-        if not isinstance(budget.counter, (Vocabulary, Estimate)):
-            return False
-        texts = [str(block.get("resource", block).get("text") or "") for block in result["content"]]
-        size = sum(len(text) if text.isascii() else len(text) * _MOST_BYTES for text in texts)
-        if size <= budget.room // _PER_BYTE and result.get("structuredContent") is not None:
-            size = max(size, len(dumps_unproven(result["structuredContent"])))
-        return size <= budget.room // _PER_BYTE
-
-    def _fits(self, content: list[Message], profile: Profile) -> bool:
-        budget = self.contract.own_limit(profile.name)
-        return budget is None or Scale(budget.counter).weigh(content) <= budget.room
+        """What a server answered: its finished result, or what that says where an envelope is to be around it."""
+        known = {member: value for member, value in result.items() if member in RESULT_MEMBERS}
+        if not is_written_result(known, self.contract.forms):
+            return result  # of a kind that nobody here knows: data like any other
+        made = ToolResult.of_wire(known, self.contract.forms)
+        if made.isError or self.contract.speaker.name == "bare":
+            return made
+        told = tell_result(Call(self.contract, operation=profile.name), known, is_boxed=profile.is_boxed)
+        return sdk_blocks(known["content"]) if told is None else told.draft.reply
 
     def clean_contents(self, contents: Any) -> Any:
         """The contents of a resource without what may not be said."""
         steps = self.contract.sanitizers
         return sanitize_contents(contents, *steps) if steps else contents
-
-
-def _read(text: Any) -> Any:
-    """What a text says as JSON; nothing where it is none, or a mere word or number."""
-    if not isinstance(text, str) or text[:1] not in "{[" or not text:
-        return None
-    try:
-        return loads(text)
-    except ContractError:
-        return None
-
-
-def _says(texts: list[Any], data: Any) -> bool:
-    """Whether texts are nothing but the data once more."""
-    if len(texts) == 1 and isinstance(data, str):
-        return bool(texts[0] == data)
-    read = [_read(text) for text in texts]
-    return bool((len(read) == 1 and read[0] == data) or read == data)

@@ -29,13 +29,14 @@ from aerogram.normalize.walk import ASK_THE_OPERATOR
 from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem
 
-__all__ = ["is_finished", "is_pair", "is_written_result", "normalize_tool_result"]
+__all__ = ["RESULT_MEMBERS", "is_finished", "is_pair", "is_written_result", "normalize_tool_result"]
 
 _DEFAULT = Policy()
 _NO_PROMISE = Output(None)
 _BINARY = (bytes, bytearray, memoryview)
 _DATA = frozenset((str, int, float, bool, dict, list))
-_RESULT_MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "meta", "resultType"))
+RESULT_MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "meta", "resultType"))
+"""What the result of a tool call has."""
 
 
 def normalize_tool_result(
@@ -224,7 +225,7 @@ def is_written_result(value: Any, policy: Policy = _DEFAULT) -> bool:
 
     Its members are those of the protocol; its blocks may be objects, for those would be accepted in a result too.
     """
-    if not isinstance(value, dict) or "content" not in value or not (value.keys() <= _RESULT_MEMBERS):
+    if not isinstance(value, dict) or "content" not in value or not (value.keys() <= RESULT_MEMBERS):
         return False
     if "_meta" in value and "meta" in value:
         return False

@@ -59,7 +59,7 @@ def explain_all() -> list[Explanation]:
 
 def _codes_by_dialect(code: str) -> dict[str, str]:
     """What is left of the code in each dialect once the extension, which keeps the exact one, is taken away."""
-    from aerogram.dialects.extension import KEY  # it brings pydantic, which a list of codes can do without
+    from aerogram.dialects.protocol import KEY  # it brings pydantic, which a list of codes can do without
 
     words = {}
     for name in NAMES:

@@ -20,9 +20,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Message, Receive, Scope, Send
-from aerogram._http.headers import Fields
 from aerogram._http.negotiation import HttpRefusal
-from aerogram._http.responses import render
+from aerogram._http.responses import Fields, render
 from aerogram.cli.terminal import one_line
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable

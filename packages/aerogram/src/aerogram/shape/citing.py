@@ -56,8 +56,6 @@ def moved(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:
 
 def cited(reply: Reply[Any], data: Any) -> Reply[Any]:
     """The reply, whose data may still be more, with its citations as far as they speak of this data."""
-    if not reply.citations:
-        return reply
     results = _results(data)
 
     def keep(path: str) -> str | None:

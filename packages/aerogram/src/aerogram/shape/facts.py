@@ -1,24 +1,42 @@
-"""Facts: what a person would put in a table about a record: what it is called, how it stands, when, and how much.
+"""Facts: what a person would put in a table about records, and an outline of those that are not in it.
 
     {"id": 2200000000, "number": 4000, "title": "Cursors expire", "state": "closed", "user": {"login": "ada"},
      "labels": [{"name": "docs"}], "comments": 32}
 
 The columns are chosen once for a list, from records all over it, so that they are the same on each page of a walk.
-Nothing in a cell is cut but words: an identifier, a path, a number, a date stands whole or not at all.
+Nothing in a cell is cut but words: an identifier, a path, a number, a date stands whole or not at all. An outline has
+counts and ranges of what is not shown:
+
+    {"state": {"open": 189, "closed": 93}, "user": {"ada": 120, "lin": 162}, "number": [3701, 3982]}
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from aerogram.jsontext import dumps
-from aerogram.shape.announced import announced_in
+from aerogram.errors import ContractError
+from aerogram.jsontext import dumps, loads
 from aerogram.shape.text import clip
 
-__all__ = ["Facts", "cell", "choose_facts", "is_identifier", "is_moment", "is_state", "spread"]
+__all__ = [
+    "Announced",
+    "Facts",
+    "Outline",
+    "announced_in",
+    "cell",
+    "choose_facts",
+    "count_digest",
+    "is_identifier",
+    "is_moment",
+    "is_state",
+    "outline_text",
+    "spread",
+]
+
 
 Record = Mapping[str, Any]
 
@@ -286,3 +304,268 @@ def _elements(values: list[Any]) -> list[Any] | None:
         return None
     shown = [cell(value) for value in values]
     return None if None in shown or len(dumps(shown)) > LONGEST_CELL else shown
+
+
+# Outlines: counts of members that have few values, ranges of numbers and dates. An object counts by its name, a list by
+# its elements, a row of cells by its columns, which have the names of the first row where that is a header. Exact for
+# lists of up to ten thousand rows; beyond that from a sample, and marked as such.
+
+
+EXACT: Final = 10_000
+OUTLINED: Final = 2_000
+MOST_NAMED: Final = 8
+OTHERS: Final = "…"
+ESTIMATE: Final = "estimate"
+SAME: Final = "same_in_all"
+_MEMBER: Final = 6
+"""What a member costs besides what is in it, in tokens."""
+_LONGEST: Final = 40
+_LOOKED_AT: Final = 200
+_MOST_COLUMNS: Final = 40
+_COUNTED: Final = (str, bool, int)
+_HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
+
+Records = Sequence[Mapping[str, Any]]
+
+
+class Outline:
+    """What there is to tell of the rows that are missing, and of all rows where those are given; found once.
+
+    `first` is the first row of all, which may be a header.
+    """
+
+    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = (), first: Any = None) -> None:
+        sample = missing if len(missing) <= EXACT else spread(missing, OUTLINED)
+        self._is_estimate = len(sample) < len(missing)
+        self._summaries = sorted(_summaries(_records(sample, first)), key=_worth)
+        self._same = _same_in_all(rows)
+
+    def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
+        """As much of it as takes at most so many tokens."""
+        start = {ESTIMATE: True} if self._is_estimate else {}
+        told = _take(self._summaries, start, room, count)
+        told = told if told.keys() - start.keys() else {}
+        spent = count(dumps(told).decode()) if told else 0
+        same = _take(self._same.items(), {}, room - spent - _MEMBER, count)
+        return {**told, SAME: same} if same else told
+
+
+def _take(
+    summaries: Iterable[tuple[str, Any]], start: dict[str, Any], room: int, count: Callable[[str], int]
+) -> dict[str, Any]:
+    """Those that there is room for, in their order."""
+    told = dict(start)
+    for name, summary in summaries:
+        if count(dumps({**told, name: summary}).decode()) <= room:
+            told[name] = summary
+    return told
+
+
+def _records(rows: Sequence[Any], first: Any) -> Records:
+    """Rows as records; those of cells by their columns."""
+    cells = [row for row in rows if isinstance(row, list)]
+    if not cells or len(cells) < len(rows):
+        return [row for row in rows if isinstance(row, dict)]
+    names = _column_names(first, cells)
+    return [dict(zip(names, row, strict=False)) for row in cells]
+
+
+def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
+    """What a header calls the columns, if the first row is one: words above what is not all words."""
+    few = cells[:_LOOKED_AT]
+    if isinstance(first, list) and len({one for one in first if isinstance(one, str)}) == len(first):
+        below = zip(*few, strict=False)
+        if any(not any(isinstance(cell, str) and not is_moment(cell) for cell in column) for column in below):
+            return first
+    return [f"column {number}" for number in range(1, min(max(map(len, few)), _MOST_COLUMNS) + 1)]
+
+
+def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
+    """What there is to say of each member."""
+    for name in dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record):
+        values = [one.get(name) for one in records]
+        is_name = is_identifier(name)
+        counts = None if is_name and _are_distinct(values) else _counts(values)
+        summary = counts or (None if is_name else _range(values))
+        if summary is not None:
+            yield name, summary
+
+
+def _worth(summary: tuple[str, Any]) -> int:
+    """What is told first: how things stand, when, then other counts, and other ranges."""
+    name, told = summary
+    if isinstance(told, dict):
+        return 0 if is_state(name) else 2
+    return 1 if isinstance(told[0], str) else 3
+
+
+def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
+    """The short members that have the same value in every row."""
+    sample = rows if len(rows) <= EXACT else spread(rows, OUTLINED)
+    records = [row for row in sample if isinstance(row, dict)]
+    if len(records) < max(len(sample), 2):
+        return {}
+    return {
+        name: value
+        for name, value in records[0].items()
+        if isinstance(value, (str, int, float))
+        and _is_short(value)
+        and all(name in one and one[name] == value for one in records)
+    }
+
+
+def _are_distinct(values: list[Any]) -> bool:
+    """Whether no value is there twice; missing items that have names are named elsewhere."""
+    found = list(_countable(values))
+    return len(set(found)) == len(found)
+
+
+def _counts(values: list[Any]) -> dict[str, int] | None:
+    """How often each of a few short values is there, the most frequent first."""
+    is_plain = all(isinstance(value, _COUNTED) for value in values)
+    few = set(_countable(values[:_LOOKED_AT]))
+    if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
+        return None
+    found = Counter(values if is_plain else _countable(values))
+    if len(found) > FEW_VALUES * 2 or (len(found) > MOST_NAMED and not any(isinstance(one, str) for one in found)):
+        return None  # of many numbers the least and the greatest tell more
+    named = {_spell(value): times for value, times in found.most_common(MOST_NAMED)}
+    rest = found.total() - sum(named.values())
+    return {**named, **({OTHERS: rest} if rest else {})}
+
+
+def _countable(values: Iterable[Any]) -> Iterator[Any]:
+    """What values count as: a text, a flag, a whole number as itself, an object by its name, a list by its elements."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _countable(value)
+        elif isinstance(value, dict):
+            yield from list((cell(value) or {}).values())[:1]
+        elif isinstance(value, _COUNTED):
+            yield value
+
+
+def _spell(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value).decode()
+
+
+def _is_word(value: Any) -> bool:
+    return not isinstance(value, str) or (len(value) <= _LONGEST and not is_moment(value))
+
+
+def _range(values: list[Any]) -> list[Any] | None:
+    """The least and the greatest of numbers or dates."""
+    held = [value for value in values if value is not None]
+    kinds = set(map(type, held))
+    is_dated = kinds == {str} and all(map(is_moment, held[:_LOOKED_AT]))
+    if not is_dated and (not held or not kinds <= {int, float}):
+        return None
+    least, most = min(held), max(held)
+    return [least, most] if least != most else None
+
+
+def _is_short(value: Any) -> bool:
+    return not isinstance(value, str) or len(value) <= _LONGEST
+
+
+def outline_text(text: str, room: int, count: Callable[[str], int]) -> list[str]:
+    """The headings of a text that is not shown, as far as there is room."""
+    headings: list[str] = []
+    for match in _HEADING.finditer(text):
+        heading = match[0].partition("\n")[0].lstrip("# ").strip()
+        if count(dumps([*headings, heading]).decode()) > room:
+            break
+        headings.append(heading)
+    return headings
+
+
+# What a record announces: a text that stands beside the name of its type, and that only a program reads.
+#
+#     {"content_type": "digest/v1", "content": "{…}"}
+#
+# A half of it is of no type at all. So it is kept whole, or it goes together with the name of its type; a digest may
+# also become a smaller digest.
+
+
+DIGEST: Final = "digest/v1"
+SHORT_SUMMARIES: Final = (1_000, 500, 200)
+_TYPES: Final = ("content_type", "contentType", "mime_type", "mimeType", "media_type")
+_CONTENTS: Final = ("content", "data", "blob", "body", "payload", "text")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{60,}={0,2}")
+_SNIFFED: Final = 400
+_MOST_COUNTS: Final = 8
+
+
+class Announced(NamedTuple):
+    """The member that names a type, the member that holds what is of this type, and both of their values."""
+
+    type_member: str
+    member: str
+    type: str
+    text: str
+
+    def smaller(self) -> Iterator[str]:
+        """Ever smaller texts that are of the same type."""
+        if self.type != DIGEST:
+            return
+        try:
+            yield from _smaller_digests(loads(self.text))
+        except (ContractError, KeyError, TypeError, AttributeError):
+            return  # it was no digest
+
+
+def announced_in(record: Mapping[str, Any]) -> Announced | None:
+    """What a record announces and holds, if only a program reads it."""
+    type_member = next((name for name in _TYPES if name in record), None)
+    if type_member is None:
+        return None
+    kind = record[type_member]
+    if not isinstance(kind, str) or "/" not in kind or kind.startswith("text/"):
+        return None
+    member = next((name for name in _CONTENTS if _is_for_programs(record.get(name))), None)
+    return None if member is None else Announced(type_member, member, kind, record[member])
+
+
+def _is_for_programs(text: Any) -> bool:
+    if not isinstance(text, str) or not text:
+        return False
+    is_json = text[0] in "{[" and text[-1] in "}]"
+    return is_json or _BASE64.fullmatch(text[:_SNIFFED]) is not None
+
+
+def _smaller_digests(digest: dict[str, Any]) -> Iterator[str]:
+    """With fewer key points and quotations, the best ones; then with a shorter summary."""
+    points, snippets = digest["key_points"], digest["evidence_snippets"]
+    ranked = sorted(snippets, key=lambda one: -one["relevance_score"])
+    for count in reversed(range(max(len(points), len(snippets)))):
+        best = [one for one in snippets if one in ranked[:count]]
+        yield _recounted(digest, key_points=points[:count], evidence_snippets=best)
+    for limit in SHORT_SUMMARIES:
+        if len(digest["summary"]) > limit:
+            yield _recounted(digest, key_points=[], evidence_snippets=[], summary=clip(digest["summary"], limit))
+
+
+def _recounted(digest: dict[str, Any], **changes: Any) -> str:
+    """The digest with these changes, and with its own size."""
+    return dumps(count_digest({**digest, **changes}, lambda told: dumps(told).decode())).decode()
+
+
+def count_digest(said: Mapping[str, Any], write: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+    """A payload as JSON data, with the number of characters that it has itself, and their ratio to the original.
+
+    That is what a source's `content` costs its reader. The number is a part of what it counts, so it is counted again
+    until it is right; where the ratio would change it back and forth, the larger one stands.
+    """
+    original, size = said["original_chars"], 0
+    told = dict(said)
+    for _ in range(_MOST_COUNTS):
+        # a digest of a few lines can be longer than they are; the contract has no ratio above 1
+        told |= {
+            "digest_chars": size,
+            "compression_ratio": round(min(1.0, size / original), 4) if original else 0.0,
+        }
+        written = len(write(told))
+        if written <= size:
+            break
+        size = written
+    return told

@@ -9,17 +9,19 @@ puts them into the archive before the reply is sent. What gives way depends on t
     one record                     every member; long texts and lists are cut, and say so
     a text                         its beginning, and how much is missing
 
-One allocator gives the room to rows whose prices are known (see `ladder`), the whole is measured, and the room is
+One allocator gives the room to rows whose prices are known (see `Ladder`), the whole is measured, and the room is
 mended by what the measure says. What must fit is the size with whatever chance decides at its longest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -27,23 +29,35 @@ from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, pointer_of
-from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Notice, Page, Reply, Resume
-from aerogram.shape.advice import Levers
+from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Notice, Page, QueryEcho, Reply, Resume
 from aerogram.shape.citing import cited
-from aerogram.shape.facts import choose_facts, spread
-from aerogram.shape.ladder import Ladder, Show
-from aerogram.shape.lighten import lean, lighter, removed_between
-from aerogram.shape.loss import is_map
+from aerogram.shape.controls import Levers
+from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
+from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
-from aerogram.shape.mold import Mold
-from aerogram.shape.outline import Outline, outline_text
+from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
-from aerogram.shape.text import reading_end, whole_characters
+from aerogram.shape.text import clip, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
-__all__ = ["DATA", "Fitted", "Leftover", "Measure", "counted", "fit", "without_archive"]
+__all__ = [
+    "DATA",
+    "Fitted",
+    "Ladder",
+    "Leftover",
+    "Measure",
+    "Show",
+    "counted",
+    "fit",
+    "lean",
+    "lighter",
+    "removed_between",
+    "without_archive",
+    "without_echo",
+]
+
 
 DATA: Final = "data"
 ENVELOPE: Final = "envelope"
@@ -63,6 +77,8 @@ MANY_LINES: Final = 10
 LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
+MOST_SILENT: Final = 12
+"""So many places that are cut are named at most, where nothing in them says that they are."""
 MOST_NAMED: Final = 20
 NAMES_TOLD: Final = 60
 """In a list of at most so many, those that are missing may be few enough to be named."""
@@ -146,7 +162,7 @@ def fit(
         budget,
         measure,
         kind,
-        Mold.of(schema),
+        Mold.of(schema) if schema else ANYTHING,
         archive,
         retrieve,
         resume,
@@ -173,11 +189,11 @@ class _Shown(NamedTuple):
     def rows(self) -> int:
         return self.whole + self.lower
 
-    def describe(self, total: int | None) -> str:
-        """In words, of how many in all where some are missing."""
+    def describe(self, total: int | None, lacks: str) -> str:
+        """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
         if total is None:
-            return f"{self.lower} in less detail"
-        detail = ", in less detail" if not self.whole else f", {self.lower} of them in less detail"
+            return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
+        detail = f", {lacks}" if not self.whole else f", the last {self.lower} {lacks}"
         return f"{self.rows} of {total} shown{detail if self.lower else ''}"
 
 
@@ -187,6 +203,7 @@ class _Levels(NamedTuple):
     whole: Ladder
     lower: Ladder | None
     is_ranked: bool
+    lacks: str = LESS
 
     def allocate(self, room: float) -> _Shown:
         """What there is room for."""
@@ -282,12 +299,21 @@ class _Fitting:
         """The whole answer without what it says about itself, if that fits: nothing is missing that was asked for."""
         if self._exact is None:  # it was certain to be too large, and nobody has counted it
             return None
-        light = lean(self.reply).replace(data=self._without_additions(self.reply.data))
-        if light == self.reply:
+        light = self._lean()
+        if light is self.reply:
             return None
+        if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
+            words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
+            told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
+            light = light.replace(notices=(*light.notices, told))
         light, size = counted(light, self.measure)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         return Fitted(light, (), self.before) if is_small else None
+
+    def _lean(self) -> Reply[Any]:
+        """The reply without what it says about itself, and without what its type adds to its rows."""
+        reply, data = lean(self.reply), self._without_additions(self.reply.data)
+        return reply if data is reply.data else reply.replace(data=data)
 
     def _without_additions(self, data: Any) -> Any:
         gone = set(self.kind.additions) if self.kind is not None else set()
@@ -307,7 +333,8 @@ class _Fitting:
             return self._part_of_text(data)
         rows = rows_of(data)
         if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
-            return self._rows(rows.items, lambda shown: rows.replaced(data, shown))
+            is_boxed = rows.name is not None
+            return self._rows(rows.items, lambda shown: rows.replaced(data, shown) if is_boxed else shown)
         if isinstance(data, dict) and data:
             return self._record(data, as_map=is_map(data)) or self._record(data, as_map=True)
         return None
@@ -315,8 +342,8 @@ class _Fitting:
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
-        self.reply = lean(self.reply).replace(data=self._without_additions(self.reply.data))
-        for light in (self.reply, *lighter(self.reply)):
+        self.reply = self._lean()
+        for light in chain((self.reply,), lighter(self.reply)):
             self._light = light
             if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
                 break
@@ -340,7 +367,10 @@ class _Fitting:
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         show = None if self.whole_rows else self._lower_level(rows)
         whole = Ladder(rows, None, self.measure.price)
-        levels = _Levels(whole, Ladder(rows, show, self.measure.price) if show is not None else None, self.ranked)
+        levels = _Levels(whole, None, self.ranked)
+        if show is not None:
+            lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
+            levels = levels._replace(lower=Ladder(rows, show, self.measure.price), lacks=lacks)
         fitted = self._rows_at(levels, rows, build)
         if fitted is None and levels.lower is not None:  # whole rows need less of an account
             fitted = self._rows_at(levels._replace(lower=None), rows, build)
@@ -352,10 +382,10 @@ class _Fitting:
         """As many rows as fit at these levels; None where not one does."""
 
         def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
-            return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {})
+            return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {}, levels.lacks)
 
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
-        frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}))
+        frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
         found = self._most_within(levels, dress, frame, 0)
         if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
             found = self._most_within(levels, dress, frame, self._outline_room) or found
@@ -428,39 +458,43 @@ class _Fitting:
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         """The first row with its longest texts cut, where not even one fits as it is."""
         first = _Shown(0, 1)
-        return self._cut(
-            lambda row: self._dress_rows(build([row]), rows, first, {}),
-            lambda room: shrink(rows[0], room, self.measure.price, self.mold.item),
-            first,
-        )
 
-    def _dress_rows(self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]) -> Reply[Any]:
-        """The reply with these rows, and what it says about the others."""
+        def dress(row: Any) -> Reply[Any]:
+            silent = [cut for cut in cuts_between(rows[0], row) if cut.is_silent] if row is not None else []
+            lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
+            return self._dress_rows(build([row]), rows, first, {}, lacks)
+
+        return self._cut(dress, lambda room: shrink(rows[0], room, self.measure.price, self.mold.item), first)
+
+    def _dress_rows(
+        self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
+    ) -> Reply[Any]:
+        """The reply with these rows, and what it says about the others, and about what these lack."""
         changes: dict[str, Any] = {"data": data}
         missing = len(rows) - shown.rows
+        if missing and self._light.status == "ok":
+            changes["status"] = "partial"
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
-            status = self._incomplete() if missing else {}
             if missing and self.warns:
-                status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
-            return self._light.replace(**changes, **status, **self._tell_envelope())
+                changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
+            if self._envelope is not None:
+                changes["fidelity"] = self._tell_envelope(self._envelope)
+            return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.rows if missing and not goes_on and not shown.lower else None  # else whole from the first on
-        words = shown.describe(total if missing else None)
+        words = shown.describe(total if missing else None, lacks)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
 
-    def _tell_envelope(self) -> dict[str, Any]:
+    def _tell_envelope(self, archived: Content) -> Fidelity:
         """What names the part of the envelope that was archived, where nothing else is to be said."""
-        if self._envelope is None:
-            return {}
         before = self._light.fidelity or Fidelity("partial")
-        hashes = {**(before.archive_hashes or {}), ENVELOPE: self._envelope.short_hash}
-        return {"fidelity": replace(before, archive_hashes=hashes)}
+        return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
@@ -472,11 +506,14 @@ class _Fitting:
         """Every member, with long ones cut; of a map, its first members."""
 
         def dress(shown: dict[str, Any] | None) -> Reply[Any]:
-            cuts = cuts_between(data, shown) if shown else []
-            lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
-            place = {} if lone is None else {"path": pointer_of((lone.name,)), "offset": lone.shown}
-            words, how = _describe_cuts(cuts, len(data)), "whole" if lone is None else "more"
-            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how=how, **place)
+            cuts = cuts_between(data, shown) if shown is not None else []
+            if not cuts or not cuts[0].steps:
+                return self._say({"data": shown}, "partial", _describe_cuts(cuts), {}, keeps=self.archive, how="whole")
+            offset = cuts[0].shown if cuts[0].kind != "members" and cuts[0].shown else None
+            place = {"path": pointer_of(cuts[0].steps), "offset": offset}
+            likewise = ", the others likewise" if len(cuts) > 1 else ""
+            words = _describe_cuts(cuts)
+            return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
         return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
 
@@ -495,7 +532,7 @@ class _Fitting:
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
-        count = whole_characters(text, count) or count if self.resume is not None else reading_end(text, count)
+        count = page_end(text, count) if self.resume is not None else reading_end(text, count)
         if not count or self.mold.keeps_whole(text):
             return None
         plain = dress(count)
@@ -508,15 +545,21 @@ class _Fitting:
         """How many characters of a text fit."""
         low, high = 0, min(most, self.budget * LONGEST_TOKEN)
         most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
-        guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
-        for _ in range(2 * ROUNDS):
-            if size(guess) <= self.budget:
+        frame = size(0)
+        guess = min(high, max(int((self.budget - frame) * 3.5), 1))
+        for tried in range(3 * ROUNDS):
+            found = size(guess)
+            if found <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            if high - low <= min(max(low // 100, 8), most_given_up):
+            little = min(max(low // 100, 8), most_given_up)
+            if high - low <= little:
                 break
-            guess = (low + high + 1) // 2
+            # where the end is by what a character costs here, and a little to the other side of it
+            aim = guess + int((self.budget - found) * guess / max(found - frame, 1))
+            aim += little // 2 if found <= self.budget else -(little // 2)
+            guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
         return low
 
     def _cut(
@@ -553,6 +596,7 @@ class _Fitting:
         level: FidelityLevel,
         words: str,
         outline: Mapping[str, Any],
+        besides: str = "",
         *,
         keeps: bool,
         how: str,
@@ -560,13 +604,13 @@ class _Fitting:
     ) -> Reply[Any]:
         """The reply with word of what is missing, and how it can be had; something stands for its hash until then.
 
-        `place` are the arguments of the call besides the hash. An address is told where follow-up calls are.
+        `place` are the arguments of the call besides the hash, `besides` what follows it. An address is told where
+        follow-up calls are.
         """
         light = self._light
-        before = light.fidelity or Fidelity("full")
-        hashes = {
-            (f"earlier-{name}" if name == DATA else name): one for name, one in (before.archive_hashes or {}).items()
-        }
+        before, hashes = light.fidelity, {}
+        if before is not None and before.archive_hashes:
+            hashes = {(f"earlier-{name}" if name == DATA else name): one for name, one in before.archive_hashes.items()}
         if keeps:
             hashes[DATA] = _STAND_IN
         if self._envelope is not None:
@@ -577,11 +621,17 @@ class _Fitting:
             changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
         elif keeps and self.retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
-            words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given})"
-        notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
-        fidelity = replace(before, level=level, archive_hashes=hashes or None)
-        reply = light.replace(**changes, **self._incomplete(), fidelity=fidelity, notices=notices)
-        return self._say_outline(reply, outline) if outline else reply
+            words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given}){besides}"
+        changes |= self._incomplete()
+        if outline:
+            changes["extra"] = {**(light.extra or {}), LEFT_OUT: dict(outline)}
+        changes["notices"] = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+        if before is None:
+            changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
+        else:
+            level = max(level, before.level, key=_FALLING.index)  # what had been left out before stays so
+            changes["fidelity"] = replace(before, level=level, archive_hashes=hashes or None)
+        return light.replace(**changes)
 
     @staticmethod
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
@@ -694,7 +744,9 @@ class _Fitting:
         if reply.page is None or reply.page.cursor is None:
             return False
         rows = rows_of(self.reply.data)
-        frame = None if rows is None else rows.replaced(self.reply.data, [])
+        frame: Any = None if rows is None else []
+        if rows is not None and rows.name is not None:
+            frame = rows.replaced(self.reply.data, [])
         return self.measure.dearest(self.reply.replace(data=frame, page=reply.page)) * TIGHT > self.budget
 
     def can_end(self) -> bool:
@@ -708,11 +760,38 @@ class _Fitting:
         attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
         return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
+    def _failed(self) -> Fitted:
+        """The failure with as much of what it says about itself as fits, and word of details that are missing."""
+        lightest = lean(self.reply).replace(data=None)
+        for light in (lightest, *lighter(lightest)):
+            lightest = light
+            fitted = self._with_details_told(light)
+            if self.measure.dearest(fitted.reply) <= self.budget:
+                return fitted
+        return Fitted(lightest)
+
+    def _with_details_told(self, light: Reply[Any]) -> Fitted:
+        """A lighter failure with the call that gives its details back, where they can be had."""
+        before, after = self.reply.problem, light.problem
+        if before is None or after is None or before.details == after.details:
+            return Fitted(light)
+        words, leftovers, fidelity = "Some of the details are left out", (), light.fidelity
+        if not self.archive:
+            words = f"{words}; {NOT_KEPT}"
+        else:
+            content = Content.of_json({"details": before.details})
+            leftovers = (Leftover(ENVELOPE, content),)
+            hashes = {**((fidelity and fidelity.archive_hashes) or {}), ENVELOPE: content.short_hash}
+            fidelity = replace(fidelity or Fidelity("partial"), archive_hashes=hashes)
+            if self.retrieve is not None and not self.retrieve.startswith("/"):
+                words = f"{words}; whole: {self.retrieve}(hash='{content.short_hash.removeprefix('sha256:')}')"
+        notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+        return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
+
     def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
         if self.reply.problem is not None:
-            *_, lightest = lighter(lean(self.reply))
-            return Fitted(lightest.replace(data=None))
+            return self._failed()
         judged = hardest or self
         refusal = Refusal(
             judged.reply,
@@ -728,6 +807,8 @@ class _Fitting:
         return Fitted(refusal.said())
 
 
+_CALL: Final = re.compile(r"; (?:more|whole): ")
+_FALLING: Final[tuple[FidelityLevel, ...]] = ("full", "partial", "summary", "reference_only")
 _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
@@ -755,11 +836,12 @@ def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
     return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
 
 
-def _describe_cuts(cuts: list[Cut], total: int) -> str:
-    """Which members are cut."""
-    if len(cuts) > MOST_CUTS or not all(cut.total for cut in cuts):
-        return f"{len(cuts)} of {total} members cut or missing"
-    return "Cut: " + ", ".join(f"{cut.name} ({cut.shown} of {cut.total}{cut.unit})" for cut in cuts)
+def _describe_cuts(cuts: Sequence[Cut]) -> str:
+    """Which places are cut; beyond a few, texts, which say so themselves, are only counted."""
+    silent = sum(cut.is_silent for cut in cuts)
+    told = cuts[: min(max(silent, MOST_CUTS), MOST_SILENT)]
+    others = f" and {len(cuts) - len(told)} more" if len(told) < len(cuts) else ""
+    return f"Cut: {', '.join(cut.describe() for cut in told)}{others}"
 
 
 def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[Any]:
@@ -772,7 +854,194 @@ def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[A
     notices = reply.notices
     if leftovers[0].name == DATA:
         *others, own = notices
-        notices = (*others, replace(own, message=f"{own.message.partition(';')[0]}; {NOT_KEPT}"))
+        notices = (*others, replace(own, message=f"{_CALL.split(own.message)[0]}; {NOT_KEPT}"))
     return reply.replace(
         fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=notices, actions=actions
     )
+
+
+# Prices: rows at one level of detail, each shown and priced once, in order, and only as far as there is room. They are
+# priced a few at a time, as they will stand side by side; so what a separator adds, which may be less than nothing
+# (`},{` is one token where `}` and `{` are two), is in the price. Each has its share of it by its length.
+
+
+Show = Callable[[Any], Any]
+
+MOST_AT_ONCE: Final = 16
+
+
+class Ladder:
+    """The first rows of a list as a level shows them, and what so many of them cost together."""
+
+    def __init__(self, rows: Sequence[Any], show: Show | None, price: Callable[[str], float]) -> None:
+        self._rows = rows
+        self._show = show
+        self._price = price
+        self.shown: list[Any] = []
+        self._costs: list[float] = [0.0]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    def within(self, room: float, after: int = 0) -> int:
+        """How many rows fit, from `after` so many on."""
+        if after and self._reach(after) < after:
+            return 0
+        base = self._costs[after]
+        self._climb(base + room)
+        return bisect_right(self._costs, base + room) - 1 - after
+
+    def cost(self, first: int, end: int) -> float:
+        """What the rows from `first` to `end` cost."""
+        self._reach(end)
+        return self._costs[end] - self._costs[first]
+
+    def has_all(self, room: float) -> bool:
+        """Whether all rows fit."""
+        return self.within(room) == len(self._rows)
+
+    def _reach(self, count: int) -> int:
+        while len(self.shown) < min(count, len(self._rows)):
+            self._step()
+        return len(self.shown)
+
+    def _climb(self, room: float) -> None:
+        """Show and price more rows, until all are there or one of them does not fit."""
+        while len(self.shown) < len(self._rows) and self._costs[-1] <= room:
+            self._step()
+
+    def _step(self) -> None:
+        """The next few rows, always the same ones, so that what a row costs does not depend on who asks."""
+        at = len(self.shown)
+        few = list(self._rows[at : at + min(max(at, 1), MOST_AT_ONCE)])
+        if self._show is not None:
+            few = [self._show(row) for row in few]
+        lengths = [len(dumps(row)) + 1 for row in few]
+        share = self._price(dumps(few).decode()[1:-1] + ",") / sum(lengths)
+        self.shown += few
+        self._costs += [self._costs[-1] + share * length for length in accumulate(lengths)]
+
+
+# Lighter envelopes. Where not all fits, what an answer says about itself goes at once: the echo of the query, but for
+# its filters, without which a reply would deny what it was asked with; citations and follow-up calls. Then, step by
+# step: what the server added, the context of notices, long details of a problem and then all of them, long words, and
+# at last the filters. What goes in these steps is returned as well, so that it can be archived.
+
+
+LONG_WORDS: Final = 160
+MOST_NOTICES: Final = 3
+LASTING: Final = frozenset({"UNTRUSTED_CONTENT", "CONTENT_REDACTED"})
+"""What has been done to the data is said as long as there are data."""
+LONG_ECHO: Final = 300
+
+Step = Callable[[Reply[Any]], Reply[Any]]
+
+
+def lean(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without what it says about itself, which nobody has asked for."""
+    cost, echo = reply.telemetry, reply.query_echo
+    if cost is not None and cost.extra is not None:
+        cost = replace(cost, extra=None)
+    if echo is not None:
+        echo = _short_echo(echo)
+    if cost is reply.telemetry and echo == reply.query_echo and not reply.citations and not reply.actions:
+        return reply
+    return reply.replace(query_echo=echo, telemetry=cost, citations=(), actions=())
+
+
+def lighter(reply: Reply[Any]) -> Iterator[Reply[Any]]:
+    """Ever lighter versions of a reply, its data untouched."""
+    for step in _STEPS:
+        reply = step(reply)
+        yield reply
+
+
+def removed_between(heavy: Reply[Any], light: Reply[Any]) -> dict[str, Any]:
+    """The parts of the heavier reply that are gone or changed in the lighter one, as JSON."""
+    names = (f.name for f in fields(heavy) if f.name not in ("data", "telemetry"))
+    return {name: _plain(getattr(heavy, name)) for name in names if getattr(heavy, name) != getattr(light, name)}
+
+
+def without_echo(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without the question that it answers."""
+    return reply.replace(query_echo=None)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        pairs = ((f.name, getattr(value, f.name)) for f in fields(value))
+        return {name: _plain(held) for name, held in pairs if held is not None and held != ()}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _short_echo(echo: QueryEcho) -> QueryEcho | None:
+    """The filters of an echo, if they are short: whoever asks knows their own question."""
+    filters = QueryEcho(applied_filters=echo.applied_filters) if echo.applied_filters else None
+    return filters if filters is not None and len(dumps(_plain(filters))) <= LONG_ECHO else None
+
+
+def _without_additions(reply: Reply[Any]) -> Reply[Any]:
+    return reply.replace(extra=None, retry_with=None)
+
+
+def _plain_notices(reply: Reply[Any]) -> Reply[Any]:
+    shown = (replace(notice, context=None, message=clip(notice.message, LONG_WORDS)) for notice in reply.notices)
+    return reply.replace(notices=tuple(replace(notice, suggestion=None) for notice in shown))
+
+
+def _short_details(reply: Reply[Any]) -> Reply[Any]:
+    """The details of a problem that are short, and the names of the others."""
+    problem = reply.problem
+    long = [name for name, value in ((problem and problem.details) or {}).items() if len(dumps(value)) > LONG_WORDS]
+    if problem is None or problem.details is None or not long:
+        return reply
+    short = {name: value for name, value in problem.details.items() if name not in long}
+    return reply.replace(problem=replace(problem, details={**short, "left_out": long}))
+
+
+def _without_details(reply: Reply[Any]) -> Reply[Any]:
+    problem = reply.problem and replace(reply.problem, details=None, documentation=None)
+    page = reply.page and replace(reply.page, extra=None)
+    fidelity = reply.fidelity and replace(reply.fidelity, dropped_ids=(), extra=None)
+    return reply.replace(problem=problem, page=page, fidelity=fidelity)
+
+
+def _few_words(reply: Reply[Any]) -> Reply[Any]:
+    problem = reply.problem
+    if problem is not None:
+        problem = replace(
+            problem,
+            message=clip(problem.message, LONG_WORDS),
+            user_message=None,
+            remediation=problem.remediation and clip(problem.remediation, LONG_WORDS),
+        )
+    return reply.replace(
+        problem=problem,
+        notices=_notices(reply, MOST_NOTICES),
+        message=reply.message and clip(reply.message, LONG_WORDS),
+        rate_limit=None,
+        client_tag=None,
+    )
+
+
+def _bare(reply: Reply[Any]) -> Reply[Any]:
+    keeps_one = reply.status in ("partial", "blocked")
+    return reply.replace(notices=_notices(reply, 1 if keeps_one else 0), message=None)
+
+
+def _notices(reply: Reply[Any], most: int) -> tuple[Notice, ...]:
+    """The first notices, and those without which the data would be misread."""
+    return tuple(one for place, one in enumerate(reply.notices) if place < most or one.code in LASTING)
+
+
+_STEPS: Final[tuple[Step, ...]] = (
+    _without_additions,
+    _plain_notices,
+    _short_details,
+    _without_details,
+    _few_words,
+    _bare,
+    without_echo,
+)

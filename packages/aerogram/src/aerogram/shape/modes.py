@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import ValidationFailed
 from aerogram.identity import Names, id_member
-from aerogram.shape.announced import announced_in
+from aerogram.shape.facts import announced_in
 from aerogram.shape.text import clip, whole_characters
 
-__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "bare", "in_mode", "snippet"]
+__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "in_mode", "snippet"]
 
 Mode: TypeAlias = Literal["ids_only", "metadata", "preview", "full"]
 Record: TypeAlias = Mapping[str, Any]
@@ -95,12 +95,6 @@ def allowed_mode(mode: str) -> Mode:
         remediation=f"Use one of {', '.join(MODES)}",
         details={"allowed_modes": list(MODES)},
     )
-
-
-def bare(item: Any, kind: RecordType | None = None, shared: str | None = None) -> Any:
-    """The least that an item can be shown as: a record by its identifier alone."""
-    name = id_member(item, kind.ids_only if kind else (), shared) if isinstance(item, dict) else None
-    return in_mode(item, "ids_only", kind) if name is None else {name: item[name]}
 
 
 def in_mode(value: Any, mode: Mode, kind: RecordType | None = None, shared: str | None = None) -> Any:

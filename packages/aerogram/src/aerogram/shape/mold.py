@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 __all__ = ["ANYTHING", "Mold"]
@@ -32,12 +33,12 @@ class Mold:
         """The mold of a schema; without one, anything goes."""
         return cls(schema, schema)._resolved() if schema else ANYTHING
 
-    @property
+    @cached_property
     def required(self) -> frozenset[str]:
         """The members that a record must keep."""
         return frozenset(self.schema.get("required", ()))
 
-    @property
+    @cached_property
     def fewest_items(self) -> int:
         """How many items a list must keep."""
         return int(self.schema.get("minItems", 0))
@@ -68,7 +69,7 @@ class Mold:
         properties = self.schema.get("properties", {})
         return self._at(properties[name] if name in properties else self.schema.get("additionalProperties"))
 
-    @property
+    @cached_property
     def item(self) -> Mold:
         """The mold of a list's items."""
         return self._at(self.schema.get("items"))

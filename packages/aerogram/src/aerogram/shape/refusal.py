@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aerogram.identity import Names
 from aerogram.reply import Reply
-from aerogram.shape.advice import Levers
+from aerogram.shape.controls import Levers
 from aerogram.shape.modes import Mode, RecordType, in_mode
 from aerogram.shape.pages import Rows, rows_of
 

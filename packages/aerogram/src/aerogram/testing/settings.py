@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from aerogram._http.negotiation import Versions
-from aerogram.call import Call
+from aerogram.answer import Call
 from aerogram.contract import Contract
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import strays

@@ -296,6 +296,18 @@ export default {
   "live.try": "Send a sample request",
   "live.noBudget": "no budget, not counted",
   "live.gap": "{n} replies went by unseen.",
+  "live.leadCalls":
+    "Each call as it is answered: how much the server sent, and how much the model read. Choose one to see both, and to bring back what was left out.",
+  "live.noneCalls": "Nothing yet. Have your client call a tool.",
+  "live.look": "Look at {name}",
+
+  "call.sent": "What the server sent",
+  "call.read": "What the model read",
+  "call.kept": "In the archive",
+  "call.nothing": "Nothing: the model read all of it.",
+  "call.notAsked": "The server was not asked, or did not answer.",
+  "call.longer": "Only its beginning is shown here.",
+  "call.structured": "Structured content",
 
   "inspect.title": "Inspect any reply",
   "inspect.lead":

@@ -292,6 +292,18 @@ export default {
   "live.try": "見本の要求を送る",
   "live.noBudget": "予算なし（未計数）",
   "live.gap": "{n} 件の返信は表示されませんでした。",
+  "live.leadCalls":
+    "応答された呼び出しごとに、サーバーが送った量とモデルが読んだ量を示します。選ぶと両方を見て、省かれたものを取り戻せます。",
+  "live.noneCalls": "まだありません。クライアントからツールを呼び出してください。",
+  "live.look": "{name} を見る",
+
+  "call.sent": "サーバーが送ったもの",
+  "call.read": "モデルが読んだもの",
+  "call.kept": "アーカイブにあるもの",
+  "call.nothing": "なし。モデルはすべてを読みました。",
+  "call.notAsked": "サーバーには尋ねていないか、答えがありませんでした。",
+  "call.longer": "ここでは始めの部分だけを示します。",
+  "call.structured": "構造化された内容",
 
   "inspect.title": "どんな返信でも検査する",
   "inspect.lead":

@@ -1,5 +1,6 @@
 /** Live: the replies that the server is sending, for its owner. */
 
+import { callDetail } from "../call.js";
 import { button, el, fill } from "../element.js";
 import { eventsOf } from "../events.js";
 import { failure } from "../failure.js";
@@ -18,7 +19,7 @@ export async function open({ main, context, signal }) {
   fill(
     main,
     el("h1", {}, t("live.title")),
-    el("p", { class: "lead" }, t("live.lead")),
+    el("p", { class: "lead" }, t(context.kind === "gateway" ? "live.leadCalls" : "live.lead")),
     context.owner ? view.node : ownerOnly(),
   );
   if (context.owner) await view.follow();
@@ -37,6 +38,7 @@ class LiveView {
       _isPaused: false,
       _held: [],
       _known: new Set(),
+      _isGateway: context.kind === "gateway",
     });
     this._rows = el("tbody", {});
     this._count = el("span", { class: "chip number", role: "status" }, count(0));
@@ -49,7 +51,7 @@ class LiveView {
         "div",
         { class: "row between" },
         el("div", { class: "row" }, this._count, this._pause),
-        button(t("live.try"), () => this._try(), { id: "live-try" }),
+        this._isGateway ? null : button(t("live.try"), () => this._try(), { id: "live-try" }),
       ),
       this._note,
       el(
@@ -71,7 +73,8 @@ class LiveView {
           this._rows,
         ),
       ),
-      (this._none = el("p", { class: "quiet" }, t("live.none"))),
+      (this._none = el("p", { class: "quiet" }, t(this._isGateway ? "live.noneCalls" : "live.none"))),
+      (this._detail = el("div", {})),
     );
   }
 
@@ -94,15 +97,16 @@ class LiveView {
     const key = `${id} ${data.request_id}`;
     if (event !== "reply" || this._known.has(key)) return;
     this._known.add(key);
-    if (this._isPaused) this._held.push(data);
-    else this._add(data);
+    const said = { ...data, number: id };
+    if (this._isPaused) this._held.push(said);
+    else this._add(said);
   }
 
   _add(said) {
     this._none.hidden = true;
     this._seen += 1;
     this._count.textContent = t("live.seen", { n: count(this._seen) });
-    this._rows.prepend(rowOf(said));
+    this._rows.prepend(rowOf(said, this._isGateway ? () => this._look(said.number) : null));
     while (this._rows.children.length > KEPT) this._rows.lastChild.remove();
   }
 
@@ -111,6 +115,17 @@ class LiveView {
     this._pause.setAttribute("aria-pressed", this._isPaused);
     this._pause.textContent = t(this._isPaused ? "live.goOn" : "live.pause");
     if (!this._isPaused) for (const said of this._held.splice(0)) this._add(said);
+  }
+
+  /** All of one call. */
+  async _look(number) {
+    try {
+      fill(this._detail, await callDetail(number, this._signal));
+      this._detail.firstChild.focus({ preventScroll: true });
+      this._detail.scrollIntoView({ block: "start" });
+    } catch (error) {
+      if (!this._signal.aborted) fill(this._detail, failure(error));
+    }
   }
 
   /** Something to see for whoever is alone with the server. */
@@ -129,11 +144,14 @@ class LiveView {
   }
 }
 
-function rowOf(said) {
+function rowOf(said, look) {
   const share = said.tokens_before ? said.tokens / said.tokens_before : 1;
   const gauge = el("span", { class: "gauge", "aria-hidden": "true" }, el("span", {}));
   gauge.firstChild.style.setProperty("width", `${100 * Math.min(1, share)}%`);
-  const tool = [el("code", {}, said.operation ?? "–"), " ", el("span", { class: "chip" }, wayOf(said))];
+  const name = el("code", {}, said.operation ?? "–");
+  const tool = look
+    ? button(name, look, { class: "link", "aria-label": t("live.look", { name: said.operation }) })
+    : [name, " ", el("span", { class: "chip" }, wayOf(said))];
   return el(
     "tr",
     { data: { id: said.request_id } },

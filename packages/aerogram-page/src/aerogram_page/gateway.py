@@ -1,0 +1,98 @@
+"""Gateway: the page of a gateway before a wrapped server: each call as it is answered, on a port of this machine.
+
+What calls say can be read there, so only whoever has the address with its token may look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import secrets
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from aerogram._http.exchange import Scope
+from aerogram._mcp.results import PREFIX
+from aerogram.contract import Contract
+from aerogram.gateway.report import Entry
+from aerogram.reply import utc_timestamp
+from aerogram.serving.guard import protect
+from aerogram.serving.listener import answer_on, listening, make_server
+from aerogram_page.calls import Calls, KeptCall
+from aerogram_page.host import Host
+from aerogram_page.inspection import NoKeys, OnThisMachine
+from aerogram_page.live import Feed
+from aerogram_page.routes import EXEMPTIONS, page_app
+
+__all__ = ["GatewayPage"]
+
+_OWNER: Final = b"x-owner-token"
+
+
+@dataclass
+class GatewayHost(Host):
+    """The host of a page that a gateway shows."""
+
+    kind: ClassVar[str] = "gateway"
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), kw_only=True)
+
+    def is_owner(self, scope: Scope) -> bool:
+        """Whether the caller has the token that is in the address."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        return hmac.compare_digest(headers.get(_OWNER, b""), self.token.encode())
+
+
+class GatewayPage:
+    """Hears of calls, and shows them."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._has_ended = False
+        self._feed = Feed(lambda: self._has_ended)
+        self._calls = Calls(contract.archive)
+        self._host = GatewayHost(contract, self._feed, calls=self._calls)
+
+    def hear(self, entry: Entry) -> None:
+        """One more call was answered."""
+        fidelity = ((entry.result or {}).get("_meta") or {}).get(f"{PREFIX}fidelity") or {}
+        level = fidelity.get("level", "full")
+        facts = {
+            "time": utc_timestamp(),
+            "operation": entry.name,
+            "via": "mcp",
+            "fidelity": None if entry.has_failed else level,
+            "problem": (entry.code or "error") if entry.has_failed else None,
+            "tokens": entry.after,
+            "tokens_before": entry.after if entry.is_own else entry.before,
+            "ms": round(entry.seconds * 1000, 1),
+        }
+        number = self._feed.tell(facts)
+        tokens = (entry.before, entry.after)
+        self._calls.keep(number, KeptCall(entry.name, entry.got, entry.result, entry.hashes, tokens))
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        """As long as this lasts, the page is at an address."""
+        rules = OnThisMachine()
+        with listening(rules.host, 0, None) as listener:
+            app = page_app(self._host)
+            protect(app, rules, NoKeys(), EXEMPTIONS)
+            server = make_server(app, rules)
+            server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # not ours
+            answering = asyncio.ensure_future(answer_on(server, listener))
+            try:
+                yield f"http://{rules.host}:{listener.getsockname()[1]}/#owner={self._host.token}"
+            finally:
+                self._has_ended = server.should_exit = True
+                await answering
+
+    @staticmethod
+    def open(address: str) -> None:
+        """Show it in a browser, which must not write where the client reads."""
+        nothing = subprocess.DEVNULL
+        subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-m", "webbrowser", address], stdin=nothing, stdout=nothing, stderr=nothing
+        )
