@@ -129,6 +129,7 @@ async def _forget(page) -> None:
     """Close a page and leave nothing of it to the next one."""
     if page.url.startswith("http"):
         await page.evaluate("localStorage.clear()")
+    await page.context.clear_cookies()
     await page.context.clear_permissions()
     await page.close()
 
