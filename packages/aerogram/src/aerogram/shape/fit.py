@@ -800,7 +800,8 @@ class _Fitting:
         gone = {name: value for name, value in gone.items() if value != getattr(after, name)}
         if not gone:
             return Fitted(light)
-        words, leftovers, fidelity = f"Some of the {' and the '.join(gone)} is left out", (), light.fidelity
+        words, fidelity = f"Some of the {' and the '.join(gone)} is left out", light.fidelity
+        leftovers: tuple[Leftover, ...] = ()
         if not self.archive:
             words = f"{words}; {NOT_KEPT}"
         else:
