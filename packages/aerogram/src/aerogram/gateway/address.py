@@ -20,11 +20,13 @@ from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, U
 from aerogram.gateway.process import LARGEST
 from aerogram.jsontext import loads
 
-__all__ = ["Address"]
+__all__ = ["Address", "refusal_of"]
 
 MOST_NOTED: Final = 1000
 _UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN = 401, 403, 429, 500
-_KEY: Final = "Give its key with --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
+_KEY: Final = (
+    "Start the gateway with a key of its own: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Address:
             yield streams
 
     async def _note(self, response: httpx2.Response) -> None:
-        error = _refusal(response.status_code, response.headers)
+        error = refusal_of(response.status_code, response.headers)
         if error is None:
             return
         with contextlib.suppress(ContractError, httpx2.RequestNotRead):
@@ -69,9 +71,12 @@ class Address:
         return self._refused.pop(request_id, None)
 
 
-def _refusal(status: int, headers: Mapping[str, str]) -> ReplyError | None:
+def refusal_of(status: int, headers: Mapping[str, str]) -> ReplyError | None:
+    """What a status means for whoever has asked; None where it is no refusal."""
     if status == _UNAUTHENTICATED:
-        return Unauthenticated("The server behind wants to know who asks (401)", remediation=_KEY)
+        wants_login = "resource_metadata" in headers.get("www-authenticate", "")
+        wish = "wants a login (OAuth, 401)" if wants_login else "wants to know who asks (401)"
+        return Unauthenticated(f"The server behind {wish}", remediation=_KEY)
     if status == _FORBIDDEN:
         return Forbidden("The server behind does not allow this (403)")
     if status == _TOO_MANY:

@@ -33,6 +33,7 @@ from aerogram._mcp.faults import shorten_paths
 from aerogram._mcp.results import protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
 from aerogram.errors import ReplyError, Unavailable
+from aerogram.gateway.address import refusal_of
 from aerogram.gateway.eras import add_envelope, is_modern, strip_envelope, task_of, to_legacy, to_modern, with_meta
 from aerogram.gateway.link import Client, Link, Source
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
@@ -748,6 +749,10 @@ def _unavailable(failure: Exception | None) -> ReplyError:
     """What to say of a server that could not be started."""
     if isinstance(failure, ReplyError):
         return failure
+    response = getattr(failure, "response", None)  # of a server elsewhere, which has refused the first request
+    refusal = None if response is None else refusal_of(response.status_code, response.headers)
+    if refusal is not None:
+        return refusal
     words = f": {shorten_paths(str(failure), {})}" if failure is not None and str(failure) else ""
     return Unavailable(
         f"The server behind does not start{words}"[:500], remediation="Check the wrapped server by itself"
