@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -17,6 +17,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
+from aerogram.gateway.login import logging_in
 from aerogram.gateway.process import LARGEST
 from aerogram.jsontext import loads
 
@@ -24,9 +25,7 @@ __all__ = ["Address", "refusal_of"]
 
 MOST_NOTED: Final = 1000
 _UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN = 401, 403, 429, 500
-_KEY: Final = (
-    "Start the gateway with a key of its own: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
-)
+_KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,8 @@ class Address:
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     transport: Literal["http", "sse"] = "http"
+    login: bool = False
+    """Whether somebody may be asked to log in there."""
     largest: int = LARGEST
     _refused: dict[Any, ReplyError] = field(default_factory=dict, compare=False, repr=False)
 
@@ -45,21 +46,23 @@ class Address:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """The server's streams."""
-        if self.transport == "sse":
-            async with sse_client(self.url, headers=dict(self.headers), sse_read_timeout=24 * 3600) as streams:
+        async with logging_in(self.url) if self.login else nullcontext() as auth:
+            if self.transport == "sse":
+                patience = 24 * 3600
+                async with sse_client(self.url, dict(self.headers), sse_read_timeout=patience, auth=auth) as streams:
+                    yield streams
+                return
+            hooks = {"response": [self._note]}
+            times = httpx2.Timeout(30, read=None)
+            async with (
+                httpx2.AsyncClient(headers=dict(self.headers), timeout=times, event_hooks=hooks, auth=auth) as client,
+                streamable_http_client(self.url, http_client=client, max_sse_event_size=self.largest) as streams,
+            ):
                 yield streams
-            return
-        hooks = {"response": [self._note]}
-        times = httpx2.Timeout(30, read=None)
-        async with (
-            httpx2.AsyncClient(headers=dict(self.headers), timeout=times, event_hooks=hooks) as client,
-            streamable_http_client(self.url, http_client=client, max_sse_event_size=self.largest) as streams,
-        ):
-            yield streams
 
     async def _note(self, response: httpx2.Response) -> None:
         error = refusal_of(response.status_code, response.headers)
-        if error is None:
+        if error is None or (self.login and response.status_code == _UNAUTHENTICATED):  # it will be asked again
             return
         with contextlib.suppress(ContractError, httpx2.RequestNotRead):
             message = loads(response.request.content)
