@@ -70,13 +70,14 @@ from aerogram.reply import (
     part_to_json,
 )
 from aerogram.sanitize import sanitize
-from aerogram.shape import fields
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
 from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
+from aerogram.shape.modes import select as select_fields
+from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
@@ -599,14 +600,14 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
     names, mode = tuple(call.fields or ()), allowed_mode(call.response_mode or "full")
     if rows is not None and rows.name is not None:
         every = rows.replaced(reply.data, rows.items)
-        shown = fields.select_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
+        shown = select_fields_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
     else:
         among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
-        shown = fields.select(reply.data, names, mode=mode, kind=kind, among=among)
+        shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)
-    shown_ahead = ahead and (lambda: fields.select(ahead(), names, mode=mode, kind=kind))
+    shown_ahead = ahead and (lambda: select_fields(ahead(), names, mode=mode, kind=kind))
     return draft._replace(reply=told, ahead=shown_ahead)
 
 

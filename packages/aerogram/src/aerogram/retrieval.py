@@ -25,9 +25,8 @@ from aerogram.jsontext import dumps, pointer_of, value_at
 from aerogram.normalize.plain import extent
 from aerogram.query import run_query
 from aerogram.reply import WAY_ON, Notice, Page, Reply
-from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
-from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode
+from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]

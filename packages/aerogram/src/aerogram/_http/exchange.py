@@ -66,6 +66,7 @@ class ReplyMaker(Protocol):
     """What is done for an exchange: limits, cache, the finished reply, observation."""
 
     is_idle: bool
+    has_cache: bool
     is_observed: bool
 
     def check(self, exchange: Any) -> None:
@@ -91,8 +92,8 @@ class ReplyMaker(Protocol):
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
 
-    def observe(self, exchange: Any) -> AbstractContextManager[Any]:
-        """The exchange under observation."""
+    def observe(self, operation: str, request_id: str, carrier: Mapping[str, str]) -> AbstractContextManager[Any]:
+        """An exchange under observation; `carrier` may hold the caller's trace, which goes on in it."""
 
 
 _START: Final = "http.response.start"
@@ -329,6 +330,7 @@ _CRASH: Final = 500
 _NO_LIMIT: Final = 0
 _WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
 _LEGACY_MARK: Final = MARKS[LEGACY]
+_NO_ROUTE: Final = "unknown"
 
 
 class Layer:
@@ -373,7 +375,10 @@ class Layer:
         return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
-        with self.service.observe(exchange) as exchange.observation:
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        # a path that has no route may be anything, and what is counted by it would have no end
+        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
+        with self.service.observe(operation, exchange.request_id, carrier) as exchange.observation:
             recorder = exchange.attach_recorder()
             try:
                 await self._run_app(exchange, receive)
@@ -714,7 +719,12 @@ class Exchange(HttpRequest):
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""
-            tag = fields.own_entity_tag(own, kind) if own else self._tag_of(reply, body, json)
+            if own:
+                tag = fields.own_entity_tag(own, kind)
+            elif self.layer.speakers[self.version].needs:
+                tag = fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
+            else:
+                tag = fields.tag_of(body.content)  # nothing in it is of this request alone
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
@@ -775,11 +785,6 @@ class Exchange(HttpRequest):
         if self.observation is not None:
             self._is_told = True
             self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
-
-    def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
-        if not self.layer.speakers[self.version].needs:
-            return fields.tag_of(body.content)  # nothing in it is of this request alone
-        return fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
