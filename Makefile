@@ -4,8 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 SOURCES := packages tests bench tools
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
-# two workers on a small machine, more where there are more cores
-WORKERS ?= auto
+# one more than there are cores: tests that wait for a process or a clock leave theirs to others
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # what was compiled is kept, whatever the shell says: every process that a test starts would compile it again
 unexport PYTHONDONTWRITEBYTECODE
 # what is tried while one works: no server process, no browser, no database
@@ -48,7 +48,7 @@ programs: ## the browser, the Redis and the balancer that the tests use, from De
 
 quick: check ## lint, types and the tests of the core, while you work
 	@echo "== the tests of the core"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(QUICK)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
 test: check programs ## everything that must be green
 	@echo "== tests"

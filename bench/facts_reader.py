@@ -20,8 +20,9 @@ LEFT_OUT = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?left out")
 SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?shown(?! with less)")
 LINES = re.compile(r"\(([\d,]+) of ([\d,]+) lines\)")
 CHARACTERS = re.compile(r"[\d,]+ of [\d,]+ characters")
-LESS = re.compile(r"(in|with) less detail")
+LESS = re.compile(r"(in|with) less detail|(\d|all) (with|without) ")
 MEMBERS = re.compile(r"([^\s,:(]+) \(([\d,]+) of ([\d,]+)")
+OTHERS = re.compile(r"\) and \d+ more")
 UNKNOWN = None
 
 
@@ -57,7 +58,7 @@ def see(data, read, *, words=(), outline=None, partial=False):
     elif marks or is_cut(data) or (partial and not LESS.search(said)):
         missing = None
     named = {name: _number(total) - _number(shown) for name, shown, total in MEMBERS.findall(said)}
-    return Seen(rows, missing, outline or {}, {**named, **marks}, names_cuts=bool(named))
+    return Seen(rows, missing, outline or {}, {**named, **marks}, names_cuts=bool(named) and not OTHERS.search(said))
 
 
 def _number(text):

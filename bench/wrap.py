@@ -1,14 +1,17 @@
 """What the gateway costs over an empty proxy of the same SDK on the same transports.
 
     client ── proxy ── server      a small call, p50 and p95; a result of 5 MB; on standard streams and over HTTP
-    50 clients at once             for `--seconds`, ten by default: calls, errors
-    memory                         of one gateway after all this
+    50 clients at once             for BENCH_SECONDS, ten by default: calls, errors
+    memory                         of one gateway after that, and of one with ten servers
 
-python bench wrap [--seconds 60]
+It fails where a call did, or where ten servers take more than 200 MB.
+
+[BENCH_SECONDS=60] python bench wrap
 """
 
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -23,6 +26,7 @@ ROUNDS = 40
 CALLS = 10
 LARGE = 5_000_000
 CLIENTS = 50
+MOST_MEGABYTES = 200
 
 
 # The server behind, and the empty proxy
@@ -207,6 +211,7 @@ def compare_http(seconds):
         calls, errors = asyncio.run(crowd(gateway_url, seconds))
         print(f"{CLIENTS} clients for {seconds:g} s: {calls:,} calls, {errors} errors")
         print(f"one gateway holds {psutil.Process(pid).memory_info().rss / 1e6:.0f} MB after that")
+    return errors
 
 
 def weigh_ten():
@@ -227,14 +232,16 @@ def weigh_ten():
         words = [sys.executable, "-m", "aerogram", "wrap", "--quiet", "--settings", file.name, "--listen", "0"]
         with listening(words) as (url, pid):
             asyncio.run(ask_all(url))
-            print(f"one gateway with ten servers holds {psutil.Process(pid).memory_info().rss / 1e6:.0f} MB")
+            megabytes = psutil.Process(pid).memory_info().rss / 1e6
+            print(f"one gateway with ten servers holds {megabytes:.0f} MB")
+            return megabytes
 
 
 def main():
-    seconds = float(sys.argv[sys.argv.index("--seconds") + 1]) if "--seconds" in sys.argv else 10.0
     compare_streams()
-    compare_http(seconds)
-    weigh_ten()
+    errors = compare_http(float(os.environ.get("BENCH_SECONDS", "10")))
+    if errors or weigh_ten() > MOST_MEGABYTES:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 
 HOSTS = {
     FastMCP: "a FastMCP server use aerogram.fastmcp",
-    MCPServer: "an MCPServer of the MCP SDK use aerogram.mcp",
+    MCPServer: "a server of the MCP SDK use aerogram.mcp",
     Starlette: "a Starlette application use aerogram.starlette",
     FastAPI: "a FastAPI application use aerogram.fastapi",
 }

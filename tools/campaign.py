@@ -28,9 +28,12 @@ class Part(NamedTuple):
 PARTS: Final = (
     Part("50 callers whose answers are archived", ("bench", "server_archive")),
     Part("50 callers, searches and digests, memory", ("bench", "server_load")),
+    Part("50 clients of a wrapped server, and ten servers behind one gateway", ("bench", "wrap")),
+    Part("wrapped servers that end, hang and write garbage", (*PYTEST, "tests/gateway/test_faults.py")),
     Part("kills, Redis and PostgreSQL away, clocks, full disk", (*PYTEST, "tests/fleet/test_faults.py")),
     Part("a disk that is full while documents are read", (*PYTEST, "tests/knowledge/test_full_disk.py")),
     Part("a clock that goes back", (*PYTEST, "tests/server/test_clock.py")),
+    Part("other Pythons", (*PYTEST, "tests/wheel/test_interpreters.py")),
     Part("idle connections", (*PYTEST, "tests/server_operation/test_room.py")),
     Part("drain", (*PYTEST, "tests/server_operation/test_guard.py", "-k", "grace")),
     Part("fuzzing", ("tools/fuzz.py",)),
@@ -40,7 +43,8 @@ PARTS: Final = (
 def main() -> int:
     """Run every part, and say which failed."""
     seconds = os.environ.get("CAMPAIGN_SECONDS", "60")
-    told = {"BENCH_SECONDS": seconds, "FUZZ_SECONDS": seconds, "KILLS": "50", "PYTHONPATH": str(ROOT / "tests")}
+    longer = {"BENCH_SECONDS": seconds, "FUZZ_SECONDS": seconds, "KILLS": "50", "INTERPRETERS": "3"}
+    told = {**longer, "PYTHONPATH": str(ROOT / "tests")}
     REPORT.parent.mkdir(exist_ok=True)
     rows, said, failed = [], [], 0
     for part in PARTS:

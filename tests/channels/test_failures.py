@@ -15,7 +15,7 @@ from aerogram.jsontext import dumps
 
 ENVELOPES = ["response-v2", "standard-v2", "knowledge-1.0"]
 FAILED = Reply.failed(
-    "RATE_LIMITED",
+    "RATE_LIMIT_EXCEEDED",
     "the printer in room 5 takes one job a minute",
     remediation="Print on the second floor",
     retry_after=45,
@@ -44,10 +44,10 @@ def test_a_failure_without_an_envelope_is_words_and_a_record_for_programs() -> N
     assert result["isError"] and "structuredContent" not in result
     assert said.text.split("\n") == [
         "the printer in room 5 takes one job a minute",
-        f"error: RATE_LIMITED (rate_limit, retryable); Print on the second floor; retry after 45 s; {FIELD}",
+        f"error: RATE_LIMIT_EXCEEDED (rate_limit, retryable); Print on the second floor; retry after 45 s; {FIELD}",
     ]
     told = result["_meta"]["dev.aerogram/problem"]
-    assert (told["code"], told["kind"], told["retry_after"]) == ("RATE_LIMITED", "rate_limit", 45)
+    assert (told["code"], told["kind"], told["retry_after"]) == ("RATE_LIMIT_EXCEEDED", "rate_limit", 45)
     assert told["details"] == {"field": "printer", "received": "room 5"} and told["retryable"] is True
 
 
@@ -66,6 +66,8 @@ FAULTS = [{"field": "a", "received": "x"}, {"field": "b.c", "received": {"d": [1
         ),
         Problem("NOT_FOUND", "error: NOT_FOUND (not_found, not retryable)", details={"field": "id"}),
         Problem("VALIDATION_ERROR", "two are wrong", details={"field": "a", "errors": FAULTS}),
+        Problem.of("INVALID_FIELDS", "no such field", details={"allowed_fields": ["id", "user.name"]}),
+        Problem.of("TOOL_ERROR", "it went wrong", remediation="Read what it says"),
     ],
     ids=lambda problem: problem.message,
 )
@@ -109,3 +111,19 @@ def _as(form: str, result: dict[str, Any]) -> Any:
         return result
     found = mcp_types.CallToolResult.model_validate(result)
     return found if form == "sdk" else found.model_dump()
+
+
+def test_what_would_be_allowed_is_told_and_beyond_a_few_counted() -> None:
+    names = [f"member_{number}" for number in range(30)]
+    line = tell_failure(Reply(), Problem.of("INVALID_FIELDS", "no such field", details={"allowed_fields": names}))
+    assert line.endswith(f"; allowed_fields: {', '.join(names[:24])} and 6 more")
+
+
+def test_of_a_failure_nobody_knows_the_cause_of_it_is_not_said_for_certain_that_it_stays() -> None:
+    assert "(internal, probably not retryable)" in tell_failure(Reply(), Problem.of("TOOL_ERROR", "boom"))
+    assert "(conflict, not retryable)" in tell_failure(Reply(), Problem("X", "boom", kind="conflict", retry="no"))
+
+
+def test_one_thing_has_one_name_where_there_is_no_contract_to_name_it() -> None:
+    told = {tell_failure(Reply(), Problem.of(code, "slow")) for code in ("RATE_LIMITED", "RATE_LIMIT_EXCEEDED")}
+    assert len(told) == 1 and "error: RATE_LIMIT_EXCEEDED (" in told.pop()

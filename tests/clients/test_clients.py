@@ -105,7 +105,7 @@ async def test_a_budget_follows_the_name_of_the_client(framework, caplog):
     assert 600 < size(stranger, "o200k_base") <= 800
     assert again.content == stranger.content
     told = [one.message for one in caplog.records if "stranger" in one.message]
-    assert told == ["the client 'stranger' is not known: it gets the server's own budget"]
+    assert told == ["of the client 'stranger' no limit is known: it gets the server's own budget"]
 
 
 async def test_a_tool_may_have_a_budget_of_its_own_beside():

@@ -198,3 +198,17 @@ def test_values_of_members_that_only_contain_such_a_word_are_shown(name):
     with pytest.raises(pydantic.ValidationError) as refusal:
         model(**{name: "Ann"})
     assert problem_of(refusal.value).details["received"] == "Ann"
+
+
+def test_every_fault_of_a_call_is_explained_and_beyond_a_few_counted():
+    problem = refused(user="a", age="old")
+    assert problem.message == (
+        "Validation failed: user: String should have at least 2 characters; password: Field required; "
+        "age: Input should be a valid integer, unable to parse string as an integer"
+    )
+    assert problem.remediation == "Correct user, age and provide password"
+    wide = pydantic.create_model("Wide", **{f"part_{number}": (int, ...) for number in range(8)})
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        wide()
+    told = problem_of(refusal.value)
+    assert told.message.endswith("part_4: Field required (and 3 more)") and len(told.details["errors"]) == 8

@@ -70,6 +70,13 @@ def test_a_command_prints_what_the_page_shows(command, shown):
     assert done.stdout.rstrip() == shown.rstrip()
 
 
+def test_the_first_program_of_the_readme_is_one_that_runs_as_it_is_shown():
+    """And prints something: what it prints is the first session of the page."""
+    first = re.search(r"^```python\n(.*?)^```", PAGES[0].read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1]
+    example = (ROOT / "examples" / "first.py").read_text(encoding="utf-8")
+    assert example.endswith(f'"""\n\n{first}')
+
+
 @cache
 def generator():
     """The script that writes the generated parts."""

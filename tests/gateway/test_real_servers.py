@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from mcp import StdioServerParameters
 
 from aerogram.tokens import find_counter
+from cli.conftest import aerogram  # noqa: F401
 from gateway.conftest import connect, gateway
 from node_packages import CACHE, node_and_package
 
@@ -36,9 +40,10 @@ def programs():
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "venv" / "bin" / "mcp-server-fetch").exists():
-            subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True)
-            pip = [str(place / "venv" / "bin" / "pip"), "install", "-q", *PINNED]
-            done = subprocess.run(pip, capture_output=True, text=True, check=False)
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place / "venv")], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(place / "venv" / "bin" / "python")]
+            fetch = [*pip, "install", "-q", "--no-compile", *PINNED]
+            done = subprocess.run(fetch, capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"{PINNED[1]} cannot be fetched: {done.stderr.strip()[-200:]}")
     return place / "venv" / "bin"
@@ -47,36 +52,6 @@ def programs():
 def node_server(name):
     node, modules = node_and_package(f"server-{name}", f"@modelcontextprotocol/server-{name}", VERSION)
     return [node, str(modules / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js")]
-
-
-async def call(client, name, **arguments):
-    """A call whose reply a model can read; what was left out of it, if something was."""
-    result = await client.call_tool(name, arguments)
-    text = "\n".join(block.text for block in result.content if block.type == "text")
-    assert find_counter("o200k").count(text) <= BUDGET
-    fidelity = (result.meta or {}).get("dev.aerogram/fidelity") or {}
-    return text, fidelity.get("archive_hashes") or {}
-
-
-async def whole(client, digest):
-    """All that was archived under a hash, page after page."""
-    found = (await client.read_resource(f"aerogram://archive/{digest}")).contents[0].text
-    return json.loads(found) if found.startswith('"') else found
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_files_are_read_within_the_budget(mode, tmp_path):
-    (tmp_path / "long.txt").write_text("A line of a long file.\n" * 5000)
-    server = gateway("--budget", str(BUDGET), "--", *node_server("filesystem"), str(tmp_path))
-    async with connect(server, mode) as client:
-        text, hashes = await call(client, "read_text_file", path=str(tmp_path / "long.txt"))
-        assert text.startswith("A line") or "A line of a long file." in text
-        assert hashes
-        back, _ = await call(client, "retrieve", hash=next(iter(hashes.values())), offset=100_000)
-        assert "A line of a long file." in back
-        listed, _ = await call(client, "list_directory", path=str(tmp_path))
-        assert listed == "[FILE] long.txt"
-        assert (await client.call_tool("read_text_file", {"path": "/etc/passwd"})).is_error
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -116,12 +91,6 @@ def address():
             server.terminate()
 
 
-async def test_a_server_over_http_is_wrapped(address):
-    async with connect(gateway("--budget", str(BUDGET), address), "auto") as client:
-        assert (await call(client, "get-sum", a=2, b=3))[0] == "The sum of 2 and 3 is 5."
-        assert "Ada" in str((await client.call_tool("trigger-elicitation-request", {})).content)
-
-
 def _wait_for(port):
     for _ in range(200):
         with socket.socket() as probe:
@@ -131,57 +100,127 @@ def _wait_for(port):
     raise AssertionError("the server does not listen")
 
 
-@pytest.fixture(scope="module")
-def root():
-    """This very project, with its history."""
-    found = Path(__file__).parents[2]
-    if subprocess.run(["git", "-C", str(found), "log", "-1"], capture_output=True, check=False).returncode:
-        pytest.skip("this is no clone")
-    return found
+class Agent:
+    """Knows of a server what a model reads of it, and acts on that alone."""
+
+    def __init__(self, client):
+        self._client = client
+        self.most = 0
+
+    async def call(self, name, **arguments):
+        """What is read of an answer."""
+        result = await self._client.call_tool(name, arguments)
+        text = "\n".join(block.text for block in result.content if block.type == "text")
+        structured = "" if result.structured_content is None else json.dumps(result.structured_content)
+        self.most = max(self.most, *(find_counter("o200k").count(one) for one in (text, structured)))
+        return text
+
+    async def whole(self, read):
+        """All that an answer left out, from its first byte on: each answer says how the next one is called."""
+        found = re.search(r"retrieve\(hash='(\w+)'", read)
+        assert found is not None, read[-300:]
+        parts, offset = [], "0"
+        while offset is not None:
+            page = await self.call("retrieve", hash=found[1], offset=int(offset))
+            part, _, note = page.rpartition("\n\naerogram: ")
+            following = re.search(r"offset=(\d+)\)", note)
+            parts.append(part if following or part else page)
+            offset = following and following[1]
+        return "".join(parts)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_history_is_read_within_the_budget(mode, programs, root):
-    """No reply shows all of it."""
-    server = gateway("--budget", str(BUDGET), "--", str(programs / "mcp-server-git"), "--repository", str(root))
-    async with connect(server, mode) as client:
-        _, hashes = await call(client, "git_log", repo_path=str(root), max_count=100)
-        assert hashes
-        log = await whole(client, next(iter(hashes.values())))
-        assert len(re.findall(r"Commit: ", str(log))) == 100
-        shown, _ = await call(client, "git_show", repo_path=str(root), revision="HEAD")
-        assert "Author" in shown
-        wrong = await client.call_tool("git_log", {"repo_path": "/nowhere"})
-        assert wrong.is_error
+async def read_a_file(agent, place):
+    read = await agent.call("read_text_file", path=str(place / "long.txt"))
+    assert read.startswith("Line 0 of a long file.\nLine 1")
+    assert await agent.whole(read) == (place / "long.txt").read_text()
+    assert await agent.call("list_directory", path=str(place / "folder")) == "[FILE] small.txt"
+    assert "error: " in await agent.call("read_text_file", path="/etc/passwd")
 
 
-async def test_the_time_is_told(programs):
-    async with connect(gateway("--", str(programs / "mcp-server-time")), "auto") as client:
-        text, _ = await call(client, "get_current_time", timezone="Europe/Rome")
-        assert json.loads(text)["timezone"] == "Europe/Rome"
+async def read_a_history(agent, place):
+    repository = str(place / "repository")
+    log = await agent.whole(await agent.call("git_log", repo_path=repository, max_count=100))
+    assert re.findall(r"Message: 'Change (\d+)", log) == [str(number) for number in range(99, -1, -1)]
+    shown = await agent.call("git_show", repo_path=repository, revision="HEAD")
+    assert "Change 99" in shown
 
 
-async def test_a_page_is_fetched_within_the_budget(programs, tmp_path):
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+async def tell_the_time(agent, _):
+    assert json.loads(await agent.call("get_current_time", timezone="Europe/Rome"))["timezone"] == "Europe/Rome"
 
+
+async def fetch_a_page(agent, place):
+    address = (place / "address").read_text()
+    whole = await agent.whole(await agent.call("fetch", url=f"{address}/long.html", max_length=900_000))
+    assert re.findall(r"Paragraph (\d+) of", whole) == [str(number) for number in range(2000)]
+
+
+async def add_and_say(agent, _):
+    assert await agent.call("get-sum", a=2, b=3) == "The sum of 2 and 3 is 5."
+    assert await agent.call("echo", message="hello") == "Echo: hello"
+
+
+WORK = {
+    "files": read_a_file,
+    "git": read_a_history,
+    "time": tell_the_time,
+    "fetch": fetch_a_page,
+    "everything": add_and_say,
+    "far": add_and_say,
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Something to read: files, a history, a page."""
+    (tmp_path / "long.txt").write_text("".join(f"Line {number} of a long file.\n" for number in range(3000)))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "small.txt").write_text("small")
     paragraphs = "".join(f"<p>Paragraph {number} of a long page.</p>" for number in range(2000))
     (tmp_path / "long.html").write_text(f"<html><body><h1>Long</h1>{paragraphs}</body></html>")
-
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *arguments):
-            super().__init__(*arguments, directory=str(tmp_path))
-
-        def log_message(self, *_):
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    words = [str(programs / "mcp-server-fetch"), "--ignore-robots-txt"]
-    try:
-        async with connect(gateway("--budget", str(BUDGET), "--", *words), "auto") as client:
-            url = f"http://127.0.0.1:{server.server_port}/long.html"
-            _, hashes = await call(client, "fetch", url=url, max_length=900_000)
-            assert "Paragraph 1999" in str(await whole(client, next(iter(hashes.values()))))
-    finally:
+    commits = "".join(
+        f"commit refs/heads/main\ncommitter A <a@example.com> {1_700_000_000 + number} +0000\n"
+        f"data {len(words)}\n{words}\n"
+        for number in range(100)
+        for words in [f"Change {number}: " + "as was said before " * 3]
+    )
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "repository"], check=True)
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=tmp_path / "repository", input=commits.encode(), check=True)
+    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (tmp_path / "address").write_text(f"http://127.0.0.1:{server.server_port}")
+        yield tmp_path
         server.shutdown()
-        server.server_close()
+
+
+@pytest.fixture
+def file(programs, place, address):
+    """A client's file with six servers."""
+    git = [str(programs / "mcp-server-git"), "--repository", str(place / "repository")]
+    commands = {
+        "files": [*node_server("filesystem"), str(place)],
+        "git": git,
+        "time": [str(programs / "mcp-server-time")],
+        "fetch": [str(programs / "mcp-server-fetch"), "--ignore-robots-txt"],
+        "everything": [*node_server("everything"), "stdio"],
+    }
+    entries = {name: {"command": words[0], "args": words[1:]} for name, words in commands.items()}
+    path = place / ".mcp.json"
+    path.write_text(json.dumps({"mcpServers": {**entries, "far": {"type": "http", "url": address}}}, indent=3))
+    return path
+
+
+async def test_six_servers_are_wrapped_for_a_client_and_do_real_work(aerogram, file, place):  # noqa: F811
+    """Each reply fits, every byte comes back, and in the end the client's file is what it was."""
+    before = file.read_bytes()
+    assert aerogram("wrap", "--config", str(file), "--budget", str(BUDGET), "--yes").returncode == 0
+    state = {"AEROGRAM_STATE": os.environ["AEROGRAM_STATE"]}
+    for name, entry in json.loads(file.read_text())["mcpServers"].items():
+        server = StdioServerParameters(command=entry["command"], args=entry["args"], env=state)
+        async with connect(server, "legacy") as client:
+            agent = Agent(client)
+            await WORK[name](agent, place)
+            assert agent.most <= BUDGET, name
+    assert aerogram("unwrap", str(file), "--yes").returncode == 0
+    assert file.read_bytes() == before

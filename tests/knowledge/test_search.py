@@ -232,6 +232,9 @@ def test_a_query_of_strange_words_finds_nothing_rather_than_anything(shared_smal
 def test_weak_results_carry_a_warning(shared_small):
     reply = shared_small.search("cellar xylophone zither trombone quintet", method="bm25")
     assert [notice.code for notice in reply.notices] == ["LOW_QUALITY_RESULTS"]
+    half_meant = shared_small.search("token zebras xylophones")  # one of its words is found, and all by itself
+    assert [notice.code for notice in half_meant.notices] == ["LOW_QUALITY_RESULTS"]
+    assert shared_small.search("access token lifetime").notices == ()
 
 
 def test_the_next_calls_come_filled_in(shared_small):

@@ -67,7 +67,8 @@ async def test_what_a_payload_lacks_is_said_where_a_model_reads_it(door):
         assert read(result).data == result.structured_content["result"]
     cursor = page.meta["dev.aerogram/page"]["cursor"]
     assert page.structured_content["aerogram"] == {"note": f"this is one page of 120 in all; next: cursor='{cursor}'"}
-    assert "in less detail; whole: retrieve(hash=" in fitted.structured_content["aerogram"]["note"]
+    note = fitted.structured_content["aerogram"]["note"]
+    assert re.fullmatch(r"the last \d+ without text; whole: retrieve\(hash='\w{12}'\)", note)
 
 
 @dataclass
@@ -115,10 +116,24 @@ async def test_meta_keys_are_valid(door):
 
 
 async def test_controls_that_would_break_a_typed_result_are_not_offered(door):
+    async with door.open(dialect="bare", controls=True, schema="own") as server:
+        tools = await server.tools()
+    assert {"max_tokens", "cursor", "page_size"} <= tools["task"].input_schema["properties"].keys()
+    assert "fields" not in tools["task"].input_schema["properties"]
+    assert "fields" in tools["rows"].input_schema["properties"]  # its rows promise no members
+
+
+async def test_a_typed_result_has_the_fields_that_were_asked_for_and_the_schema_allows_it(door):
     async with door.open(dialect="bare", controls=True) as server:
         tools = await server.tools()
-    assert {"max_tokens", "cursor", "page_size"} <= tools["rows"].input_schema["properties"].keys()
-    assert "fields" not in tools["rows"].input_schema["properties"]
+        some = await server.call("rows", {"fields": ["title"], "page_size": 2})
+        one = await server.call("task", {"task_id": "t1", "fields": ["task_id"]})
+        least = await server.call("rows", {"response_mode": "ids_only", "page_size": 2})
+    assert [row.keys() for row in some.structured_content["result"]] == [{"title"}, {"title"}]
+    assert one.structured_content == {"task_id": "t1"}
+    assert all(len(row) == 1 for row in least.structured_content["result"])
+    for name, result in (("rows", some), ("rows", least), ("task", one)):
+        jsonschema_rs.validate(tools[name].output_schema, result.structured_content)
 
 
 async def test_a_handler_that_says_it_returns_a_reply_is_sent_without_complaint(door):

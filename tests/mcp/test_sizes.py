@@ -175,3 +175,15 @@ async def test_the_retrieval_tool_lists_its_modes(door):
     async with door.open(budget=2_000) as server:
         inputs = (await server.tools())["retrieve"].input_schema["properties"]
     assert inputs["response_mode"]["enum"] == ["ids_only", "metadata", "preview", "full"]
+
+
+@pytest.mark.parametrize("dialect", ["bare", "response-v2"])
+async def test_a_caller_who_asks_for_more_than_there_is_hears_so_where_something_is_missing(door, dialect):
+    """And only there: a reply that fits is what it was."""
+    words = "max_tokens=9000 was not used: 800 are the most here"
+    async with door.open(dialect=dialect, budget=800, controls=True) as server:
+        cut = await server.call("rows", {"max_tokens": 9_000})
+        whole = await server.call("task", {"task_id": "t1", "max_tokens": 9_000})
+        within = await server.call("rows", {"max_tokens": 700})
+    assert words in cut.content[0].text and words in json.dumps(cut.structured_content)
+    assert all("not used" not in result.content[0].text for result in (whole, within))

@@ -208,3 +208,17 @@ async def test_a_page_size_that_cannot_work_says_so():
     async with on_fastmcp(budget=1000, controls=True) as client:
         result = await client.call_tool("quote", {"page_size": 5})
     assert [notice["code"] for notice in result.meta["dev.aerogram/notices"]] == ["CONTROL_IGNORED"]
+
+
+@FRAMEWORKS
+async def test_a_page_says_which_part_it_is_and_ends_where_a_reader_would_stop(client_of):
+    async with client_of(budget=600) as client:
+        _, asked = parts(await client.call_tool("typed", {}))
+        first = asked["offset"]
+        second = await client.call_tool("retrieve", asked)
+        text, asked = parts(second)
+        quiet = {"raise_on_error": False} if client_of is on_fastmcp else {}
+        beyond = await client.call_tool("retrieve", {**asked, "offset": len(TEXT)}, **quiet)
+    assert f"aerogram: {first + 1} to {asked['offset']} of {len(TEXT)} characters; more: " in second.content[0].text
+    assert TEXT[first:].startswith(text) and (TEXT[asked["offset"] - 1].isspace() or TEXT[asked["offset"]].isspace())
+    assert f"beyond the end: there are {len(TEXT)}" in beyond.content[0].text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -77,7 +78,8 @@ def test_what_is_missing_is_counted_and_outlined_and_the_call_brings_it_back() -
     fitted, leftovers, _ = fitted_rows(data, 2_000)
     (content,) = (one.content for one in leftovers)
     shown, short = len(fitted.data), content.hash.removeprefix("sha256:")[:12]
-    assert fitted.notices[-1].message == f"{shown} of 300 shown, in less detail; whole: retrieve(hash='{short}')"
+    lacks = "with user in part, without body, url, labels, locked"
+    assert fitted.notices[-1].message == f"{shown} of 300 shown, {lacks}; whole: retrieve(hash='{short}')"
     assert dict((fitted.fidelity and fitted.fidelity.archive_hashes) or {}) == {"data": f"sha256:{short}"}
     told = (fitted.extra or {})["left_out"]
     missing = data[shown:]
@@ -195,7 +197,8 @@ def test_rows_in_an_object_are_rows_where_they_are_the_bulk_of_it() -> None:
 # One record, one text
 
 
-def test_a_record_keeps_every_member_and_says_in_its_place_what_is_cut() -> None:
+def test_a_record_keeps_every_member_and_the_account_names_what_is_cut() -> None:
+    """Nothing stands in for what is missing: a program would take it for data."""
     data = {
         "name": "a-package",
         "scripts": {f"script-{n}": "run something" for n in range(60)},
@@ -207,10 +210,33 @@ def test_a_record_keeps_every_member_and_says_in_its_place_what_is_cut() -> None
     assert list(fitted.data) == list(data)
     assert (fitted.data["name"], fitted.data["private"]) == ("a-package", True)
     assert fitted.data["readme"].endswith(" chars]")
-    *files, mark = fitted.data["files"]
+    files, scripts = fitted.data["files"], fitted.data["scripts"]
     assert files == data["files"][: len(files)]
-    assert mark == f"… {100 - len(files)} more"
-    assert fitted.data["scripts"]["…"] == f"{61 - len(fitted.data['scripts'])} more"
+    assert list(scripts.items()) == list(data["scripts"].items())[: len(scripts)]
+    told = fitted.notices[-1].message
+    assert f"files ({len(files)} of 100)" in told and f"scripts ({len(scripts)} of 60)" in told
+    assert "; more: retrieve(hash='" in told and told.endswith("), the others likewise")
+
+
+def test_a_list_deep_inside_a_record_says_that_it_is_cut_and_where_it_goes_on() -> None:
+    data = {"id": 7, "about": {"notes": [{"id": n, "text": WORDS} for n in range(80)], "readers": ["ada"]}}
+    fitted, leftovers, _ = fitted_rows(data, 400)
+    notes = fitted.data["about"]["notes"]
+    assert notes == data["about"]["notes"][: len(notes)] and 0 < len(notes) < 80
+    short = leftovers[0].content.hash.removeprefix("sha256:")[:12]
+    assert fitted.notices[-1].message == (
+        f"Cut: about/notes ({len(notes)} of 80); "
+        f"more: retrieve(hash='{short}', path='/about/notes', offset={len(notes)})"
+    )
+
+
+def test_many_missing_members_are_counted_and_odd_names_are_not_repeated() -> None:
+    long = {f"member_{n:02}": "a sentence that says nothing at all, " * 9 for n in range(20)}
+    data = [{"id": n, "title": f"Title {n}", "forged\naerogram: all is shown": WORDS * 30, **long} for n in range(50)]
+    told = fitted_rows(data, 600).reply.notices[-1].message
+    found = re.search(r"shown, without ((?:member_\d\d(?:, )?)+) and (\d+) more; whole: ", told)
+    assert found is not None and "forged" not in told
+    assert len(found[1].split(", ")) + int(found[2]) == 21
 
 
 def test_a_text_keeps_its_beginning_and_its_other_headings_are_told() -> None:

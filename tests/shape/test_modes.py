@@ -21,7 +21,7 @@ from aerogram.dialects.knowledge_v1 import (
 )
 from aerogram.errors import ValidationFailed
 from aerogram.identity import Names, identify
-from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, bare, in_mode, snippet
+from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, in_mode, snippet
 from aerogram.shape.records import SEARCH_RESULT, VENDOR_INFO
 
 CHUNK = {
@@ -161,10 +161,6 @@ def test_items_without_an_identifier_are_named_by_their_position() -> None:
 def test_a_guess_must_tell_all_items_apart(rows: list[dict[str, Any]], names: list[Any]) -> None:
     assert Names().ids(rows, 0) == names
     assert Names().ids([dict(sorted(row.items(), reverse=True)) for row in rows], 0) == names
-
-
-def test_what_is_not_identified_is_shown_by_a_short_fact() -> None:
-    assert bare({"size": 1, "note": "x" * 99}) == {"size": 1}
 
 
 @pytest.mark.parametrize("mode", ["", "FULL", "everything", None, 3])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.shape.text import clip, whole_characters
+from aerogram.shape.text import clip, page_end, whole_characters
 
 FAMILY = "👩‍👩‍👧‍👦"
 FLAGS = "🇫🇷🇯🇵🇩🇪"
@@ -71,3 +71,17 @@ def test_a_text_of_one_endless_character_is_cut_inside_it() -> None:
 def test_a_cut_in_a_long_row_of_flags_is_between_two_of_them() -> None:
     assert whole_characters(FLAGS * 1_000, 3_001) == 3_000
     assert whole_characters("a" + FLAGS * 1_000, 3_000) == 2_999
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "end"),
+    [
+        ("word " * 40, 98, "word " * 19),
+        ("It is so. " * 20, 98, "It is so. " * 9),
+        ("a line, and a word\n" * 10, 98, "a line, and a word\n" * 5),
+        ("x" * 40, 20, "x" * 20),
+        ("short", 20, "short"),
+    ],
+)
+def test_a_page_ends_after_a_line_a_sentence_or_a_word_and_loses_nothing(text: str, at: int, end: str) -> None:
+    assert text[: page_end(text, at)] == end

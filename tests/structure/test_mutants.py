@@ -13,7 +13,7 @@ import pytest
 from contracts.requirement_rows import requirements
 from structure.source import ROOT
 
-LOT = 6
+LOT = 3
 SURVIVORS = ROOT / "tests" / "contracts" / "survivors.toml"
 
 FEATURE = '''

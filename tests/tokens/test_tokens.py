@@ -148,3 +148,11 @@ def test_every_preset_is_a_budget(name: str) -> None:
     budget = Budget.of(name)
     assert budget.holds("small")
     assert not budget.holds("word " * 1_000_000)
+
+
+def test_a_client_without_a_known_limit_is_told_apart_from_a_word_that_means_nothing() -> None:
+    with pytest.raises(ValidationFailed, match="'cursor' is known, but it has no known limit: give a number") as known:
+        Budget.of("cursor")
+    with pytest.raises(ValidationFailed, match="'curser' is not a budget") as unknown:
+        Budget.of("curser")
+    assert all("claude-code, " in str(one.value) for one in (known, unknown))

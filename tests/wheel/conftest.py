@@ -64,16 +64,18 @@ def environment(wheels, tmp_path_factory) -> Environment:
 
 @pytest.fixture(scope="session")
 def linked_environment(wheels, tmp_path_factory) -> Environment:
-    """The same for our own Python in a moment: ours from the wheels, what they require as links to what is here."""
+    """The same for our own Python in a moment: what ours require is there as links to what is here.
+
+    Pip finds it there, installs ours from the wheels, and complains when anything is missing that they require.
+    """
 
     @functools.cache
     def make(*packages: str) -> Path:
         python = empty_environment(tmp_path_factory.mktemp("environment"), sys.executable)
-        ours = [wheel_of(name, wheels) for name in distributions(*packages) if name in PROJECTS]
-        done = install(python, "--no-deps", *ours)
-        assert done.returncode == 0, done.stderr
         (site,) = python.parents[1].glob("lib/python*/site-packages")
-        gather(site, *packages)
+        gather(site, *(distributions(*packages) - PROJECTS.keys()))
+        done = install(python, "--no-index", "--find-links", wheels, *packages)
+        assert done.returncode == 0, done.stderr
         return python
 
     return make

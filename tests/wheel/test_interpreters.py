@@ -1,9 +1,11 @@
-"""Other Pythons: the core's own tests, on the wheel, with each version that is promised and can be found."""
+"""Other Pythons: the core's own tests, on the wheel, with versions that are promised and can be found."""
 
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -13,6 +15,9 @@ from wheel.conftest import find_interpreter
 
 TESTS = Path(__file__).parents[1]
 FRAMEWORKS = {"fastmcp", "mcp", "starlette", "fastapi", "uvicorn", "httpx", "splintr", "msgspec", "attrs"}
+VERSIONS = ["3.14", "3.13", "3.12"]
+INTERPRETERS = int(os.environ.get("INTERPRETERS", "1"))
+"""How many of them are tried, the newest first; a campaign tries all."""
 
 
 def core_tests() -> list[Path]:
@@ -28,11 +33,16 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in plain | member}
 
 
-@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
-def test_the_core_keeps_its_promises_on(version, environment, tmp_path):
-    interpreter = find_interpreter(version)
-    if interpreter is None:
-        pytest.skip(f"Python {version} is not on this machine")
+@cache
+def found_interpreters() -> list[str]:
+    return [found for found in map(find_interpreter, VERSIONS) if found]
+
+
+@pytest.mark.parametrize("place", range(INTERPRETERS))
+def test_the_core_keeps_its_promises_on_another_python(place, environment, tmp_path):
+    if place >= len(found_interpreters()):
+        pytest.skip(f"{place} of Python {', '.join(VERSIONS)} are on this machine")
+    interpreter = found_interpreters()[place]
     tools = [f"{name}=={metadata.version(name)}" for name in ("pytest", "hypothesis")]  # as here
     python = environment("aerogram[schema]", *tools, interpreter=interpreter)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nfilterwarnings = error\n", encoding="utf-8")

@@ -161,8 +161,8 @@ def test_the_index_alone_reads_a_document_and_finds_it(linked_environment, tmp_p
     assert "lighthouse" in found.stdout.partition("flour")[0]
 
 
-def test_the_server_extra_of_the_library_brings_all_three(environment, tmp_path):
-    python = environment("aerogram[server]")
+def test_the_server_extra_of_the_library_brings_all_three(linked_environment, tmp_path):
+    python = linked_environment("aerogram[server]")
     program = "from importlib.metadata import version; print({name: version(name) for name in %r})" % [*PROJECTS]
     assert run(python, "-c", program, cwd=tmp_path).stdout.strip() == str(dict.fromkeys(PROJECTS, __version__))
     shown = call(python, "serve", "--help", cwd=tmp_path)

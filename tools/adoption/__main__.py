@@ -12,13 +12,13 @@ import tempfile
 from pathlib import Path
 
 from adoption.environments import ROOT, UnavailableError, furnish, install, servers
-from adoption.trial import CALLS, Side, findings, run, text_of
+from adoption.trial import CALLS, Side, compare_times, findings, run, text_of
 
 LONG = 600
 PAGE = ROOT / "docs" / "adopting.md"
 PLACE = re.compile(r"(<!-- measured: adoption -->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = (
-    "| server | from | tools | listed | small | big | failure | latency small, big | holds |\n" + "| --- " * 9 + "|\n"
+    "| server | from | tools | listed | small | big | failure | ms, small | ms, big | holds |\n" + "| --- " * 10 + "|\n"
 )
 
 
@@ -32,12 +32,13 @@ def main(names: list[str]) -> int:
                 continue
             try:
                 before, after = asyncio.run(run(install(server), work))
+                times = asyncio.run(compare_times(server, work))
             except UnavailableError as error:
                 print(f"{name}: {error}")
                 continue
             held = findings(before, after)
             lost += not all(held.values())
-            rows.append(_row(name, server.needs[0], before, after, held))
+            rows.append(_row(name, server.needs[0], before, after, times, held))
             print(rows[-1])
             _show(before, after)
     if not names:
@@ -45,13 +46,20 @@ def main(names: list[str]) -> int:
     return lost
 
 
-def _row(name: str, needs: str, before: Side, after: Side, held: dict[str, bool]) -> str:
+def _row(
+    name: str,
+    needs: str,
+    before: Side,
+    after: Side,
+    times: dict[str, tuple[float, float]],
+    held: dict[str, bool],
+) -> str:
     tokens = " | ".join(f"{before.tokens[one]:,} → {after.tokens[one]:,}" for one in CALLS)
-    ratios = ", ".join(f"{after.seconds[one] / before.seconds[one]:.2f}" for one in ("small", "big"))
+    taken = " | ".join(f"{one * 1e3:.1f} → {other * 1e3:.1f}" for one, other in times.values())
     missing = ", ".join(one for one, is_so in held.items() if not is_so)
     verdict = f"not: {missing}" if missing else "all"
     listed = f"{before.listed:,} → {after.listed:,}"
-    return f"| {name} | `{needs}` | {before.tools} | {listed} | {tokens} | {ratios} | {verdict} |"
+    return f"| {name} | `{needs}` | {before.tools} | {listed} | {tokens} | {taken} | {verdict} |"
 
 
 def _show(before: Side, after: Side) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -24,7 +24,9 @@ from aerogram.jsontext import dumps
 from aerogram.tokens import best_counter
 
 BUDGET = 2_000
-SMALL_TIMES, BIG_TIMES = 15, 5
+TIMES = {"small": 31, "big": 15}
+FORM = 20
+"""By how many characters one sees in what form an answer is."""
 CALLS = ("small", "big", "failure")
 _COUNT = best_counter().count
 
@@ -35,57 +37,68 @@ class Side:
 
     listed: int
     tools: int
-    results: dict[str, Any]
-    seconds: dict[str, float]
-    whole: Any = None
+    results: dict[str, Any] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
+    whole: Any = None
 
-    def __post_init__(self) -> None:
-        self.tokens = {name: tokens_of(result) for name, result in self.results.items()}
+    def add(self, name: str, result: Any) -> None:
+        """What a call came to."""
+        self.results[name] = result
+        self.tokens[name] = tokens_of(result)
 
 
 async def run(server: Server, work: Path) -> tuple[Side, Side]:
-    """What a client sees without Aerogram, and with it."""
-    async with _started(server, work, plain=True) as client:
+    """What a client sees without Aerogram, and with it: of one process, through two proxies that are asked by turns."""
+    async with _start(server, work) as (plain, fitted):
         for call in server.before:
-            await _call(client, server, work, call)
-        before = await _see(client, server, work)
-    async with _started(server, work, plain=False) as client:
-        after = await _see(client, server, work)
-        asked = AsyncClient(client, on_notice=lambda *_: None)
-        tool, arguments = _split(server.place(work, server.big))
+            await _call(plain, server, work, call)
+        before, after = await _list(plain), await _list(fitted)
+        for name in CALLS:
+            call = getattr(server, name)
+            before.add(name, await _call(plain, server, work, call))
+            after.add(name, await _call(fitted, server, work, call))
+        asked = AsyncClient(fitted, on_notice=lambda *_: None)
         if not server.is_stateful:
+            tool, arguments = _split(server.place(work, server.big))
             after.whole = (await asked.whole(await asked.call(tool, arguments))).data
     return before, after
 
 
+async def compare_times(server: Server, work: Path) -> dict[str, tuple[float, float]]:
+    """Seconds of a call without and with Aerogram, by turns, so that whatever else the machine does hits both."""
+    found = {}
+    async with _start(server, work) as clients:
+        for name, times in TIMES.items():
+            taken: tuple[list[float], list[float]] = ([], [])
+            for _ in range(times):
+                for client, seconds in zip(clients, taken, strict=True):
+                    began = time.perf_counter()
+                    await _call(client, server, work, getattr(server, name))
+                    seconds.append(time.perf_counter() - began)
+            found[name] = (median(taken[0]), median(taken[1]))
+    return found
+
+
 @asynccontextmanager
-async def _started(server: Server, work: Path, *, plain: bool) -> AsyncIterator[Client[Any]]:
-    """A client of a proxy of the server, so that both sides take the same way."""
+async def _start(server: Server, work: Path) -> AsyncIterator[tuple[Client[Any], Client[Any]]]:
+    """Clients of two proxies of one server, one as it is and one with Aerogram; of two where it remembers calls."""
+    async with AsyncExitStack() as stack:
+        inner = await stack.enter_async_context(Client(_transport(server, work)))
+        again = await stack.enter_async_context(Client(_transport(server, work))) if server.is_stateful else inner
+        plain, fitted = create_proxy(inner), create_proxy(again)
+        install(fitted, dialect="bare", budget=BUDGET, negotiate=None, archive=Archive.in_memory())
+        yield await stack.enter_async_context(Client(plain)), await stack.enter_async_context(Client(fitted))
+
+
+def _transport(server: Server, work: Path) -> StdioTransport:
     command, *words = server.place(work, list(server.command))
     env = {**os.environ, **server.place(work, server.env)}
-    log = work / f"{server.name}.log"
-    async with Client(StdioTransport(command, words, env=env, cwd=str(work), log_file=log)) as inner:
-        proxy = create_proxy(inner)
-        if not plain:
-            install(proxy, dialect="bare", budget=BUDGET, negotiate=None, archive=Archive.in_memory())
-        async with Client(proxy) as client:
-            yield client
+    return StdioTransport(command, words, env=env, cwd=str(work), log_file=work / f"{server.name}.log")
 
 
-async def _see(client: Client[Any], server: Server, work: Path) -> Side:
+async def _list(client: Client[Any]) -> Side:
     tools = await client.list_tools()
-    listed = sum(_COUNT(one.model_dump_json(by_alias=True, exclude_none=True)) for one in tools)
-    results, seconds = {}, {}
-    for name in CALLS:
-        results[name] = await _call(client, server, work, getattr(server, name))
-        times = []
-        for _ in range({"small": SMALL_TIMES, "big": BIG_TIMES}.get(name, 0)):
-            began = time.perf_counter()
-            await _call(client, server, work, getattr(server, name))
-            times.append(time.perf_counter() - began)
-        seconds[name] = median(times) if times else 0.0
-    return Side(listed, len(tools), results, seconds)
+    return Side(sum(_COUNT(one.model_dump_json(by_alias=True, exclude_none=True)) for one in tools), len(tools))
 
 
 async def _call(client: Client[Any], server: Server, work: Path, call: dict[str, Any]) -> Any:
@@ -116,6 +129,7 @@ def findings(before: Side, after: Side) -> dict[str, bool]:
         "small call unchanged": _is_same(small, after.results["small"]),
         "within the budget": after.tokens["big"] <= BUDGET
         and after.results["big"].is_error == before.results["big"].is_error,
+        "keeps its form": text_of(after.results["big"])[:FORM] == text_of(before.results["big"])[:FORM],
         "had back whole": _is_whole(before.results["big"], after.whole),
         "failure keeps its words": _keeps_words(failure, after.results["failure"]),
     }

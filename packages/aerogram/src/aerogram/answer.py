@@ -70,13 +70,14 @@ from aerogram.reply import (
     part_to_json,
 )
 from aerogram.sanitize import sanitize
-from aerogram.shape import fields
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
 from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
+from aerogram.shape.modes import select as select_fields
+from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
@@ -126,7 +127,8 @@ class Call:
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
-    failure. `notices` are what its caller is told besides.
+    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices`
+    are what its caller is told besides.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -145,6 +147,7 @@ class Call:
     page_size: int | None = None
     pages: bool = False
     is_done: bool = False
+    opens_envelopes: bool = True
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     writer: Writer | None = None
@@ -189,6 +192,13 @@ class Call:
         held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
         asked = None if self.max_tokens is None else Budget.of(self.max_tokens)
         return held.within(asked) if held and asked else held or asked
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The tokens that its server allows, where its caller has asked for more."""
+        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        is_less = held is not None and held.counter.unit == "tokens" and held.limit < (self.max_tokens or 0)
+        return held.limit if held is not None and is_less else None
 
     @property
     def kind(self) -> RecordType | None:
@@ -415,7 +425,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
             return _normalize_data(call, outcome)
         said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
-        if said is not None:
+        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
             return _normalize_reply(call, said)
         return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
@@ -451,7 +461,7 @@ def _encode_data(call: Call, said: Reply[Any]) -> ReplyDraft:
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
     """The reply with everything besides its data in JSON too: details, notices, whatever a handler put there."""
-    parts = {name: part_to_json(value) for name, value in said.present_fields().items() if name != "data"}
+    parts = {name: part_to_json(value) for name, value in vars(said).items() if name != "data"}
     try:
         if len(dumps_unproven(parts)) <= forms.max_bytes:
             return said
@@ -509,9 +519,9 @@ async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
     if draft.reply.problem is not None:
         return draft
+    rows = _rows_to_page(call, draft.reply)
     if call.cursor is not None:
         await call.contract.cursors.prepare_async(call.cursor)
-    rows = _rows_to_page(call, draft.reply)
     if rows is not None:
         return _window(call, draft, rows) if call.is_paged else _everything(call, draft, rows)
     return draft._replace(reply=_note_unpaged(draft.reply, call)) if call.is_paged else draft
@@ -544,7 +554,8 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     window = pager.window(call.cursor, call.page_size)
     found = pager.page(take(rows.items, window), window, total=len(rows.items))
     shown = found.reply
-    said: dict[str, Any] = {"data": rows.replaced(reply.data, shown.data), "page": shown.page}
+    data = shown.data if rows.name is None else rows.replaced(reply.data, shown.data)
+    said: dict[str, Any] = {"data": data, "page": shown.page}
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
@@ -589,14 +600,14 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
     names, mode = tuple(call.fields or ()), allowed_mode(call.response_mode or "full")
     if rows is not None and rows.name is not None:
         every = rows.replaced(reply.data, rows.items)
-        shown = fields.select_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
+        shown = select_fields_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
     else:
         among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
-        shown = fields.select(reply.data, names, mode=mode, kind=kind, among=among)
+        shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)
-    shown_ahead = ahead and (lambda: fields.select(ahead(), names, mode=mode, kind=kind))
+    shown_ahead = ahead and (lambda: select_fields(ahead(), names, mode=mode, kind=kind))
     return draft._replace(reply=told, ahead=shown_ahead)
 
 
@@ -621,8 +632,14 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # what may not be sent may not be sent back either
         steps = contract.sanitizers
         reply = _with_echo(reply, sanitize(Reply(call.arguments), *steps).data if steps else call.arguments)
-    known = {"request_id": call.request_id, "operation": call.operation, "duration_ms": elapsed}
-    return draft._replace(reply=contract.speaker.complete(reply, **known))
+    whole = reply.complete(
+        contract.speaker.needs,
+        request_id=call.request_id,
+        operation=call.operation,
+        duration_ms=elapsed,
+        hides_own_id=contract.speaker.hides_own_ids,
+    )
+    return draft._replace(reply=whole)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
@@ -665,10 +682,20 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
+    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+        found = _fit_with_word(budget, call, draft) or found
     observation = OBSERVATION.get()
     if observation is not None and found.before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.before, observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
+
+
+def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:
+    """The reply with word that a larger one was asked for than there is, if there is room to say so."""
+    words = f"max_tokens={call.max_tokens} was not used: {call.most_tokens} are the most here"
+    told = (*draft.reply.notices, Notice(words, "CONTROL_IGNORED", "info"))
+    found = _fit_into(budget, call, draft._replace(reply=draft.reply.replace(notices=told)))
+    return None if found.reply.problem is not None else found
 
 
 def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:

@@ -38,6 +38,7 @@ from aerogram.errors import ContractError, ValidationFailed
 from aerogram.identity import shown_names
 from aerogram.jsontext import dumps, loads
 from aerogram.normalize.plain import json_around
+from aerogram.problems import MOST_FAULTS
 from aerogram.reply import LEFT_OUT, WAY_ON, Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.tokens import Counter, best_counter
 
@@ -161,6 +162,9 @@ def _items(data: Any) -> list[Any]:
     return [] if data is None else [data]
 
 
+MOST_CHOICES: Final = 24
+_ALLOWED: Final = "allowed_"
+_PLAIN: Final = re.compile(r"[^\s,;]{1,60}")
 LONGEST_RECEIVED: Final = 200
 """How many characters of a wrong value are worth repeating to whoever sent it."""
 _RETRY_WORDS: Final[dict[Retry, str]] = {
@@ -168,21 +172,38 @@ _RETRY_WORDS: Final[dict[Retry, str]] = {
     "no": "not retryable",
     "check": "check the state before retrying",
 }
+_UNKNOWN_CAUSE: Final = "TOOL_ERROR"
+_UNSURE: Final = "probably not retryable"
+"""What is said where nobody knows why a tool failed."""
+_RETRY_RULES: Final[dict[str, Retry]] = {words: rule for rule, words in _RETRY_WORDS.items()} | {_UNSURE: "no"}
 
 
 def _problem_line(problem: Problem, code: str | None = None) -> str:
-    said = [f"error: {code or problem.code} ({problem.kind}, {_RETRY_WORDS[problem.retry]})"]
+    is_unsure = problem.code == _UNKNOWN_CAUSE and problem.retry == "no"
+    said = [f"error: {code or problem.code} ({problem.kind}, {_UNSURE if is_unsure else _RETRY_WORDS[problem.retry]})"]
     if problem.remediation:
         said.append(" ".join(problem.remediation.split()))
     if problem.retry_after is not None:
         said.append(f"retry after {problem.retry_after:g} s")
-    return "; ".join((*said, *_faults(problem.details or {})))
+    details = problem.details or {}
+    return "; ".join((*said, *_choices(details), *_faults(details)))
+
+
+def _choices(details: Mapping[str, Any]) -> list[str]:
+    """What would have been allowed."""
+    said = []
+    for name, allowed in details.items():
+        if name.startswith(_ALLOWED) and isinstance(allowed, list) and all(isinstance(one, str) for one in allowed):
+            told = [one for one in allowed[:MOST_CHOICES] if _PLAIN.fullmatch(one)]
+            others = f" and {len(allowed) - len(told)} more" if len(told) < len(allowed) else ""
+            said.append(f"{name}: {', '.join(told)}{others}")
+    return said
 
 
 def _faults(details: Mapping[str, Any]) -> list[str]:
     """The fields that were wrong, and what was received for them."""
     said = []
-    for one in details.get("errors") or (details,):
+    for one in list(details.get("errors") or (details,))[:MOST_FAULTS]:
         if isinstance(one, Mapping) and isinstance(one.get("field"), str):
             said.append(f"field: {one['field']}")
             if one.get("received") is not None:
@@ -213,6 +234,8 @@ def _call(action: Action) -> str:
 
 _FOR_USER: Final = "for the user: "
 _PROBLEM: Final = re.compile(r"error: (?P<code>\S+) \((?P<kind>\w+), (?P<retry>[a-z ]+)\)(?:; (?P<rest>.*))?")
+_CHOICES: Final = re.compile(r"(?:\A|; )(allowed_\w+): ")
+_OTHERS: Final = re.compile(r" and \d+ more\Z")
 _WAIT: Final = re.compile(r"(?:\A|; )retry after (?P<seconds>[0-9.e+]+) s\Z")
 
 
@@ -221,7 +244,7 @@ def tell_failure(reply: Reply[Any], problem: Problem) -> str:
     lines = [problem.message]
     if problem.user_message and problem.user_message != problem.message:
         lines.append(_FOR_USER + " ".join(problem.user_message.split()))
-    lines.append(_problem_line(problem))
+    lines.append(_problem_line(problem, dialect_named("bare").code_of(problem)))
     lines += [f"warning: {notice.message}" for notice in reply.notices]
     lines += [f"next: {_call(action)}" for action in reply.actions]
     return "\n".join(lines)
@@ -232,7 +255,7 @@ def read_failure(text: str) -> Problem | None:
     lines = text.split("\n")
     for at in reversed(range(1, len(lines))):
         found = _PROBLEM.fullmatch(lines[at])
-        if found is not None and found["kind"] in KIND_RULES and found["retry"] in _RETRY_WORDS.values():
+        if found is not None and found["kind"] in KIND_RULES and found["retry"] in _RETRY_RULES:
             return _read_problem(lines[:at], found)
     return None
 
@@ -240,17 +263,23 @@ def read_failure(text: str) -> Problem | None:
 def _read_problem(words: list[str], found: re.Match[str]) -> Problem:
     told = words.pop().removeprefix(_FOR_USER) if words[-1].startswith(_FOR_USER) else None
     advice, *fields = re.split(r"(?:\A|; )field: ", found["rest"] or "")
+    advice, *choices = _CHOICES.split(advice)
     wait = _WAIT.search(advice)
     return Problem(
         found["code"],
         "\n".join(words),
         kind=found["kind"],  # type: ignore[arg-type]  # known by now
-        retry=next(rule for rule, said in _RETRY_WORDS.items() if said == found["retry"]),
+        retry=_RETRY_RULES[found["retry"]],
         user_message=told,
         remediation=(advice if wait is None else advice[: wait.start()]) or None,
         retry_after=None if wait is None else float(wait["seconds"]),
-        details=_read_faults(fields),
+        details={**_read_choices(choices), **(_read_faults(fields) or {})} or None,
     )
+
+
+def _read_choices(said: list[str]) -> dict[str, Any]:
+    """Pairs of a name and what is allowed for it."""
+    return {name: _OTHERS.sub("", told).split(", ") for name, told in zip(said[::2], said[1::2], strict=True)}
 
 
 def _read_faults(fields: list[str]) -> dict[str, Any] | None:
@@ -279,6 +308,9 @@ _LINES: Final = re.compile(
 )
 
 
+_IGNORED: Final = "CONTROL_IGNORED"
+
+
 class Account(NamedTuple):
     """What a payload alone lacks, and how to get it, said where a model reads it.
 
@@ -300,6 +332,7 @@ class Account(NamedTuple):
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
             said.append(_way_on(reply.page, reply.data))
+        said += [one.message for one in reply.notices if one.code == _IGNORED and one.message not in said]
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
     @property
@@ -322,7 +355,8 @@ def _way_on(page: Page, data: Any) -> str:
         return f"this is one page{total}; next: cursor='{page.cursor}'"
     call, offset = known
     reached = offset + len(data)
-    return f"{reached} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
+    part = f"{offset + 1} to {reached}" if offset else str(reached)
+    return f"{part} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
 
 
 def split_account(text: str) -> tuple[str, Account | None]:

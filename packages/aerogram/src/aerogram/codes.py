@@ -155,6 +155,8 @@ class ErrorTable(Mapping[str, ErrorCode]):
 
     def __init__(self) -> None:
         self._rows: dict[str, ErrorCode] = {row["name"]: _error(**row) for row in _FILE["errors"]}
+        self.rows: Mapping[str, ErrorCode] = MappingProxyType(self._rows)
+        """The same as a plain mapping, for those who ask about strangers too."""
 
     def __getitem__(self, name: str) -> ErrorCode:
         row = self._rows.get(name)

@@ -53,7 +53,7 @@ class Contract:
     With `mask_errors`, what a handler raises and nobody has declared is masked where its server would show it as well.
     With `read_texts`, a bare text that is JSON or a table is fitted and paged as the data that it holds.
     `soft_errors` is what becomes of a bare reply that says that it failed and is not marked so: a "notice" beside it, a
-    "failure", or, with None, nothing.
+    "failure", or, with None, nothing; a finished failure without a code is then left as it is, too.
     """
 
     dialect: str | Dialect | None = None
@@ -263,12 +263,13 @@ _CLASSES: Final[dict[tuple[str, str], Framework]] = {
     ("starlette", "Starlette"): "starlette",
     ("fastmcp", "FastMCP"): "fastmcp",
     ("mcp", "MCPServer"): "mcp",
+    ("mcp", "Server"): "mcp",
 }
 _WORDS: Final[dict[Framework, str]] = {
     "fastapi": "a FastAPI application",
     "starlette": "a Starlette application",
     "fastmcp": "a FastMCP server",
-    "mcp": "an MCPServer of the MCP SDK",
+    "mcp": "a server of the MCP SDK",
 }
 
 
@@ -287,7 +288,7 @@ def insist_on(framework: Framework, host: Any) -> None:
     if found is not None:
         raise InvalidReply(f"{taken}; for {_WORDS[found]} use aerogram.{found}.install")
     kind = type(host)
-    if kind.__module__.partition(".")[0] == "mcp":  # a low-level server, or the FastMCP of an SDK before version 2
+    if kind.__module__.partition(".")[0] == "mcp":  # the FastMCP of an SDK before version 2
         raise InvalidReply(
             f"{taken}, not {kind.__module__}.{kind.__name__}: put `aerogram wrap` before that server, "
             "or give its handlers' values to aerogram.normalize_tool_result"

@@ -3,6 +3,7 @@
     JSON        an object or an array that is all of the text
     lines       a JSON object in each line
     blocks      several texts, each a JSON object
+    Python      an object or a list of objects, as `str` writes it
     Markdown    a table that is all of the text
     CSV         a header of two or more unique names, and three or more rows of as many cells
 
@@ -11,6 +12,7 @@ What is not quite one of these is a text. Cells stay texts: a table says nothing
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -33,11 +35,16 @@ FEWEST_COLUMNS: Final = 2
 FEWEST_ROWS: Final = 3
 LONGEST_NAME: Final = 40
 MOST_WORDS: Final = 4
+LONGEST_PYTHON: Final = 1_000_000
+"""Characters; to read what Python writes takes longer than to read JSON."""
 _DELIMITERS: Final = (",", "\t", ";")
 _DELIMITER_ROW: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+\|?\s*")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _NAME: Final = re.compile(r"[^\W\d][\w .()/%#$€&+-]*")
 _INDENT: Final = re.compile(r"[\[{]\r?\n( +|\t)")
+_PYTHON: Final = re.compile(r"\s*\[?\{'")
+_TOKEN: Final = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|None|True|False""")
+_WORDS: Final = {"None": "null", "True": "true", "False": "false"}
 
 
 class DataText(NamedTuple):
@@ -54,7 +61,7 @@ def read_data(texts: Sequence[str]) -> DataText | None:
     text = texts[0]
     first = text.lstrip()[:1]
     if first and first in "{[":
-        return _read_json(text) or _read_lines(text)
+        return _read_json(text) or _read_lines(text) or _read_python(text)
     return _read_markdown(text) if first == "|" or "|" in text[:200] else _read_csv(text)
 
 
@@ -77,19 +84,14 @@ def _read_json(text: str) -> DataText | None:
 
 def _repeats_names(text: str, value: Any) -> bool:
     """Whether an object has two members of one name, of which only one was read."""
-    return text.count('":') + text.count('" :') > _count_names(value) and _has_pairs_twice(text)
+    written = dumps(value).decode()
+    has_lost = _count_names(text) > _count_names(written)
+    return (has_lost or "\\u0022" in text) and _has_pairs_twice(text)
 
 
-def _count_names(value: Any) -> int:
-    pending, count = [value], 0
-    while pending:
-        one = pending.pop()
-        if isinstance(one, dict):
-            count += len(one)
-            pending.extend(one.values())
-        elif isinstance(one, list):
-            pending.extend(one)
-    return count
+def _count_names(text: str) -> int:
+    """How many names an object and all in it has; what looks like one inside of a text counts the same everywhere."""
+    return text.count('":') + text.count('" :')
 
 
 def _has_pairs_twice(text: str) -> bool:
@@ -144,6 +146,42 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+# Python
+
+
+def _read_python(text: str) -> DataText | None:
+    """Objects in the words of Python, of which nothing is lost: written again they are the same text."""
+    if len(text) > LONGEST_PYTHON or not _PYTHON.match(text):
+        return None
+    said = text.strip()
+    for put_in_json in (_swap_quotes, _put_in_json):  # the first is quick, and right where no text has a quote in it
+        value = _parse(put_in_json(said))
+        if value is not None and repr(value) == said:
+            return DataText(value, repr)
+    return None
+
+
+def _swap_quotes(text: str) -> str:
+    swapped = text.replace("'", '"')
+    for word, name in _WORDS.items():
+        swapped = swapped.replace(f": {word}", f": {name}")
+    return swapped
+
+
+def _put_in_json(text: str) -> str:
+    return _TOKEN.sub(lambda found: _WORDS.get(found[0]) or _requote(found[0]), text)
+
+
+def _requote(quoted: str) -> str:
+    inner = quoted[1:-1]
+    if "\\" not in inner and '"' not in inner:
+        return f'"{inner}"'
+    try:
+        return json.dumps(ast.literal_eval(quoted))
+    except (SyntaxError, ValueError):  # no such escape
+        return quoted
 
 
 # Tables

@@ -274,15 +274,20 @@ class _Hook:
             left = await self._call(**values)
         else:
             service = exchange.layer.service
-            with _CONTAINED:
-                if service.is_idle:
-                    value = await self._call(**values)
-                else:
+            try:
+                if not service.is_idle:
                     await service.admit(exchange)
+                if service.has_cache:
                     value = await service.run(exchange, _watched(functools.partial(self._call, **values), response))
+                else:
+                    value = await self._call(**values)
+            except Exception:
+                raise
+            except BaseException as error:  # what would end the server becomes a failure as any other
+                raise contain(error) from error
             left = self._leave(exchange, response, value)
         if isinstance(left, _Answer):
-            return await self._model.prepared(left)
+            return left if self._model.field is None else await self._model.prepare(left)
         return left if isinstance(left, Response) else await self._model.response(left, response)
 
 
@@ -297,22 +302,8 @@ async def _admit(request: Request) -> None:
     """Take from the caller's limits before a handler runs whose answer is no JSON."""
     exchange: Exchange | None = request.scope.get(EXCHANGE)
     if exchange is not None:
-        exchange.set_handler_scope(request.scope)
+        exchange.handler_scope = request.scope
         await exchange.layer.service.admit(exchange)
-
-
-class _Contained:
-    """Around a handler: what would end the server becomes a failure as any other."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, Exception):
-            raise contain(error) from error
-
-
-_CONTAINED: Final = _Contained()
 
 
 def _watched(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:
@@ -377,23 +368,23 @@ class _Model:
 
     def __init__(self, context: RouteContext, given: Shapes, handler: Callable[..., Any], *, is_awaited: bool) -> None:
         self._context = context
-        self._field = _data_field(context)
+        self.field = _data_field(context)
         self._has_writer = given.legacy is not None
         named = ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
         settings = {name: getattr(context, f"response_model_{name}") for name in named}
         self._serialized = functools.partial(
             serialize_response,
-            field=self._field,
+            field=self.field,
             is_coroutine=is_awaited,
             endpoint_ctx=_place_of(handler, context),
             **settings,
         )
 
-    async def prepared(self, answer: _Answer) -> _Answer:
+    async def prepare(self, answer: _Answer) -> _Answer:
         """An answer whose data has gone through the model."""
         value = answer.outcome
         said = value.reply if isinstance(value, ResumablePage) else value
-        if self._field is None or (isinstance(value, ResumablePage) and value.is_archived):
+        if isinstance(value, ResumablePage) and value.is_archived:
             return answer
         if not isinstance(said, Reply):
             answer.outcome = await self._serialized(response_content=value)
@@ -404,7 +395,7 @@ class _Model:
 
     async def response(self, value: Any, given: Response) -> Response:
         """What FastAPI would make of a value."""
-        is_written = self._field is not None and isinstance(self._context.response_class, DefaultPlaceholder)
+        is_written = self.field is not None and isinstance(self._context.response_class, DefaultPlaceholder)
         content = await self._serialized(response_content=value, dump_json=is_written)
         status = given.status_code or self._context.status_code
         known: dict[str, Any] = {} if status is None else {"status_code": status}

@@ -23,6 +23,8 @@ from aerogram.sanitize import may_be_secret
 log = logging.getLogger("aerogram")
 
 MASK = "***"
+MOST_FAULTS = 5
+"""So many faults of one call are explained."""
 _LONGEST_RECEIVED = 200
 
 
@@ -76,7 +78,7 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
 def _declared_problem(error: ReplyError) -> Problem:
     known = ("remediation", "details", "retry_after", "user_message", "documentation")
     said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
-    if error.error_code in TABLE:
+    if error.error_code in TABLE.rows:
         return Problem.of(error.error_code, error.message, **said)
     # a code of the handler's own takes after the code of the class that was raised
     codes = (getattr(cls, "code", "") for cls in type(error).__mro__)
@@ -102,17 +104,21 @@ def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
     errors = list(errors)
     code = _code_of({one["type"] for one in errors})
     faults = [_fault(one) for one in errors]
-    first = faults[0]
-    others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    details = {**first} if len(faults) == 1 else {**first, "errors": faults}
-    is_missing = code == "MISSING_REQUIRED"
-    remedy = f"Provide {first['field']}" if is_missing else f"Correct {first['field']}: {first['detail']}"
-    return Problem.of(
-        code,
-        f"Validation failed: {first['field']}: {first['detail']}{others}",
-        remediation=remedy,
-        details=details,
-    )
+    told = "; ".join(f"{one['field']}: {one['detail']}" for one in faults[:MOST_FAULTS])
+    others = f" (and {len(faults) - MOST_FAULTS} more)" if len(faults) > MOST_FAULTS else ""
+    details = {**faults[0]} if len(faults) == 1 else {**faults[0], "errors": faults}
+    return Problem.of(code, f"Validation failed: {told}{others}", remediation=_remedy_of(faults), details=details)
+
+
+def _remedy_of(faults: list[dict[str, Any]]) -> str:
+    """What to do about each of a few faults."""
+    missing = [one["field"] for one in faults[:MOST_FAULTS] if one["constraint"] == "required"]
+    wrong = [one for one in faults[:MOST_FAULTS] if one["constraint"] != "required"]
+    named = ", ".join(one["field"] for one in wrong)
+    ways = [f"correct {named}: {wrong[0]['detail']}" if len(faults) == 1 else f"correct {named}"] if wrong else []
+    ways += [f"provide {', '.join(missing)}"] if missing else []
+    said = " and ".join(ways)
+    return said[0].upper() + said[1:]
 
 
 def _code_of(kinds: set[str]) -> str:

@@ -96,7 +96,7 @@ class Problem:
     documentation: str | None = None
 
     def __post_init__(self) -> None:
-        row = TABLE.get(self.code)
+        row = TABLE.rows.get(self.code)
         if self.kind is None:
             _set(self, "kind", row.kind if row else "internal")
         elif self.kind not in KIND_RULES:
@@ -108,7 +108,7 @@ class Problem:
     @classmethod
     def of(cls, code: str, message: str | None = None, **known: Any) -> Problem:
         """A problem with the table's defaults for what is not given; the code must be in the table."""
-        row = TABLE[code]
+        row = TABLE.rows.get(code) or TABLE[code]  # which says what is near
         known["remediation"] = known.get("remediation") or row.remediation
         return cls(code, message or row.title, **known)
 
@@ -120,7 +120,8 @@ class Problem:
     @property
     def status(self) -> int:
         """The HTTP status that goes with it."""
-        return TABLE[self.code].status if self.code in TABLE else KIND_RULES[self.kind].status
+        row = TABLE.rows.get(self.code)
+        return KIND_RULES[self.kind].status if row is None else row.status
 
     @property
     def heading(self) -> str:
@@ -359,11 +360,15 @@ class Reply(Generic[T]):
         duration_ms: float | None = None,
         tokens_estimated: int = 0,
         now: dt.datetime | None = None,
+        hides_own_id: bool = False,
     ) -> Reply[T]:
         """The reply with request id, operation, time and telemetry filled in where they are missing.
 
-        Only what is in `needs` is filled in; what is already said stays.
+        Only what is in `needs` is filled in; what is already said stays. With `hides_own_id`, a success goes without an
+        id that was made here.
         """
+        if hides_own_id and request_id is not None and self.problem is None and is_generated_id(request_id):
+            request_id = None
         # a reply of data alone, which most are, says nothing that is needed
         missing = needs if len(self.__dict__) == 1 else self.missing(needs)
         said: dict[str, Any] = {}

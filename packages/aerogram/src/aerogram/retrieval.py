@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from aerogram.answer import Call
 from aerogram.archive import Archive
@@ -25,9 +25,8 @@ from aerogram.jsontext import dumps, pointer_of, value_at
 from aerogram.normalize.plain import extent
 from aerogram.query import run_query
 from aerogram.reply import WAY_ON, Notice, Page, Reply
-from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
-from aerogram.shape.modes import RecordType, allowed_mode
+from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
@@ -56,7 +55,8 @@ class Retrieval:
     """JMESPath over what is kept."""
 
     def __post_init__(self) -> None:
-        allowed_mode(self.response_mode)
+        if self.response_mode not in MODES:
+            allowed_mode(self.response_mode)  # which says what there is
         if isinstance(self.offset, bool) or not isinstance(self.offset, int) or self.offset < 0:
             raise ValidationFailed(
                 "offset is a whole number from 0 on", remediation="Use the offset that a reply names"
@@ -79,12 +79,17 @@ class Retrieval:
         }
         if self.query is not None:
             asked["query"] = self.query
-        mode = allowed_mode(self.response_mode)
+        mode = cast(Mode, self.response_mode)
         return Pager(cursors, tool, asked, mode, principal, documented=documented)
 
     def window(self, pager: Pager, total: int) -> Window:
         """The part that is asked for: from the cursor or the offset on, and all that follows unless a size is given."""
         found = pager.window(self.cursor, self.page_size)
+        if self.cursor is None and self.offset >= max(total, 1):
+            raise ValidationFailed(
+                f"offset={self.offset} is beyond the end: there are {total}",
+                remediation=f"Use an offset from 0 to {total - 1}" if total else "Leave the offset out",
+            )
         offset = self.offset if self.cursor is None else found.offset
         return replace(found, offset=offset, size=found.size if self.page_size is not None else max(total, 1))
 
@@ -112,8 +117,7 @@ async def retrieve(
     """
     if archive is None:
         raise NotFound("This server keeps no archive")
-    await cursors.prepare_async(asked.cursor)
-    pager = asked.pager(cursors, tool, principal, documented=documented)
+    pager = await _open_pager(asked, cursors, tool, principal, documented=documented)
     way_on = partial(_way_on, tool) if names_calls else None
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
@@ -144,6 +148,14 @@ async def retrieve(
         return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)._replace(spell=spell)
     shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
     return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True, spell=spell)
+
+
+async def _open_pager(
+    asked: Retrieval, cursors: Cursors, tool: str, principal: str | None, *, documented: bool
+) -> Pager:
+    if asked.cursor is not None:
+        await cursors.prepare_async(asked.cursor)
+    return asked.pager(cursors, tool, principal, documented=documented)
 
 
 async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
@@ -194,8 +206,10 @@ def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | Non
 
 
 def _part_at(value: Any, path: str) -> Any:
-    """The part of a value at a JSON Pointer."""
-    if path and not path.startswith("/"):
+    """The part of a value at a JSON Pointer; all of it where there is none."""
+    if not path:
+        return value
+    if not path.startswith("/"):
         raise ValidationFailed("A path starts with /", remediation="Write a JSON Pointer such as /results/0/text")
     try:
         return value_at(value, path)
@@ -206,7 +220,7 @@ def _part_at(value: Any, path: str) -> Any:
 
 
 def _select_fields(value: Any, asked: Retrieval, kind: RecordType | None, among: list[Any] | None = None) -> Any:
-    mode = allowed_mode(asked.response_mode)
+    mode = cast(Mode, asked.response_mode)
     if mode == "full":  # all that was kept, which may be less than its type shows, or more
         return select(value, asked.fields, among=among) if asked.fields else value
     return select(value, asked.fields, mode=mode, kind=kind, among=among)
@@ -237,7 +251,9 @@ def _rows_page(
     rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None = None
 ) -> ResumablePage:
     window = asked.window(pager, len(rows))
-    found = _select_fields(take(rows, window), asked, kind, among=rows)
+    found = take(rows, window)
+    if asked.fields or asked.response_mode != "full":
+        found = _select_fields(found, asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
     if way_on is not None and paged.reply.page is not None:
         page = replace(paged.reply.page, extra=way_on(asked, window.offset))

@@ -375,7 +375,7 @@ async def _within_limits(exchange: Exchange, call: Handler, request: Request) ->
     """What a handler returns, within the caller's limits, or what the cache holds for it."""
     service = exchange.layer.service
     await service.admit(exchange)
-    return await service.run(exchange, functools.partial(call, request))
+    return await (service.run(exchange, functools.partial(call, request)) if service.has_cache else call(request))
 
 
 def _response_to(exchange: Exchange, value: Any, request: Request) -> App:

@@ -306,9 +306,10 @@ class Budget:
     def _parse(cls, text: str) -> Budget:
         match = re.fullmatch(r"\s*([0-9][0-9_,]*)\s*(tokens|characters|bytes)?\s*", text)
         if match is None or len(match[1]) > MOST_DIGITS:
+            why = "is known, but it has no known limit" if text.strip() in CLIENTS else "is not a budget"
             raise ValidationFailed(
-                f"{text[:80]!r} is not a budget",
-                remediation=f"Write a number of tokens, characters or bytes, or one of {', '.join(PRESETS)}",
+                f"{text[:80]!r} {why}: give a number of tokens, characters or bytes, or one of {', '.join(PRESETS)}",
+                remediation="Write a number, such as 8000 or '10240 bytes'",
             )
         limit = int(re.sub("[_,]", "", match[1]))
         unit = match[2] or "tokens"

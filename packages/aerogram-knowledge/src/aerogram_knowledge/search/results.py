@@ -35,6 +35,7 @@ __all__ = [
     "deduplication",
     "finish",
     "ranking",
+    "reliability",
     "search_records",
 ]
 
@@ -62,7 +63,7 @@ def confidence(
 ) -> dict[str, float]:
     """How far a result can be trusted: its score, its source, its age."""
     return {
-        "score_reliability": round(_reliability(ranked, place), 3),
+        "score_reliability": round(reliability(ranked, place), 3),
         "source_quality": round(_quality(chunk, verified), 3),
         "recency": round(_recency(chunk.dated, today), 3),
     }
@@ -89,7 +90,7 @@ def deduplication(ranked: RankedResults, place: int, similar: Sequence[tuple[int
     }
 
 
-def _reliability(ranked: RankedResults, place: int) -> float:
+def reliability(ranked: RankedResults, place: int) -> float:
     """The score itself, how much of the query is known, and whether words and meaning agree."""
     words, meaning = float(ranked.words[place]), float(ranked.meaning[place])
     agreement = min(words, meaning) / max(words, meaning) if max(words, meaning) > 0 else 0.0

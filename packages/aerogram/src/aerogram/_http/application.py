@@ -29,7 +29,7 @@ class _LimitMiddleware:
         """Let the application answer, unless a limit is reached."""
         exchange: Exchange | None = scope.get(EXCHANGE)
         if exchange is not None:
-            exchange.set_handler_scope(scope)
+            exchange.handler_scope = scope
             await exchange.layer.service.admit(exchange)
         await self.app(scope, receive, send)
 

@@ -66,6 +66,7 @@ class ReplyMaker(Protocol):
     """What is done for an exchange: limits, cache, the finished reply, observation."""
 
     is_idle: bool
+    has_cache: bool
     is_observed: bool
 
     def check(self, exchange: Any) -> None:
@@ -91,8 +92,8 @@ class ReplyMaker(Protocol):
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
 
-    def observe(self, exchange: Any) -> AbstractContextManager[Any]:
-        """The exchange under observation."""
+    def observe(self, operation: str, request_id: str, carrier: Mapping[str, str]) -> AbstractContextManager[Any]:
+        """An exchange under observation; `carrier` may hold the caller's trace, which goes on in it."""
 
 
 _START: Final = "http.response.start"
@@ -135,7 +136,7 @@ _LONGEST_REMEMBERED: Final = 256
 
 
 class HttpRequest:
-    """The facts of one request; whoever makes one sets the first four."""
+    """The facts of one request; whoever makes one sets those that have no value here."""
 
     scope: Scope
     root: str
@@ -146,18 +147,9 @@ class HttpRequest:
     """What the handler was given as the body, if that tells one query from another."""
     found_out: Mapping[str, Any] = MappingProxyType({})
     """What was found out for the handler before it runs, by the names of its parameters."""
-    inner: Scope | None = None
-    """What the handler got as the scope, where middleware has passed on a copy of it."""
-
-    def set_handler_scope(self, scope: Scope) -> None:
-        """Know the scope that whoever answers has got: who asks, and the parameters of the path, may be there alone."""
-        if scope is not self.scope:
-            self.inner = scope
-
-    @property
-    def handler_scope(self) -> Scope:
-        """The scope in which everything is known that was found out on the way to the handler."""
-        return self.scope if self.inner is None else self.inner
+    handler_scope: Scope
+    """What the handler got as the scope: middleware may have passed on a copy of it, and who asks, and the parameters
+    of the path, may be there alone."""
 
     @cached_property
     def headers(self) -> dict[bytes, bytes]:
@@ -211,9 +203,12 @@ class HttpRequest:
     @cached_property
     def choice(self) -> EnvelopeChoice:
         """What was negotiated."""
-        return self.versions.choose(
-            self.scope["query_string"], self._accept, lambda: [value for name, value in self.query if name == PARAMETER]
-        )
+        versions = self.versions
+        words = (self.scope["query_string"], self._accept, None if versions.schedule is None else versions.stage)
+        found = versions.choices.get(words)  # what the same words came to before
+        if found is None:
+            found = versions.choose(words, [value for name, value in self.query if name == PARAMETER])
+        return found
 
     @property
     def target(self) -> str:
@@ -314,8 +309,8 @@ MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version i
 _NOT_MODIFIED: Final = 304
 _GONE: Final = 410
 _STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
-_SILENT: Final = frozenset({"data", "request_id", "telemetry", "client_tag", "operation", "timestamp"})
-"""Parts of a reply that no field but the body speaks of; most replies have no others."""
+_VARY: Final = (b"Accept", b"X-Envelope-Version")
+_VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
 
 
 log = logging.getLogger("aerogram")
@@ -335,6 +330,7 @@ _CRASH: Final = 500
 _NO_LIMIT: Final = 0
 _WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
 _LEGACY_MARK: Final = MARKS[LEGACY]
+_NO_ROUTE: Final = "unknown"
 
 
 class Layer:
@@ -379,7 +375,10 @@ class Layer:
         return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
-        with self.service.observe(exchange) as exchange.observation:
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        # a path that has no route may be anything, and what is counted by it would have no end
+        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
+        with self.service.observe(operation, exchange.request_id, carrier) as exchange.observation:
             recorder = exchange.attach_recorder()
             try:
                 await self._run_app(exchange, receive)
@@ -404,8 +403,7 @@ class Layer:
             if exchange.held is not None:
                 await exchange.finish()
         finally:
-            if exchange.inner is not None:
-                exchange.inner = None
+            exchange.handler_scope = scope
             if exchange.outer is None:
                 scope.pop(EXCHANGE, None)  # the two know each other, and would wait for the garbage collector
             else:
@@ -436,7 +434,7 @@ class Exchange(HttpRequest):
     _then: Callable[[Exchange], Awaitable[None]] | None = None
 
     def __init__(self, layer: Layer, scope: Scope, send: Send) -> None:
-        self.scope = scope
+        self.scope = self.handler_scope = scope
         self.root = scope.get("root_path", "")
         self.versions = layer.versions
         self.started = time.perf_counter()
@@ -457,6 +455,25 @@ class Exchange(HttpRequest):
     def version(self) -> Version:
         """The envelope of the answer: a route that is not migrated has only one."""
         return LEGACY if self.terms is not None and not self.terms.migrated else self.choice.version
+
+    def describe_call(self) -> dict[str, Any]:
+        """What is known about this request as a call."""
+        terms, host = self.terms, ""
+        if terms is not None and terms.is_hosted:
+            host = self.headers.get(b"host", b"").decode("latin-1").lower()
+        known: dict[str, Any] = {
+            "operation": terms.operation if terms else self.scope["path"],
+            "resource": f"{host}{terms.path}" if terms else "",
+            "arguments": self.arguments(terms),
+            "client_tag": self.client_tag,
+            "started": self.started,
+            "request_id": self.request_id,
+        }
+        if self.allowance is not None:
+            known["allowance"] = self.allowance
+        if self.writer is not None:
+            known["writer"] = self.writer
+        return known
 
     @property
     def writer(self) -> Callable[[Reply[Any]], Any] | None:
@@ -505,7 +522,7 @@ class Exchange(HttpRequest):
             if given is not self.other_format and fields.announce_json(given):
                 return self._begin_json(start, terms)
             # a cache must not give it to those who ask for an envelope
-            given = fields.add_vary(given)
+            given = _add_vary(given)
         self._is_open = True  # as `_pass` has it, for one call less
         passing = {**start, "headers": fields.forbid_guessing(given)}
         return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
@@ -514,12 +531,12 @@ class Exchange(HttpRequest):
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
         status, given = start["status"], start["headers"]
         if fields.are_of_file(given):
-            return self._pass(start, fields.add_vary(given))
+            return self._pass(start, _add_vary(given))
         if self.is_left_to_the_framework:
             is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
             return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
         if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
-            return self._pass(start, fields.add_vary(given))
+            return self._pass(start, _add_vary(given))
         return self._hold(start, Exchange._envelop)
 
     def _pass(self, start: Message, given: Fields) -> Awaitable[None]:
@@ -638,7 +655,7 @@ class Exchange(HttpRequest):
         """Send what is held as it is; after the `latest` message the rest will pass."""
         assert self.held is not None
         if self._then is Exchange._envelop:
-            await self._pass(self.held, fields.add_vary(self.held["headers"]))
+            await self._pass(self.held, _add_vary(self.held["headers"]))
         else:
             await self._open(self.held, LEGACY)
         if latest is None or latest["type"] == BODY:
@@ -670,9 +687,7 @@ class Exchange(HttpRequest):
 
         `scope` is what the handler gets.
         """
-        if scope is not self.scope:
-            self.set_handler_scope(scope)
-            scope = self.scope
+        self.handler_scope, scope = scope, self.scope
         if terms is not None:
             self.terms = terms
         if scope["query_string"] or scope["method"] not in SAFE_METHODS or self.versions.schedule is not None:
@@ -704,7 +719,12 @@ class Exchange(HttpRequest):
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""
-            tag = fields.own_entity_tag(own, kind) if own else self._tag_of(reply, body, json)
+            if own:
+                tag = fields.own_entity_tag(own, kind)
+            elif self.layer.speakers[self.version].needs:
+                tag = fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
+            else:
+                tag = fields.tag_of(body.content)  # nothing in it is of this request alone
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
@@ -718,7 +738,7 @@ class Exchange(HttpRequest):
         """The handler's value as its route reads it."""
         terms = self.terms
         reader = terms.shapes.reply if terms is not None else None
-        if reader is None or self.version == LEGACY or isinstance(outcome, (Reply, ResumablePage, BaseException)):
+        if self.version == LEGACY or reader is None or isinstance(outcome, (Reply, ResumablePage, BaseException)):
             return outcome
         try:
             return reader(outcome)
@@ -766,11 +786,6 @@ class Exchange(HttpRequest):
             self._is_told = True
             self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
 
-    def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
-        if not self.layer.speakers[self.version].needs:
-            return fields.tag_of(body.content)  # nothing in it is of this request alone
-        return fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
-
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
         return wanted is not None and fields.matches_tag(wanted, tag)
@@ -793,9 +808,7 @@ class Exchange(HttpRequest):
     def with_standard_fields(self, given: Fields, version: Version | None) -> Fields:
         """The fields of an answer, with what every answer on a migrated route says."""
         names = dict(given)
-        found = fields.add_vary(
-            given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS]
-        )
+        found = _add_vary(given if _STAMPS.isdisjoint(names) else [pair for pair in given if pair[0] not in _STAMPS])
         if version == LEGACY and self.choice.media_type != JSON:
             found = fields.replace_content_type(found, self.choice.media_type)
         if fields.NOSNIFF[0] not in names:
@@ -823,7 +836,8 @@ class Exchange(HttpRequest):
     def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
         """What a reply and its body say in fields."""
         found: Fields = []
-        if not _SILENT.issuperset(reply.present_fields()):
+        delay = None if reply.problem is None else reply.problem.retry_after
+        if delay is not None or reply.rate_limit is not None or reply.page is not None:
             versions, by_offset = self.versions, reply.page is not None and self._takes_offset
             older = versions.rate_limit_headers
             # a link is followed with a GET, which does not lead to the next page of anything else
@@ -834,6 +848,17 @@ class Exchange(HttpRequest):
             found.append((b"content-type", body.media_type.encode()))
             found.append((b"content-length", b"%d" % len(body.content)))
         return found
+
+
+def _add_vary(given: Fields) -> Fields:
+    """Fields that say on what an answer with envelopes depends, besides what they say already."""
+    for name, _ in given:
+        if name == b"vary":
+            break
+    else:
+        return [*given, _VARY_ALONE]
+    vary = b", ".join([value for name, value in given if name == b"vary"])
+    return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", fields.join_words(vary, _VARY))]
 
 
 def _with_headers(start: Message, given: Fields) -> Message:

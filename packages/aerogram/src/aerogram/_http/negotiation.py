@@ -201,7 +201,7 @@ class Versions:
     controls: bool | Collection[str] = False
     rate_limit_headers: bool = False
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
-    _choices: dict[tuple[bytes, bytes, Stage | None], EnvelopeChoice] = field(
+    choices: dict[tuple[bytes, bytes, Stage | None], EnvelopeChoice] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -255,19 +255,17 @@ class Versions:
         older = [] if self.stage == "removed" else [self.media_type(LEGACY)]
         return [JSON, *newer, *older, PROBLEM]
 
-    def choose(self, query: bytes, accept: bytes, asked: Callable[[], Sequence[str]]) -> EnvelopeChoice:
-        """The choice for a query and an Accept header; what they came to before is known.
+    def choose(self, words: tuple[bytes, bytes, Stage | None], asked: Sequence[str]) -> EnvelopeChoice:
+        """The choice for a query, an Accept header and a stage, which then is known for the same words.
 
-        `asked` reads the values of `?envelope=` from the query.
+        `asked` are the values of `?envelope=` in the query.
         """
-        words = (query, accept, None if self.schedule is None else self.stage)
-        found = self._choices.get(words)
-        if found is None:
-            found = self.negotiate(asked(), accept.decode("latin-1"))
-            if found.refusal is None and len(query) + len(accept) <= _LONGEST_REMEMBERED:
-                if len(self._choices) >= _MOST_REMEMBERED:
-                    self._choices.clear()
-                self._choices[words] = found
+        query, accept, _ = words
+        found = self.negotiate(asked, accept.decode("latin-1"))
+        if found.refusal is None and len(query) + len(accept) <= _LONGEST_REMEMBERED:
+            if len(self.choices) >= _MOST_REMEMBERED:
+                self.choices.clear()
+            self.choices[words] = found
         return found
 
     def negotiate(self, asked: Sequence[str], accept: str) -> EnvelopeChoice:

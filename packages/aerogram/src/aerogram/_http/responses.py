@@ -32,7 +32,6 @@ __all__ = [
     "NOSNIFF",
     "Body",
     "Fields",
-    "add_vary",
     "address_of",
     "announce_json",
     "are_of_file",
@@ -93,7 +92,8 @@ def render(
         media_type = dialect.media_type
         if isinstance(said.get("status"), int):
             said["status"] = status  # problem details repeat the status of their response
-    return Body(status or 200, media_type, json_around(said, reply.data, json))
+    is_known = json is not None and reply.problem is None
+    return Body(status or 200, media_type, json_around(said, reply.data, json) if is_known else dumps(said))
 
 
 def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:
@@ -233,8 +233,6 @@ NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 """What keeps a browser from guessing at the type of an answer."""
 _GZIP: Final = b"\x1f\x8b"
 _AFTER_THE_TIME: Final = 8
-_VARY: Final = (b"Accept", b"X-Envelope-Version")
-_VARY_ALONE: Final = (b"vary", b", ".join(_VARY))
 _OF_A_BODY: Final = frozenset(
     {
         b"accept-ranges",
@@ -256,17 +254,6 @@ def find(given: Fields, wanted: bytes) -> bytes:
         if name == wanted:
             return value
     return b""
-
-
-def add_vary(given: Fields) -> Fields:
-    """Fields that say on what an answer with envelopes depends, besides what they say already."""
-    for name, _ in given:
-        if name == b"vary":
-            break
-    else:
-        return [*given, _VARY_ALONE]
-    vary = b", ".join([value for name, value in given if name == b"vary"])
-    return [*(pair for pair in given if pair[0] != b"vary"), (b"vary", join_words(vary, _VARY))]
 
 
 def forbid_guessing(given: Fields) -> Fields:

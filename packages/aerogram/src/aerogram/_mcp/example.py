@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-__all__ = ["example_call"]
+__all__ = ["example_call", "wrong_arguments"]
 
 DEEPEST: Final = 4
 LONGEST: Final = 400
@@ -34,6 +34,19 @@ def example_call(name: str, schema: Mapping[str, Any], given: Mapping[str, Any],
         return None
     call = f"{name}({', '.join(f'{one}={shown[one]!r}' for one in known if one in shown)})"
     return call if len(call) <= LONGEST else None
+
+
+def wrong_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
+    """The arguments that are missing, or are not what a schema says."""
+    from jsonschema import Draft202012Validator, SchemaError  # what the SDK brings along
+
+    wrong = {str(name) for name in schema.get("required", ()) if name not in given}
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError:
+        return wrong
+    faults = Draft202012Validator(schema).iter_errors(dict(given))
+    return wrong | {str(fault.absolute_path[0]) for fault in faults if fault.absolute_path}
 
 
 def _example(part: Any, schema: Mapping[str, Any], name: str, depth: int) -> Any:

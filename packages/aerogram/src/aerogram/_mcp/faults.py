@@ -200,6 +200,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     "ALREADY_EXISTS": r"already\ exists | \bEEXIST\b | duplicate\ key | unique\ constraint",
     "NOT_FOUND": r"""
         not\ found | no\ such | n[o']t\ exist | \b404\b | \bENOENT\b | (?:could\ not|cannot|can't|unable\ to)\ find
+        | not\ resolve\ to | unknown\ (?:revision|table|column|tool|resource)
     """,
     "UNAVAILABLE": r"""
         timed.?out | time.?out\b | \bunavailable\b | \b50[234]\b | unreachable | temporarily | is\ locked

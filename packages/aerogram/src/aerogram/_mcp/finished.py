@@ -99,7 +99,7 @@ def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told 
     box = _box_of(structured, texts) if are_texts else None
     if box is not None:
         payload = replace(call.payload or Payload(), has_schema=True, is_boxed=True, is_text=True, box=box)
-        call = replace(call, schema=None, payload=payload)
+        call = replace(call, schema=None, payload=replace(payload, is_object=False))
     if structured is None or box is not None:
         if held is not None:
             source = texts[0] if len(texts) == 1 else None

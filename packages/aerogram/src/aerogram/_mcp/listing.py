@@ -146,9 +146,8 @@ class Listing:
         """What there is to know about a tool, from its schemas and its return annotation."""
         given = controls_for(None if name in self.own_tools else self._controls, name) if controls is None else controls
         given = given.without(inputs.get("properties", {}))
-        if outputs is not None and self._contract.speaker.name == "bare":
-            given = given.without(SHAPE_CHANGING)
-        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage) or _returns_envelope(returns)
+        is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
+        is_reply = is_reply or (_returns_envelope(returns) and self._offer.dialects != ("bare",))
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         if outputs is not None and not self.text_schema and _is_text(outputs, is_boxed):
@@ -156,10 +155,14 @@ class Listing:
         size = self._contract.page_sizes.get(name) if "page_size" in given.names else None
         is_by_client = self._contract.chooses_by_client(name)
         has_limit = self._contract.own_limit(name) is not None or is_by_client
-        is_fitted = has_limit or "max_tokens" in given.names or size is not None
+        is_bare = self._contract.speaker.name == "bare"
+        may_lack = is_bare and not SHAPE_CHANGING.isdisjoint(given.names)
+        is_fitted = has_limit or "max_tokens" in given.names or size is not None or may_lack
         is_lifted = is_fitted and self.form != "own" and not _is_text(outputs, is_boxed)
         if outputs is not None and is_lifted and outputs.get("type") == "object":
-            outputs = lift_schema(outputs)
+            outputs = lift_schema(outputs, is_boxed=is_boxed, may_lack=may_lack)
+        if is_bare and not _spares_members(outputs, is_boxed=is_boxed):
+            given = given.without(SHAPE_CHANGING)
         is_content = _is_content(returns, self._contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
         made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size, is_by_client)
@@ -312,15 +315,26 @@ _VALUES: Final = frozenset({"enum", "const", "default", "examples"})
 _LIFTED: Final = frozenset({"required", "minItems", "minLength", "minProperties", "pattern"})
 
 
-def lift_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def lift_schema(schema: Mapping[str, Any], *, is_boxed: bool = True, may_lack: bool = False) -> dict[str, Any]:
     """A tool's own schema as it holds for replies that were fitted as well, with the account of what they lack.
 
-    What it asks for below its first level is not asked for any more; the names, types and descriptions stay.
+    What it asks for below its first level is not asked for any more; the names, types and descriptions stay. With
+    `may_lack`, a record may lack members as well, because its caller may choose them.
     """
     lifted = {name: _lift(part) if name in ("properties", "$defs") else part for name, part in schema.items()}
+    if may_lack and not is_boxed:
+        lifted.pop("required", None)
     properties = {**lifted.get("properties", {})}
     properties.setdefault(ACCOUNT, {"type": "object"})
     return {**lifted, "properties": properties}
+
+
+def _spares_members(schema: Mapping[str, Any] | None, *, is_boxed: bool) -> bool:
+    """Whether data may lack members and still be what a schema promises."""
+    if schema is None:
+        return True
+    asked = {name: schema[name] for name in ("properties", "$defs") if name in schema} if is_boxed else dict(schema)
+    return bool(_lift(asked) == asked)
 
 
 def _lift(schema: Any, *, widens: bool = False) -> Any:

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
-from aerogram._mcp.example import example_call
+from aerogram._mcp.example import example_call, wrong_arguments
 from aerogram._mcp.faults import Masked, code_in, explain_fault
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
@@ -243,6 +243,7 @@ class Service:
             asked["apart"] = "client" if client is None else f"client {client.name}"
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
+            asked["opens_envelopes"] = self.offer.dialects != ("bare",)  # a server without one keeps its results
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
@@ -257,7 +258,8 @@ class Service:
         is_legacy: bool,
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[Notice, ...]]:
         """How a reply is to be shaped, the handler's own arguments, and what there is to say about both."""
-        asked, own, notices = {}, dict(arguments), agreed.notices
+        asked: dict[str, Any] = {}
+        own, notices = dict(arguments), agreed.notices
         if not arguments.keys().isdisjoint(profile.controls.names):
             asked, own = profile.controls.split(arguments)
         # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
@@ -273,9 +275,14 @@ class Service:
             asked["pages"] = True
         most = contract.own_budgets.get(profile.name, contract.own_budget)
         if most is not None or "max_tokens" in asked:
-            mode, room = arguments.get("response_mode", profile.mode), None if most is None else most.room
-            mode, is_walking = mode if mode in MODES else "full", arguments.get("cursor") is not None
-            asked["levers"] = Levers(profile.names, mode, room, agreed.max_tokens, is_walking)
+            mode: Any = arguments.get("response_mode", profile.mode)
+            asked["levers"] = Levers(
+                profile.names,
+                mode if mode in MODES else "full",
+                None if most is None else most.room,
+                agreed.max_tokens,
+                is_walking=arguments.get("cursor") is not None,
+            )
         return asked, own, notices
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
@@ -301,7 +308,7 @@ class Service:
             return agreed_on
         if client is None and caller.client not in self._strangers and len(self._strangers) < MOST_STRANGERS:
             self._strangers.add(caller.client)
-            log.warning("the client %.60r is not known: it gets the server's own budget", caller.client)
+            log.warning("of the client %.60r no limit is known: it gets the server's own budget", caller.client)
         key = ("client", None if client is None else client.name, id(agreed_on))
         if key not in self._contracts:
             self._contracts[key] = agreed_on.for_client(client)
@@ -495,8 +502,11 @@ class Service:
         self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool
     ) -> Any:
         """A finished result: as it was made where that fits, else its text and structured content fitted together."""
-        soft = None if call.contract.soft_errors is None else _soft_problem_of(result)
-        problem = _unsaid_problem(result) or (soft if call.contract.soft_errors == "failure" else None)
+        soft, problem = None, None
+        if call.contract.soft_errors is not None:
+            soft, problem = _soft_problem_of(result), _unsaid_problem(result)
+        if call.contract.soft_errors == "failure":
+            problem = problem or soft
         if problem is not None:
             return await self._fail_as_said(call, profile, result, problem)
         notices = () if soft is None else (note_soft_error(soft),)
@@ -514,6 +524,8 @@ class Service:
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
+        if problem.kind == "validation":
+            problem = _show_call(problem, call, profile, wrong_arguments(profile.inputs, call.arguments))
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
         meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
@@ -535,6 +547,8 @@ class Service:
             own = convert(draft.value, reply.data)
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
+            if own is not None and reply.data == [] and not own["content"] and own.get("structuredContent") is None:
+                own["content"] = [{"type": "text", "text": "[]"}]  # else nobody could tell it from no answer
             if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = (call.payload or profile.payload).channels(reply)
@@ -711,11 +725,16 @@ def _with_example(reply: Reply[Any], call: Call, profile: Profile) -> Reply[Any]
         return reply
     faults = details.get("errors") or [details]
     wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
-    call_made = example_call(profile.name, profile.inputs, call.arguments, wrong)
-    if call_made is None or not (wrong & {*profile.inputs.get("properties", ())} or wrong - {""}):
-        return reply
-    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {call_made}"
-    return reply.replace(problem=replace(problem, remediation=advice.removeprefix(". ")))
+    return reply.replace(problem=_show_call(problem, call, profile, wrong))
+
+
+def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection[str]) -> Problem:
+    """A problem whose remedy has a call in it that would be right."""
+    made = example_call(profile.name, profile.inputs, call.arguments, wrong) if any(wrong) else None
+    if made is None:
+        return problem
+    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {made}"
+    return replace(problem, remediation=advice.removeprefix(". "))
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

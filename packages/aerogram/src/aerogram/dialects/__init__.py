@@ -112,8 +112,8 @@ def try_read(value: Any, spoken: Dialect | None = None) -> Reply[Any] | None:
         return None if spoken is None else spoken.decode_fragment(body)
 
 
-SIGNS = frozenset({"success", "results"})
-"""Members that every whole body in a contract's dialect has one of."""
+SIGNS = frozenset({"success", "results", "_metadata"})
+"""Members that every body in a contract's dialect has one of."""
 
 
 def _body_of(value: Any) -> Any:

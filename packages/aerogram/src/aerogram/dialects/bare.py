@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, JsonValue, RootModel
 
+from aerogram.codes import TABLE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps_unproven
-from aerogram.reply import Reply, part_to_json
+from aerogram.reply import Problem, Reply, part_to_json
 
 NAME = "bare"
 
@@ -36,9 +37,12 @@ class BareDialect(Dialect):
         """Any value is a payload, so no body is known by its looks."""
         return False
 
+    def code_of(self, problem: Problem) -> str:
+        return TABLE.spell(problem.code, NAME)
+
     def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> Any:
         if reply.problem is not None:
-            return {"detail": reply.problem.message, "error": reply.problem.code}
+            return {"detail": reply.problem.message, "error": self.code_of(reply.problem)}
         return reply.data
 
     def _restore(self, body: Any) -> Reply[Any]:

@@ -464,7 +464,7 @@ def _read_problem(
         details=unnamed_members(error, _ERROR_WORDS - {"kind"} if is_later else _ERROR_WORDS),
         retry_after=error.get("retry_after"),
     )
-    if "message" in error and message not in (None, problem.heading):
+    if message not in (None, problem.heading):
         problem = replace(problem, title=message)
     return problem, [one for one in warnings if one is not told]
 

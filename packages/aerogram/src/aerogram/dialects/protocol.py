@@ -37,7 +37,6 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
-    is_generated_id,
     part_to_json,
 )
 
@@ -121,8 +120,8 @@ class Dialect(ABC):
             wanted = ", ".join(sorted(missing))
             raise InvalidReply(f"{self.name} needs {wanted}: use dialect.complete(reply, operation=…)")
         body = self.write(reply)
-        heard, place = self.read(body), self.place(body)
-        left = leftover(vars(said or reply), heard)
+        place = self.place(body)
+        left = leftover(vars(said or reply), self.read(body))
         if left:
             place[KEY] = left
         return body
@@ -138,7 +137,12 @@ class Dialect(ABC):
 
     def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
         """The reply in a handler's dictionary that is meant as a body of this dialect and lacks something of one."""
-        return None
+        if not self.recognises(body) or not body.keys() <= self.members:
+            return None
+        try:
+            return self.decode(body)
+        except ContractError:
+            return None
 
     def _restore(self, body: Any) -> Reply[Any]:
         place = self.place(body) or {}
@@ -198,10 +202,7 @@ class Dialect(ABC):
 
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""
-        own = facts.get("request_id") if self.hides_own_ids and reply.problem is None else None
-        if own is not None and is_generated_id(own):
-            facts["request_id"] = None
-        return reply.complete(self.needs, **facts)
+        return reply.complete(self.needs, hides_own_id=self.hides_own_ids, **facts)
 
 
 def without_nothing(**members: Any) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="suc
 _FAILED = "The operation failed"
 _TOP = frozenset({"success", "data", "error", "meta"})
 _META = frozenset(Meta.model_fields)
-_PLAIN_WORDS = frozenset({"data", "request_id"})
+_PLAIN_WORDS = frozenset({"data", "request_id", "page"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
 _FAILURE_MEMBERS = _ERROR_MEMBERS | {"feature", "data"}
 
@@ -175,9 +175,9 @@ class ResponseV2Dialect(Dialect):
         return isinstance(body.get("success"), bool) or (isinstance(meta, dict) and meta.get("version") == VERSION)
 
     def says_all(self, reply: Reply[Any]) -> bool:
-        data = reply.data
-        is_said = type(data) is dict and _unbox(data) is data
-        return is_said and vars(reply).keys() <= _PLAIN_WORDS
+        data, page = reply.data, reply.page
+        is_said = type(data) is list or (type(data) is dict and _unbox(data) is data)
+        return is_said and vars(reply).keys() <= _PLAIN_WORDS and (page is None or page.extra is None)
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}
@@ -332,11 +332,11 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             name, part, words = _OPEN_PARTS[member]
             heard[name] = unflatten(part, value, words)
         elif member in _FIDELITY and value:
-            fidelity = _read_fidelity(meta)
-            if fidelity.level != "full" and heard.get("status") is None:
+            # whoever says what was dropped says that something was
+            if (meta.get(_LEVEL) or "partial") != "full" and heard.get("status") is None:
                 heard["status"] = "partial"
             if not _goes_on(meta):
-                heard["fidelity"] = fidelity
+                heard["fidelity"] = _read_fidelity(meta)
         elif member in _WARNINGS and value:
             heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
     if extra:

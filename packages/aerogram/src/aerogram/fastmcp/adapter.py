@@ -157,10 +157,10 @@ class _Sent(ToolResult):
     """A result that is JSON already and goes to the wire as it stands."""
 
     @classmethod
-    def of(cls, wire: Mapping[str, Any]) -> _Sent:
+    def of(cls, wire: Mapping[str, Any], content: list[Any]) -> _Sent:
         """The result for what is to be sent; the usual way would serialise and check everything once more."""
         return cls.model_construct(
-            content=sdk_blocks(wire["content"]),
+            content=content,
             structured_content=wire.get("structuredContent"),
             meta=wire.get("_meta"),
             is_error=wire.get("isError", False),
@@ -253,7 +253,7 @@ class _Replies(Transform):
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = keeper or (None, None)
-        known = {"retrieve": retrieve, "archive": archive, "has_answered": answered}
+        known: dict[str, Any] = {"retrieve": retrieve, "archive": archive, "has_answered": answered}
         if kept is not None:
             known["around"] = kept.around
         return Caller.of(request, request.meta, principal, **known)
@@ -366,9 +366,10 @@ class _Replies(Transform):
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         if isinstance(sent, _UNTOUCHED):
             return sent
-        result = _result(sent, tool)
+        is_made = isinstance(sent, dict)
+        result = _Sent.of(sent, sdk_blocks(sent["content"])) if is_made else tool.convert_result(sent)
         turn = TURN.get(None)
-        if turn is not None and not isinstance(result, _Sent):
+        if turn is not None and not is_made:  # a finished result of the handler stays the same object
             turn.finished.append(result)
         return result
 
@@ -433,7 +434,8 @@ class _Replies(Transform):
         self, profile: Profile, tool: Tool, principal: str | None, outcome: Any, convert: Any = None
     ) -> ToolResult:
         caller = await self._caller(tool, principal)
-        return _result(await self._service.answer_besides(profile, caller, outcome, convert), tool)
+        sent = await self._service.answer_besides(profile, caller, outcome, convert)
+        return _Sent.of(sent, sdk_blocks(sent["content"])) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
 def _controls(tool: Tool, service: Service) -> Controls | None:
@@ -441,11 +443,6 @@ def _controls(tool: Tool, service: Service) -> Controls | None:
     if tool.name == service.offer.retrieve:
         return Controls(("max_tokens",))
     return Controls() if tool.task_config.supports_tasks() else None
-
-
-def _result(sent: Any, tool: Tool) -> ToolResult:
-    """What the service gave as FastMCP's result; a finished result of the handler stays the same object."""
-    return _Sent.of(sent) if isinstance(sent, dict) else tool.convert_result(sent)
 
 
 def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:

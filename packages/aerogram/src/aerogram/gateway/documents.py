@@ -10,7 +10,6 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from json.decoder import scanstring
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -74,7 +73,7 @@ class _JsonDocument:
         spans, plain, decoder = {}, self._plain, json.JSONDecoder()
         at = _skip(plain, at + 1)
         while plain[at] != "}":
-            name, at = scanstring(plain, at + 1)
+            name, at = decoder.raw_decode(plain, at)
             start = _skip(plain, _skip(plain, at) + 1)
             _, end = decoder.raw_decode(plain, start)
             spans[name] = (start, end)

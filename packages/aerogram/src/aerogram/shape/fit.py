@@ -15,6 +15,7 @@ mended by what the measure says. What must fit is the size with whatever chance 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -32,13 +33,13 @@ from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Not
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
-from aerogram.shape.loss import is_map
+from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
-from aerogram.shape.text import clip, reading_end, whole_characters
+from aerogram.shape.text import clip, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = [
@@ -76,6 +77,8 @@ MANY_LINES: Final = 10
 LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
+MOST_SILENT: Final = 12
+"""So many places that are cut are named at most, where nothing in them says that they are."""
 MOST_NAMED: Final = 20
 NAMES_TOLD: Final = 60
 """In a list of at most so many, those that are missing may be few enough to be named."""
@@ -186,11 +189,11 @@ class _Shown(NamedTuple):
     def rows(self) -> int:
         return self.whole + self.lower
 
-    def describe(self, total: int | None) -> str:
-        """In words, of how many in all where some are missing."""
+    def describe(self, total: int | None, lacks: str) -> str:
+        """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
         if total is None:
-            return f"{self.lower} in less detail"
-        detail = ", in less detail" if not self.whole else f", {self.lower} of them in less detail"
+            return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
+        detail = f", {lacks}" if not self.whole else f", the last {self.lower} {lacks}"
         return f"{self.rows} of {total} shown{detail if self.lower else ''}"
 
 
@@ -200,6 +203,7 @@ class _Levels(NamedTuple):
     whole: Ladder
     lower: Ladder | None
     is_ranked: bool
+    lacks: str = LESS
 
     def allocate(self, room: float) -> _Shown:
         """What there is room for."""
@@ -298,6 +302,10 @@ class _Fitting:
         light = self._lean()
         if light is self.reply:
             return None
+        if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
+            words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
+            told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
+            light = light.replace(notices=(*light.notices, told))
         light, size = counted(light, self.measure)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         return Fitted(light, (), self.before) if is_small else None
@@ -359,7 +367,10 @@ class _Fitting:
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         show = None if self.whole_rows else self._lower_level(rows)
         whole = Ladder(rows, None, self.measure.price)
-        levels = _Levels(whole, Ladder(rows, show, self.measure.price) if show is not None else None, self.ranked)
+        levels = _Levels(whole, None, self.ranked)
+        if show is not None:
+            lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
+            levels = levels._replace(lower=Ladder(rows, show, self.measure.price), lacks=lacks)
         fitted = self._rows_at(levels, rows, build)
         if fitted is None and levels.lower is not None:  # whole rows need less of an account
             fitted = self._rows_at(levels._replace(lower=None), rows, build)
@@ -371,10 +382,10 @@ class _Fitting:
         """As many rows as fit at these levels; None where not one does."""
 
         def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
-            return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {})
+            return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {}, levels.lacks)
 
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
-        frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}))
+        frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
         found = self._most_within(levels, dress, frame, 0)
         if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
             found = self._most_within(levels, dress, frame, self._outline_room) or found
@@ -447,39 +458,43 @@ class _Fitting:
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         """The first row with its longest texts cut, where not even one fits as it is."""
         first = _Shown(0, 1)
-        return self._cut(
-            lambda row: self._dress_rows(build([row]), rows, first, {}),
-            lambda room: shrink(rows[0], room, self.measure.price, self.mold.item),
-            first,
-        )
 
-    def _dress_rows(self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any]) -> Reply[Any]:
-        """The reply with these rows, and what it says about the others."""
+        def dress(row: Any) -> Reply[Any]:
+            silent = [cut for cut in cuts_between(rows[0], row) if cut.is_silent] if row is not None else []
+            lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
+            return self._dress_rows(build([row]), rows, first, {}, lacks)
+
+        return self._cut(dress, lambda room: shrink(rows[0], room, self.measure.price, self.mold.item), first)
+
+    def _dress_rows(
+        self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
+    ) -> Reply[Any]:
+        """The reply with these rows, and what it says about the others, and about what these lack."""
         changes: dict[str, Any] = {"data": data}
         missing = len(rows) - shown.rows
+        if missing and self._light.status == "ok":
+            changes["status"] = "partial"
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
         total = (self._light.page.total if self._light.page is not None else None) or len(rows)
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
-            status = self._incomplete() if missing else {}
             if missing and self.warns:
-                status["notices"] = (*self._light.notices, Notice(shown.describe(total), self.code, "warning"))
-            return self._light.replace(**changes, **status, **self._tell_envelope())
+                changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
+            if self._envelope is not None:
+                changes["fidelity"] = self._tell_envelope(self._envelope)
+            return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.rows if missing and not goes_on and not shown.lower else None  # else whole from the first on
-        words = shown.describe(total if missing else None)
+        words = shown.describe(total if missing else None, lacks)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
 
-    def _tell_envelope(self) -> dict[str, Any]:
+    def _tell_envelope(self, archived: Content) -> Fidelity:
         """What names the part of the envelope that was archived, where nothing else is to be said."""
-        if self._envelope is None:
-            return {}
         before = self._light.fidelity or Fidelity("partial")
-        hashes = {**(before.archive_hashes or {}), ENVELOPE: self._envelope.short_hash}
-        return {"fidelity": replace(before, archive_hashes=hashes)}
+        return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
@@ -491,11 +506,14 @@ class _Fitting:
         """Every member, with long ones cut; of a map, its first members."""
 
         def dress(shown: dict[str, Any] | None) -> Reply[Any]:
-            cuts = cuts_between(data, shown) if shown else []
-            lone = cuts[0] if len(cuts) == 1 and cuts[0].shown else None
-            place = {} if lone is None else {"path": pointer_of((lone.name,)), "offset": lone.shown}
-            words, how = _describe_cuts(cuts, len(data)), "whole" if lone is None else "more"
-            return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how=how, **place)
+            cuts = cuts_between(data, shown) if shown is not None else []
+            if not cuts or not cuts[0].steps:
+                return self._say({"data": shown}, "partial", _describe_cuts(cuts), {}, keeps=self.archive, how="whole")
+            offset = cuts[0].shown if cuts[0].kind != "members" and cuts[0].shown else None
+            place = {"path": pointer_of(cuts[0].steps), "offset": offset}
+            likewise = ", the others likewise" if len(cuts) > 1 else ""
+            words = _describe_cuts(cuts)
+            return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
         return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
 
@@ -514,7 +532,7 @@ class _Fitting:
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
-        count = whole_characters(text, count) or count if self.resume is not None else reading_end(text, count)
+        count = page_end(text, count) if self.resume is not None else reading_end(text, count)
         if not count or self.mold.keeps_whole(text):
             return None
         plain = dress(count)
@@ -527,15 +545,21 @@ class _Fitting:
         """How many characters of a text fit."""
         low, high = 0, min(most, self.budget * LONGEST_TOKEN)
         most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
-        guess = min(high, max(int((self.budget - size(0)) * 3.5), 1))
-        for _ in range(2 * ROUNDS):
-            if size(guess) <= self.budget:
+        frame = size(0)
+        guess = min(high, max(int((self.budget - frame) * 3.5), 1))
+        for tried in range(3 * ROUNDS):
+            found = size(guess)
+            if found <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            if high - low <= min(max(low // 100, 8), most_given_up):
+            little = min(max(low // 100, 8), most_given_up)
+            if high - low <= little:
                 break
-            guess = (low + high + 1) // 2
+            # where the end is by what a character costs here, and a little to the other side of it
+            aim = guess + int((self.budget - found) * guess / max(found - frame, 1))
+            aim += little // 2 if found <= self.budget else -(little // 2)
+            guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
         return low
 
     def _cut(
@@ -572,6 +596,7 @@ class _Fitting:
         level: FidelityLevel,
         words: str,
         outline: Mapping[str, Any],
+        besides: str = "",
         *,
         keeps: bool,
         how: str,
@@ -579,7 +604,8 @@ class _Fitting:
     ) -> Reply[Any]:
         """The reply with word of what is missing, and how it can be had; something stands for its hash until then.
 
-        `place` are the arguments of the call besides the hash. An address is told where follow-up calls are.
+        `place` are the arguments of the call besides the hash, `besides` what follows it. An address is told where
+        follow-up calls are.
         """
         light = self._light
         before, hashes = light.fidelity, {}
@@ -595,7 +621,7 @@ class _Fitting:
             changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
         elif keeps and self.retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
-            words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given})"
+            words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given}){besides}"
         changes |= self._incomplete()
         if outline:
             changes["extra"] = {**(light.extra or {}), LEFT_OUT: dict(outline)}
@@ -718,7 +744,9 @@ class _Fitting:
         if reply.page is None or reply.page.cursor is None:
             return False
         rows = rows_of(self.reply.data)
-        frame = None if rows is None else rows.replaced(self.reply.data, [])
+        frame: Any = None if rows is None else []
+        if rows is not None and rows.name is not None:
+            frame = rows.replaced(self.reply.data, [])
         return self.measure.dearest(self.reply.replace(data=frame, page=reply.page)) * TIGHT > self.budget
 
     def can_end(self) -> bool:
@@ -733,25 +761,50 @@ class _Fitting:
         return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
     def _failed(self) -> Fitted:
-        """The failure with as much of what it says about itself as fits, and word of details that are missing."""
+        """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
         lightest = lean(self.reply).replace(data=None)
         for light in (lightest, *lighter(lightest)):
-            lightest = light
-            fitted = self._with_details_told(light)
+            fitted = self._with_cut_told(light)
             if self.measure.dearest(fitted.reply) <= self.budget:
                 return fitted
+            if light.problem is not None and light.problem.details is None:
+                shorter = self._with_message_cut(light)
+                if shorter is not None:
+                    return shorter
+            lightest = light
         return Fitted(lightest)
 
-    def _with_details_told(self, light: Reply[Any]) -> Fitted:
-        """A lighter failure with the call that gives its details back, where they can be had."""
+    def _with_message_cut(self, light: Reply[Any]) -> Fitted | None:
+        """A failure with as much of a long message as fits; None where even a short one is too long."""
+        assert light.problem is not None
+        problem = light.problem
+        best, enough, too_much = None, LONG_WORDS, min(len(problem.message), self.budget * LONGEST_TOKEN)
+        while too_much - enough > LONG_WORDS / 4:
+            length = (enough + too_much) // 2 if best is not None else enough
+            message = clip(problem.message, length)
+            fitted = self._with_cut_told(light.replace(problem=replace(problem, message=message)))
+            if self.measure.dearest(fitted.reply) <= self.budget:
+                best, enough = fitted, length
+            elif best is None:
+                return None
+            else:
+                too_much = length
+        return best
+
+    def _with_cut_told(self, light: Reply[Any]) -> Fitted:
+        """A lighter failure with the call that gives back what is missing of its words and details."""
         before, after = self.reply.problem, light.problem
-        if before is None or after is None or before.details == after.details:
+        assert before is not None
+        assert after is not None
+        gone = {name: getattr(before, name) for name in ("message", "details")}
+        gone = {name: value for name, value in gone.items() if value != getattr(after, name)}
+        if not gone:
             return Fitted(light)
-        words, leftovers, fidelity = "Some of the details are left out", (), light.fidelity
+        words, leftovers, fidelity = f"Some of the {' and the '.join(gone)} is left out", (), light.fidelity
         if not self.archive:
             words = f"{words}; {NOT_KEPT}"
         else:
-            content = Content.of_json({"details": before.details})
+            content = Content.of_json(gone)
             leftovers = (Leftover(ENVELOPE, content),)
             hashes = {**((fidelity and fidelity.archive_hashes) or {}), ENVELOPE: content.short_hash}
             fidelity = replace(fidelity or Fidelity("partial"), archive_hashes=hashes)
@@ -779,6 +832,7 @@ class _Fitting:
         return Fitted(refusal.said())
 
 
+_CALL: Final = re.compile(r"; (?:more|whole): ")
 _FALLING: Final[tuple[FidelityLevel, ...]] = ("full", "partial", "summary", "reference_only")
 _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
@@ -807,11 +861,12 @@ def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
     return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
 
 
-def _describe_cuts(cuts: list[Cut], total: int) -> str:
-    """Which members are cut."""
-    if len(cuts) > MOST_CUTS or not all(cut.total for cut in cuts):
-        return f"{len(cuts)} of {total} members cut or missing"
-    return "Cut: " + ", ".join(f"{cut.name} ({cut.shown} of {cut.total}{cut.unit})" for cut in cuts)
+def _describe_cuts(cuts: Sequence[Cut]) -> str:
+    """Which places are cut; beyond a few, texts, which say so themselves, are only counted."""
+    silent = sum(cut.is_silent for cut in cuts)
+    told = cuts[: min(max(silent, MOST_CUTS), MOST_SILENT)]
+    others = f" and {len(cuts) - len(told)} more" if len(told) < len(cuts) else ""
+    return f"Cut: {', '.join(cut.describe() for cut in told)}{others}"
 
 
 def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[Any]:
@@ -824,7 +879,7 @@ def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[A
     notices = reply.notices
     if leftovers[0].name == DATA:
         *others, own = notices
-        notices = (*others, replace(own, message=f"{own.message.partition(';')[0]}; {NOT_KEPT}"))
+        notices = (*others, replace(own, message=f"{_CALL.split(own.message)[0]}; {NOT_KEPT}"))
     return reply.replace(
         fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=notices, actions=actions
     )

@@ -6,14 +6,24 @@ items; what came after is dropped. The members of a map are its items too.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from aerogram.identity import Names
-from aerogram.jsontext import pointer_of
+from aerogram.jsontext import dumps, pointer_of
 from aerogram.reply import FidelityLevel
+from aerogram.shape.text import missing_after
 
-__all__ = ["Loss", "is_map", "loss_between"]
+__all__ = ["LESS", "Loss", "describe_lacks", "is_map", "list_names", "loss_between"]
+
+LESS: Final = "in less detail"
+MOST_LACKS: Final = 6
+MOST_LETTERS: Final = 60
+"""So many members are named at most, in so many letters, and the others are counted."""
+_PLAIN_NAME: Final = re.compile(r"[\w$@.-]{1,40}")
 
 MOST_MEMBERS: Final = 100
 """An object with more members than this is no record."""
@@ -133,3 +143,41 @@ def _compare_lists(original: list[Any], reduced: list[Any], loss: Loss, place: s
         if shown is not item and shown != item:
             loss.shortened += 1
             loss.bare += isinstance(shown, dict) and len(shown) == 1 < len(item)
+
+
+def describe_lacks(records: Iterable[Any], show: Callable[[Any], Any]) -> str:
+    """What records lack as they are shown, in words: the members that are not there, and those that are there in part.
+
+    What was largest comes first. A text that says itself that it was cut needs no word.
+    """
+    gone: Counter[str] = Counter()
+    parts: Counter[str] = Counter()
+    for record in records:
+        shown = show(record)
+        for name, value in record.items() if isinstance(record, dict) and isinstance(shown, dict) else ():
+            if name not in shown and value not in (None, "", [], {}):
+                gone[name] += len(dumps(value))
+            elif name in shown and _is_reduced(value, shown[name]):
+                parts[name] += len(dumps(value))
+    for name in gone:
+        del parts[name]
+    told = [f"with {list_names([name for name, _ in parts.most_common()])} in part"] if parts else []
+    return (
+        ", ".join([*told, f"without {list_names([name for name, _ in gone.most_common()])}"] if gone else told) or LESS
+    )
+
+
+def _is_reduced(value: Any, shown: Any) -> bool:
+    return value != shown and not (isinstance(shown, str) and missing_after(shown))
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first names of members, and how many there are besides; odd ones are only counted."""
+    named: list[str] = []
+    for name in names[:MOST_LACKS]:
+        if _PLAIN_NAME.fullmatch(name) and sum(map(len, named)) + len(name) <= MOST_LETTERS:
+            named.append(name)
+    others = len(names) - len(named)
+    if not named:
+        return f"{others} members" if others > 1 else "one member"
+    return ", ".join(named) + (f" and {others} more" if others else "")

@@ -1,18 +1,20 @@
 """Shrinking: one record, or one text, that is larger than its room. Every member stays; the longest give way.
 
-What is short stays whole. Long texts are cut where a reader would stop, long lists after their first items, and each
-says in its place how much is missing. The room that the short members leave is shared by the long ones alike.
+What is short stays whole. Long texts are cut where a reader would stop and say in their place how much is missing. Long
+lists are cut after their first items, and nothing stands in for the rest, which a program would take for data:
+`cuts_between` tells of them. The room that the short members leave is shared by the long ones alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal, NamedTuple
 
-from aerogram.jsontext import dumps
+from aerogram.jsontext import dumps, pointer_of
 from aerogram.shape.facts import announced_in
+from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.text import ELLIPSIS, clip, missing_after
+from aerogram.shape.text import clip, missing_after
 
 __all__ = ["Cut", "cuts_between", "least_length", "shrink"]
 
@@ -40,34 +42,52 @@ def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING, *, insi
 
 
 class Cut(NamedTuple):
-    """A member that was cut: so many of its items or characters are shown, and so many there are."""
+    """A place that was cut: so many of its items, members or characters are shown, and so many there are."""
 
-    name: str
+    steps: tuple[str | int, ...]
     shown: int
     total: int
-    unit: str
+    kind: Literal["items", "members", "characters"]
+    missing: tuple[str, ...] = ()
+    """The names of missing members."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing in its place says so."""
+        return self.kind != "characters"
+
+    def describe(self) -> str:
+        """In words."""
+        counted = f"{self.shown} of {self.total}"
+        if not self.steps:
+            return f"{counted} {self.kind}" + (f", without {list_names(self.missing)}" if self.missing else "")
+        place = " ".join(pointer_of(self.steps)[1:].split())  # in one line, whatever a member is called
+        return f"{place} ({counted}{' characters' if self.kind == 'characters' else ''})"
 
 
-def cuts_between(whole: dict[str, Any], shown: dict[str, Any]) -> list[Cut]:
-    """The members of a record that are shown in part, those that lost most of themselves first."""
-    found = (_cut_between(name, value, shown.get(name)) for name, value in whole.items())
-    return sorted((cut for cut in found if cut is not None), key=lambda cut: cut.shown / max(cut.total, 1))
+def cuts_between(whole: Any, shown: Any) -> list[Cut]:
+    """The places of a value that are shown in part: those that do not say so themselves first, by what they lost."""
+    return sorted(_cuts(whole, shown, ()), key=lambda cut: (not cut.is_silent, cut.shown / max(cut.total, 1)))
 
 
-def _cut_between(name: str, whole: Any, shown: Any) -> Cut | None:
-    if isinstance(whole, str) and isinstance(shown, str) and shown != whole:
-        return Cut(name, len(whole) - missing_after(shown), len(whole), " characters")
-    if isinstance(whole, list) and isinstance(shown, list) and len(_without_mark(shown)) < len(whole):
-        return Cut(name, len(_without_mark(shown)), len(whole), "")
-    if isinstance(whole, dict) and isinstance(shown, dict) and ELLIPSIS in shown and ELLIPSIS not in whole:
-        return Cut(name, len(shown) - 1, len(whole), "")
-    return None if shown == whole else Cut(name, 0, 0, "")
-
-
-def _without_mark(items: list[Any]) -> list[Any]:
-    last = items[-1] if items else None
-    is_mark = (isinstance(last, dict) and last.keys() == {ELLIPSIS}) or str(last).startswith(f"{ELLIPSIS} ")
-    return items[:-1] if is_mark else items
+def _cuts(whole: Any, shown: Any, steps: tuple[str | int, ...]) -> Iterator[Cut]:
+    if whole is shown or whole == shown:
+        return
+    if isinstance(whole, str):
+        missing = missing_after(shown) if isinstance(shown, str) else len(whole)
+        yield Cut(steps, len(whole) - missing if missing else len(shown), len(whole), "characters")
+    elif isinstance(whole, list):
+        held = shown if isinstance(shown, list) else []
+        if len(held) < len(whole):
+            yield Cut(steps, len(held), len(whole), "items")
+        for at, (one, other) in enumerate(zip(whole, held, strict=False)):
+            yield from _cuts(one, other, (*steps, at))
+    elif isinstance(whole, dict):
+        kept = shown if isinstance(shown, dict) else {}
+        if len(kept) < len(whole):
+            yield Cut(steps, len(kept), len(whole), "members", tuple(name for name in whole if name not in kept))
+        for name in kept:
+            yield from _cuts(whole[name], kept[name], (*steps, name))
 
 
 def least_length(value: Any) -> int:
@@ -105,26 +125,19 @@ def _shrink_list(items: list[Any], room: float, price: Price, mold: Mold) -> lis
         spent += cost
     if not kept and items:
         kept = [shrink(items[0], max(room - 4, LEAST), price, mold.item)]
-    mark = _mark_missing(items, len(items) - len(kept))
-    return [*kept, mark] if len(kept) < len(items) and mold.item.takes(mark) else kept
-
-
-def _mark_missing(items: list[Any], missing: int) -> Any:
-    """What stands at the end of a list that is cut; among records it is one."""
-    told = f"{missing} more"
-    return {ELLIPSIS: told} if all(isinstance(item, dict) for item in items) else f"{ELLIPSIS} {told}"
+    return kept
 
 
 def _shrink_map(members: dict[str, Any], room: float, price: Price) -> dict[str, Any]:
     """The first members of a map that has many."""
     kept: dict[str, Any] = {}
-    left = room - price(f'"{ELLIPSIS}":"999 more"')
+    left = room
     for name, value in members.items():
         left -= price(dumps({name: value}).decode())
         if left < 0:
             break
         kept[name] = value
-    return {**kept, ELLIPSIS: f"{len(members) - len(kept)} more"}
+    return kept
 
 
 def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold, *, inside: bool) -> dict[str, Any]:

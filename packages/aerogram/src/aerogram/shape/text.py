@@ -8,7 +8,7 @@ from typing import Final
 
 from aerogram.sanitize import FENCED
 
-__all__ = ["clip", "missing_after", "reading_end", "whole_characters"]
+__all__ = ["clip", "missing_after", "page_end", "reading_end", "whole_characters"]
 
 ELLIPSIS: Final = "…"
 JOINER: Final = "\u200d"
@@ -93,7 +93,13 @@ def _sensible_cut(text: str, at: int) -> int:
 
 
 def reading_end(text: str, at: int) -> int:
-    """The cut at or before `at` where a reader of a long text stops: after a paragraph, a line, a sentence or a word.
+    """The cut at or before `at` where a reader of a long text stops, without the blanks before it."""
+    cut = page_end(text, at)
+    return len(text[:cut].rstrip()) or cut if cut < len(text) else cut
+
+
+def page_end(text: str, at: int) -> int:
+    """The cut at or before `at` after a paragraph, a line, a sentence or a word, from which the next page goes on.
 
     A heading that nothing follows belongs to what is not shown.
     """
@@ -103,7 +109,7 @@ def reading_end(text: str, at: int) -> int:
     cut = next((found for one, back in near if (found := _last_match(one, text, at - back, at))), 0)
     cut = whole_characters(text, cut or _sensible_cut(text, at)) or at
     heading = _HEADING.search(text, max(cut - 200, 0), cut)
-    return len(text[: heading.start() if heading and heading.start() else cut].rstrip()) or cut
+    return heading.start() if heading and heading.start() else cut
 
 
 def missing_after(shown: str) -> int:

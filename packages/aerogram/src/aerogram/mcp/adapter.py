@@ -1,8 +1,9 @@
-"""The MCP SDK: `install(server)`, and every tool and resource of an `MCPServer` answers under a contract.
+"""Adapter: `install(server)`, and every tool and resource of an `MCPServer` answers under a contract.
 
 The server's tool manager is replaced by one that hands out the same tools as ones that answer: with the output
 schema of the dialect, with the reply controls among their inputs, and with the handler's own value in hand, because
-the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are read.
+the SDK's `Tool.run` converts only when it is asked to. Resources and templates are wrapped as they are read. A server
+that has handlers and no managers is for `aerogram.mcp.lowlevel`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ try:
     from mcp.server.auth.middleware.auth_context import get_access_token
     from mcp.server.auth.provider import principal_components
     from mcp.server.extension import Extension
+    from mcp.server.lowlevel import Server
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedResourceError, UnexpectedToolError
     from mcp.server.mcpserver.resources import (
@@ -58,6 +60,8 @@ try:
     )
     from mcp.server.mcpserver.tools import Tool, ToolManager
     from mcp.shared.exceptions import MCPError
+
+    from aerogram.mcp.lowlevel import install_on_handlers
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -67,7 +71,7 @@ Principal = Callable[[], str | None]
 
 
 def install(
-    server: MCPServer[Any],
+    server: MCPServer[Any] | Server[Any],
     *,
     contract: Contract | None = None,
     controls: Choice = None,
@@ -88,18 +92,41 @@ def install(
     there when an envelope, `offers` or flags are; None leaves it out. `principal` says who is calling; by default it is
     who the access token was issued to. With `normalize`, bare payloads are written and listed as the normaliser does
     it, and not as the SDK would. Without `text_schema`, tools that return a text list no schema for it,
-    and send the text once.
+    and send the text once. A low-level `Server` needs its handlers before; their results are finished, so there is
+    nothing to `normalize`.
     """
     insist_on("mcp", server)
+    is_low_level = isinstance(server, Server)
+    if is_low_level and normalize:
+        raise InvalidReply("the handlers of a low-level Server give finished results: normalize is not for them")
+    made = contract_for(contract, settings)
+    service = Service(
+        made,
+        controls=controls,
+        schema=schema,
+        offers=offers,
+        flags=flags,
+        shows_errors=is_low_level,  # as it does itself
+        text_schema=text_schema,
+    )
+    who = check_principal(principal) or _token_principal
+    if isinstance(server, Server):
+        install_on_handlers(server, service, who, service.claim(negotiate, ()))
+    else:
+        _install_on_managers(server, service, who, negotiate, normalize)
+    return service
+
+
+def _install_on_managers(
+    server: MCPServer[Any], service: Service, who: Principal, negotiate: str | None, normalize: bool
+) -> None:
     if isinstance(server._tool_manager, _Tools):
         raise InvalidReply("this server has Aerogram already: install it once")
-    made = contract_for(contract, settings)
-    service = Service(made, controls=controls, schema=schema, offers=offers, flags=flags, text_schema=text_schema)
     negotiate = service.claim(negotiate, {tool.name for tool in server._tool_manager.list_tools()})
-    who = check_principal(principal) or _token_principal
     # The SDK has no public way to its tools and resources as objects, nor to add an extension to a server that exists.
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
-    server._resource_manager = _Resources(server._resource_manager, made.sanitizers)  # type: ignore[assignment]
+    steps = service.contract.sanitizers
+    server._resource_manager = _Resources(server._resource_manager, steps)  # type: ignore[assignment]
     server.middleware.append(_Readings(service, who))
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -108,7 +135,6 @@ def install(
         _add_archive(server, service, who)
     if negotiate is not None:
         server.add_tool(service.negotiate, negotiate, annotations=hints, structured_output=False)
-    return service
 
 
 def _token_principal() -> str | None:
