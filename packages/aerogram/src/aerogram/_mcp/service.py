@@ -502,8 +502,11 @@ class Service:
         self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool
     ) -> Any:
         """A finished result: as it was made where that fits, else its text and structured content fitted together."""
-        soft = None if call.contract.soft_errors is None else _soft_problem_of(result)
-        problem = _unsaid_problem(result) or (soft if call.contract.soft_errors == "failure" else None)
+        soft, problem = None, None
+        if call.contract.soft_errors is not None:
+            soft, problem = _soft_problem_of(result), _unsaid_problem(result)
+        if call.contract.soft_errors == "failure":
+            problem = problem or soft
         if problem is not None:
             return await self._fail_as_said(call, profile, result, problem)
         notices = () if soft is None else (note_soft_error(soft),)
