@@ -9,6 +9,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+# FastMCP prints the errors that tests provoke in colours, which takes longer than all else that these tests do
+os.environ.setdefault("FASTMCP_ENABLE_RICH_TRACEBACKS", "false")
+
 # how long an example takes says how busy the machine is, and nothing about the product
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("steady", unhurried, derandomize=True, max_examples=30)
