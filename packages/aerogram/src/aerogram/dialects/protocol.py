@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType, NoneType
-from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -47,8 +47,19 @@ ORIGIN = "origin"
 Form: TypeAlias = Literal["rows", "record", "value"]
 
 
-class Envelope:
-    """A whole answer in the shape of a document. As an annotation it promises nothing of the payload inside."""
+class Part:
+    """Something that answers are made of. One that contradicts its document is a mistake of the server."""
+
+
+class Envelope(Part):
+    """A whole answer in the shape of a document."""
+
+    @classmethod
+    def data_type(cls) -> Any:
+        """The type of the payload inside, if it is told; else None."""
+        told = getattr(cls, "model_fields", {}).get("results")
+        found: Any = None if told is None else told.annotation
+        return None if isinstance(found, TypeVar) or getattr(found, "__parameters__", ()) else found
 
 
 class Dialect(ABC):
@@ -199,6 +210,10 @@ class Dialect(ABC):
         It holds for failures as well, and for replies from which something was left out.
         """
         return self.schema(slim=True)
+
+    def duration_in_ms(self, seconds: float) -> float:
+        """How this contract writes how long something took."""
+        return round(seconds * 1000, 3)
 
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""

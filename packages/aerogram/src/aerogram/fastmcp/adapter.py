@@ -261,7 +261,7 @@ class _Replies(Transform):
             retrieve, archive = await self._retrieve_as_listed(request, tool), None
         else:
             retrieve, archive = keeper or (None, None)
-        known = {"retrieve": retrieve, "archive": archive, "has_answered": answered}
+        known: dict[str, Any] = {"retrieve": retrieve, "archive": archive, "has_answered": answered}
         if kept is not None:
             known["around"] = kept.around
         return Caller.of(request, request.meta, principal, **known)

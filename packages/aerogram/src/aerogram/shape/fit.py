@@ -761,25 +761,51 @@ class _Fitting:
         return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
     def _failed(self) -> Fitted:
-        """The failure with as much of what it says about itself as fits, and word of details that are missing."""
+        """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
         lightest = lean(self.reply).replace(data=None)
         for light in (lightest, *lighter(lightest)):
-            lightest = light
-            fitted = self._with_details_told(light)
+            fitted = self._with_cut_told(light)
             if self.measure.dearest(fitted.reply) <= self.budget:
                 return fitted
+            if light.problem is not None and light.problem.details is None:
+                shorter = self._with_message_cut(light)
+                if shorter is not None:
+                    return shorter
+            lightest = light
         return Fitted(lightest)
 
-    def _with_details_told(self, light: Reply[Any]) -> Fitted:
-        """A lighter failure with the call that gives its details back, where they can be had."""
+    def _with_message_cut(self, light: Reply[Any]) -> Fitted | None:
+        """A failure with as much of a long message as fits; None where even a short one is too long."""
+        assert light.problem is not None
+        problem = light.problem
+        best, enough, too_much = None, LONG_WORDS, min(len(problem.message), self.budget * LONGEST_TOKEN)
+        while too_much - enough > LONG_WORDS / 4:
+            length = (enough + too_much) // 2 if best is not None else enough
+            message = clip(problem.message, length)
+            fitted = self._with_cut_told(light.replace(problem=replace(problem, message=message)))
+            if self.measure.dearest(fitted.reply) <= self.budget:
+                best, enough = fitted, length
+            elif best is None:
+                return None
+            else:
+                too_much = length
+        return best
+
+    def _with_cut_told(self, light: Reply[Any]) -> Fitted:
+        """A lighter failure with the call that gives back what is missing of its words and details."""
         before, after = self.reply.problem, light.problem
-        if before is None or after is None or before.details == after.details:
+        assert before is not None
+        assert after is not None
+        gone = {name: getattr(before, name) for name in ("message", "details")}
+        gone = {name: value for name, value in gone.items() if value != getattr(after, name)}
+        if not gone:
             return Fitted(light)
-        words, leftovers, fidelity = "Some of the details are left out", (), light.fidelity
+        words, fidelity = f"Some of the {' and the '.join(gone)} is left out", light.fidelity
+        leftovers: tuple[Leftover, ...] = ()
         if not self.archive:
             words = f"{words}; {NOT_KEPT}"
         else:
-            content = Content.of_json({"details": before.details})
+            content = Content.of_json(gone)
             leftovers = (Leftover(ENVELOPE, content),)
             hashes = {**((fidelity and fidelity.archive_hashes) or {}), ENVELOPE: content.short_hash}
             fidelity = replace(fidelity or Fidelity("partial"), archive_hashes=hashes)
