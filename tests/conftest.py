@@ -22,11 +22,15 @@ LONGEST = (
     "tests/fleet/",
     "tests/wheel/",
     "tests/conformance/",
+    "tests/adoption/",
+    "tests/clients/test_packages.py",
+    "tests/gateway/test_real_servers.py",
     "tests/structure/test_mutants.py",
     "tests/normalize/test_bare_forms.py",
     "tests/docs/",
 )
-"""Where tests take long; whichever begins last would leave the other workers waiting for it."""
+"""Where tests take long, or fetch what they need when they are run for the first time; whichever begins last would
+leave the other workers waiting for it."""
 
 
 def pytest_collection_modifyitems(items):
