@@ -79,12 +79,17 @@ def _parse(text: str) -> Any:
 
 def _read_json(text: str) -> DataText | None:
     value = _parse(text)
-    return None if value is None or _repeats_names(text, value) else DataText(value, _json_writer(text))
+    return None if value is None or _loses_something(text, value) else DataText(value, _json_writer(text))
 
 
-def _repeats_names(text: str, value: Any) -> bool:
-    """Whether an object has two members of one name, of which only one was read."""
-    written = dumps(value).decode()
+def _loses_something(text: str, value: Any) -> bool:
+    """Whether a value cannot be written as it stood there, such as two members of one name and numbers without end."""
+    try:
+        written = dumps(value).decode()
+    except ContractError:  # too deep, or a number that is too long
+        return True
+    if written.count("null") > text.count("null"):  # for what JSON has no number for
+        return True
     has_lost = _count_names(text) > _count_names(written)
     return (has_lost or "\\u0022" in text) and _has_pairs_twice(text)
 
@@ -128,7 +133,7 @@ def _read_lines(text: str) -> DataText | None:
     rows = []
     for line in lines:
         row = _parse(line) if line[:1] == "{" else None
-        if not isinstance(row, dict):
+        if not isinstance(row, dict) or _loses_something(line, row):
             return None
         rows.append(row)
     write = _json_writer(lines[0], text)
@@ -139,6 +144,8 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
     """Several texts that are a JSON object each."""
     rows = [_parse(text) if text.lstrip()[:1] == "{" else None for text in texts]
     if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
+    if any(_loses_something(text, row) for text, row in zip(texts, rows, strict=True)):
         return None
     write = _json_writer(*texts)
     return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))))
