@@ -72,13 +72,13 @@ from aerogram.reply import (
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
 from aerogram.shape.controls import Levers
-from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
+from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
-from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
+from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
@@ -399,12 +399,12 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
         if draft.media or draft.is_content:
             return UNKEPT
         page = produced[0]
-        return packed(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
+        return pack(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
 
     key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
     kept = await cache.fetch(key, produce, request_id=call.request_id)
     if kept is not UNKEPT:
-        return unpacked(kept)
+        return unpack(kept)
     return produced[0] if produced else await handler()
 
 
@@ -767,7 +767,7 @@ def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if cost.tokens_estimated not in (0, _most_tokens(budget)):
         return draft
     unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-    return draft._replace(reply=counted(unsaid, call.sizer())[0])
+    return draft._replace(reply=count_itself(unsaid, call.sizer())[0])
 
 
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:
