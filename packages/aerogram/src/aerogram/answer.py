@@ -479,10 +479,11 @@ def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
 
 
 async def bill(call: Call, draft: ReplyDraft) -> None:
-    """Take what the answer costs from the limits of its caller."""
-    limits = call.contract.limits
-    if limits is not None and call.allowance is not None:
-        await limits.bill(call.allowance, draft.reply)
+    """Take from the limits of its caller what a reply says that it cost; otherwise it is what was expected."""
+    limits, cost = call.contract.limits, draft.reply.telemetry
+    units = 0 if draft.reply.problem is not None else None if cost is None else cost.billable_units
+    if limits is not None and call.allowance is not None and units is not None:
+        await limits.settle(call.allowance, units)
 
 
 def annotate(call: Call, draft: ReplyDraft) -> ReplyDraft:
