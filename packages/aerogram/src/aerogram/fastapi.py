@@ -20,6 +20,7 @@ from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shape
 from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import try_read
+from aerogram.dialects.protocol import Envelope
 from aerogram.errors import MissingExtra
 from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage
@@ -200,10 +201,6 @@ def _headers_read(dependant: Dependant) -> Iterator[str]:
 # handlers
 
 
-def _is_reply(model: Any) -> bool:
-    return model is Reply or get_origin(model) is Reply
-
-
 def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
@@ -324,6 +321,7 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
     response_name = dependant.response_param_name = dependant.response_param_name or _RESPONSE
     body = [one.name for one in dependant.body_params]
     found_out = [one.name for one in dependant.dependencies if one.name]
+    read = [(one.alias, one.name) for one in (*dependant.path_params, *dependant.query_params)]
 
     def enter(values: dict[str, Any]) -> tuple[Exchange | None, Response]:
         request: Request = values.pop(_REQUEST) if is_ours[_REQUEST] else values[request_name]
@@ -331,8 +329,11 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
         exchange: Exchange | None = request.scope.get(EXCHANGE)
         if exchange is not None:
             exchange.enter(exchange.layer.own_terms_of(route), request.scope)
+            exchange.is_checked = True
             if body:
                 exchange.body = {name: values.get(name) for name in body}
+            if read:
+                exchange.parsed = {alias: values[name] for alias, name in read if name in values}
             if found_out:
                 exchange.found_out = {name: values.get(name) for name in found_out}
         return exchange, response
@@ -384,6 +385,8 @@ class _Model:
         """An answer whose data has gone through the model."""
         value = answer.outcome
         said = value.reply if isinstance(value, ResumablePage) else value
+        if isinstance(said, Envelope):
+            said = try_read(said) or said
         if isinstance(value, ResumablePage) and value.is_archived:
             return answer
         if not isinstance(said, Reply):
@@ -422,11 +425,16 @@ def _place_of(handler: Callable[..., Any], context: RouteContext) -> EndpointCon
 
 
 def _data_field(context: RouteContext) -> Any:
-    """The response model of a route; of a route that returns a `Reply`, the model of its data."""
-    if not _is_reply(context.response_model):
+    """The response model of a route; of one that returns a `Reply` or an envelope, the model of the data in it."""
+    model = context.response_model
+    if model is Reply or get_origin(model) is Reply:
+        inner = next(iter(get_args(model)), None)
+    elif isinstance(model, type) and issubclass(model, Envelope):
+        rows = model.data_type()
+        inner = rows | get_args(rows)[0] if get_origin(rows) is list else rows  # a row may be the whole answer
+    else:
         return context.response_field
-    inner = get_args(context.response_model)
     name = f"Response_{context.unique_id}"
-    field = create_model_field(name=name, type_=inner[0], mode="serialization") if inner else None
+    field = None if inner is None else create_model_field(name=name, type_=inner, mode="serialization")
     context._effective_route.response_field = field  # type: ignore[union-attr]  # what the OpenAPI document shows
     return field
