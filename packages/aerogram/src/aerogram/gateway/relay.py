@@ -281,6 +281,8 @@ class Relay:
 
     async def _pass_notification(self, front: Front, method: str, params: Params) -> None:
         line = self._lines.get(self._key(front))
+        if not _is_news(method):
+            return  # a request without an id: it would be carried out, and nobody has looked at it
         if method == "notifications/cancelled" or line is None or line.link is None:
             return  # the dispatcher has seen to it
         if method == "notifications/initialized":
@@ -697,7 +699,7 @@ class Relay:
     async def on_news(self, link: Link, method: str, params: Params) -> None:
         """Pass a notification on to those whom it is for."""
         line, told = self._by_link.get(link), dict(params or {})
-        if line is None:
+        if line is None or not _is_news(method):
             return
         if method == "notifications/tools/list_changed":
             self.tools.forget()
@@ -743,6 +745,11 @@ class Relay:
             if flight.front.is_modern and (not is_log or flight.wants(str(told.get("level")))):
                 await flight.front.channel.notify(method, params)
                 break
+
+
+def _is_news(method: str) -> bool:
+    """Whether a method is one of those that want no answer."""
+    return method.startswith("notifications/")
 
 
 def _unavailable(failure: Exception | None) -> ReplyError:

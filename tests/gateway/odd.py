@@ -1,0 +1,87 @@
+"""A server behind a gateway that keeps few of the rules; it writes its lines itself.
+
+python odd.py [name of a further tool]...
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+UNREAD = {
+    "surrogate": '{"content": [{"type": "text", "text": "\\ud800"}]}',
+    "number": '{"content": [], "structuredContent": {"a": %s}}' % ("9" * 5000),
+    "list": "[1, 2]",
+    "null": "null",
+    "deep": '{"content": [], "structuredContent": {"a": %s}}' % ("[" * 3000 + "]" * 3000),
+}
+"""Results that cannot be read."""
+ERRORS = {
+    "refuses": {"code": 4711, "message": f"bad token {SECRET}", "data": {"token": SECRET, "why": "because"}},
+    "our_name": {"code": -32603, "message": "its own", "data": {"dev.aerogram/too_large": "boo"}},
+}
+LINK = {"uri": f"https://h/?access_token={SECRET}", "name": SECRET, "title": SECRET, "description": f"see {SECRET}"}
+RESULTS = {
+    "link": {"content": [{"type": "resource_link", **LINK}]},
+    "embedded": {"content": [{"type": "resource", "resource": {"uri": f"file:///{SECRET}", "text": "inside"}}]},
+    "member": {"content": [{"type": "text", "text": "x"}], "extra": {"why": "because", "key": SECRET}},
+    "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
+}
+NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", *sys.argv[1:]]
+METHODS = []
+INFO = {"name": "odd", "version": "1"}
+CAPABILITIES = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "logging": {}}
+
+
+def write(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def call(asked, name):
+    if name in UNREAD:
+        print(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked)}, "result": {UNREAD[name]}}}', flush=True)
+    elif name in ERRORS:
+        write(id=asked, error=ERRORS[name])
+    else:
+        if name == "log":
+            write(method="notifications/message", params={"level": "error", "data": f"log {SECRET}"})
+        if name == "tell":
+            write(method="notifications/com.example/unknown", params={"a": 1})
+            write(method="notifications/resources/updated", params={"uri": "test://one/part"})
+        said = json.dumps(METHODS) if name == "heard" else f"its own {name}"
+        write(id=asked, result=RESULTS.get(name, {"content": [{"type": "text", "text": said}]}))
+
+
+def list_tools(params):
+    """As many pages as somebody wants, where one of the tools is called so."""
+    names, more = NAMES, {}
+    if "endless" in NAMES:
+        page = int(params.get("cursor", 0)) + 1
+        names, more = [f"tool-{page}"], {"nextCursor": str(page)}
+    return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
+
+
+def main():
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, asked, params = message.get("method"), message.get("id"), message.get("params") or {}
+        METHODS.append(method)
+        if method == "tools/call" and asked is not None:
+            call(asked, params["name"])
+        elif method == "initialize":
+            version = params["protocolVersion"]
+            write(id=asked, result={"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO})
+        elif method == "tools/list":
+            write(id=asked, result=list_tools(params))
+        elif method == "prompts/get":
+            content = {"type": "text", "text": f"use {SECRET}"}
+            write(id=asked, result={"description": SECRET, "messages": [{"role": "user", "content": content}]})
+        elif method == "server/discover":
+            write(id=asked, error={"code": -32601, "message": "Method not found"})
+        elif asked is not None:
+            write(id=asked, result={})
+
+
+if __name__ == "__main__":
+    main()

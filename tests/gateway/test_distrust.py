@@ -1,0 +1,35 @@
+"""Distrust: servers and clients that keep few of the rules do no harm to others, and are answered at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.test_wire import Wire
+
+ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
+
+
+@pytest.fixture(scope="module")
+def wire():
+    """A client that writes lines, before a server that does."""
+    wire = Wire("", "--redact", "--timeout", "60", server=ODD)
+    wire.greet()
+    yield wire
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
+
+
+def call(wire, name):
+    return wire.ask(name, "tools/call", name=name)
+
+
+def test_a_request_without_an_id_goes_nowhere(wire):
+    """A call would be carried out that way, by tools that are hidden too."""
+    wire.send(method="tools/call", params={"name": "text"})
+    wire.send(method="notifications/com.example/hello")
+    methods = json.loads(call(wire, "heard")["result"]["content"][0]["text"])
+    assert "notifications/com.example/hello" in methods and methods.count("tools/call") == 1
