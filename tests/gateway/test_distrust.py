@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.odd import SECRET
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -33,3 +34,9 @@ def test_a_request_without_an_id_goes_nowhere(wire):
     wire.send(method="notifications/com.example/hello")
     methods = json.loads(call(wire, "heard")["result"]["content"][0]["text"])
     assert "notifications/com.example/hello" in methods and methods.count("tools/call") == 1
+
+
+def test_the_words_of_a_failure_have_no_secrets(wire):
+    error = call(wire, "refuses")["error"]
+    assert (error["code"], error["data"]["why"]) == (4711, "because")
+    assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)

@@ -230,7 +230,9 @@ class Relay:
             with self._reserve(front, ctx.method, params):
                 return await self._answer(front, ctx.method, params)
         except ReplyError as error:
-            raise MCPError(**protocol_error(problem_of(error))) from error
+            raise self.tools.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
+        except MCPError as error:
+            raise self.tools.clean_error(error) from error
 
     def _front(self, context: ServerRequestContext[Any, Any]) -> Front:
         connection, channel = context.session._connection, context.session._request_outbound

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import mcp_types
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
@@ -26,7 +27,8 @@ from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
-from aerogram.sanitize import sanitize_contents
+from aerogram.sanitize import sanitize, sanitize_contents, sanitize_text
+from aerogram.sanitize.steps import UNREADABLE
 from aerogram.shape.controls import Controls
 
 __all__ = ["Tools"]
@@ -212,6 +214,24 @@ class Tools:
             return made
         told = tell_result(Call(self.contract, operation=profile.name), known, is_boxed=profile.is_boxed)
         return sdk_blocks(known["content"]) if told is None else told.draft.reply
+
+    def clean_error(self, error: MCPError) -> MCPError:
+        """An error of the protocol without what may not be said; where a person is to go stays as it is."""
+        if not self.contract.sanitizers:
+            return error
+        said = error.error
+        data = said.data if said.code == mcp_types.URL_ELICITATION_REQUIRED else self.clean(said.data)
+        return MCPError(said.code, self.clean(said.message), data)
+
+    def clean(self, value: Any) -> Any:
+        """A text, or other data, without what may not be said."""
+        steps = self.contract.sanitizers
+        if value is None or not steps:
+            return value
+        try:
+            return sanitize_text(value, *steps) if isinstance(value, str) else sanitize(Reply(value), *steps).data
+        except RecursionError:
+            return UNREADABLE  # nobody has looked at what lies so deep
 
     def clean_contents(self, contents: Any) -> Any:
         """The contents of a resource without what may not be said."""
