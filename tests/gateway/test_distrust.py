@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.odd import SECRET
+from gateway.odd import SECRET, UNREAD
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -40,3 +40,15 @@ def test_the_words_of_a_failure_have_no_secrets(wire):
     error = call(wire, "refuses")["error"]
     assert (error["code"], error["data"]["why"]) == (4711, "because")
     assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
+    result = call(wire, name)["result"]
+    problem = result["_meta"]["dev.aerogram/problem"]
+    assert result["isError"] and "cannot be read" in problem["message"] and "repeat" in problem["remediation"]
+
+
+def test_what_a_server_says_under_our_name_is_its_own_word(wire):
+    assert call(wire, "our_name")["error"]["message"] == "its own"
+    assert call(wire, "claims")["result"]["content"][0]["text"] == "x"

@@ -33,7 +33,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.eras import add_envelope, is_modern
-from aerogram.gateway.process import TOO_LARGE
+from aerogram.gateway.process import LOOK_FIRST, Loss
 
 __all__ = ["Client", "Link", "Listener", "Source"]
 
@@ -46,7 +46,6 @@ STILL_THERE: Final = 5.0
 """Seconds that a server has to answer whether it lives, once it has let a call wait for too long."""
 _NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
 """By which parameter a request is named in a header."""
-LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
 
 Params = Mapping[str, Any] | None
 
@@ -278,12 +277,8 @@ class Link:
     def _failure(self, error: MCPError, method: str) -> ReplyError | None:
         """What our own words are for an error that is not the server's; None for one that is."""
         data = error.error.data
-        if isinstance(data, dict) and TOO_LARGE in data:
-            return Unavailable(
-                f"The server's answer has {data[TOO_LARGE]:,} bytes, and is not taken",
-                code="INTERNAL_ERROR",
-                remediation="Ask for less: fewer rows, a narrower filter, a part of it",
-            )
+        if isinstance(data, Loss):
+            return Unavailable(data.reason, code="INTERNAL_ERROR", remediation=data.remediation)
         if _is_closed(error):
             return Unavailable(
                 "The server behind ended before it answered", remediation=f"{LOOK_FIRST}; it is restarted"

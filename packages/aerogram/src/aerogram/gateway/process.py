@@ -2,7 +2,7 @@
 
 The SDK's own transport joins a long line anew with every chunk, which takes minutes for a hundred megabytes, and has no
 limit for what one line may hold. Here a line beyond the limit is thrown away as it comes; if it says which request it
-answers, that request fails, and everything else goes on.
+answers, that request fails, and everything else goes on. So does the request of an answer that cannot be read.
 """
 
 from __future__ import annotations
@@ -27,22 +27,33 @@ from mcp.shared.message import SessionMessage
 
 from aerogram.errors import Unavailable
 
-__all__ = ["LARGEST", "TOO_LARGE", "Command", "Lines", "Oversize"]
+__all__ = ["LARGEST", "LOOK_FIRST", "Command", "Lines", "Loss", "Oversize"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
-TOO_LARGE: Final = "dev.aerogram/too_large"
-"""Under which name an error says how many bytes a message had."""
+LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
 _CHUNK: Final = 256 * 1024
 _GLIMPSE: Final = 512
 _GRACE: Final = 2.0
 """Seconds that a server has to end by itself, and again when it is told to."""
 _ID: Final = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")'
 _FIRST_ID: Final = re.compile(rb'\A\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*' + _ID)
+_RESULT: Final = re.compile(
+    rb'\A\s*\{(?:\s*(?:"jsonrpc"\s*:\s*"2\.0"|' + _ID + rb')\s*,){0,2}\s*"(?:result|error)"\s*:'
+)
+"""How an answer begins, as opposed to a request of the server, whose ids are its own."""
 _LAST_ID: Final = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 Received = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Why there is no answer although the server sent one; no server can write this, for it is no JSON."""
+
+    reason: str
+    remediation: str
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,18 @@ class Oversize:
 
     def error(self) -> mcp_types.JSONRPCError | None:
         """The failure of the request that the line answers, if it says which one."""
-        found = _FIRST_ID.search(self.head) or _LAST_ID.search(self.tail)
-        if found is None:
-            return None
-        told = found[1].decode("utf-8", "replace")
-        told_size = {TOO_LARGE: self.size}
-        data = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="message too large", data=told_size)
-        return mcp_types.JSONRPCError(jsonrpc="2.0", id=told.strip('"') if '"' in told else int(told), error=data)
+        reason = f"The server's answer has {self.size:,} bytes, and is not taken"
+        return _fail(self.head, self.tail, Loss(reason, "Ask for less: fewer rows, a narrower filter, a part of it"))
+
+
+def _fail(head: bytes, tail: bytes, loss: Loss) -> mcp_types.JSONRPCError | None:
+    """The failure of the request that a line answers, if the ends of the line say which one."""
+    found = _FIRST_ID.search(head) or _LAST_ID.search(tail)
+    if found is None:
+        return None
+    told = found[1].decode("utf-8", "replace")
+    data = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=loss.reason, data=loss)
+    return mcp_types.JSONRPCError(jsonrpc="2.0", id=told.strip('"') if '"' in told else int(told), error=data)
 
 
 @dataclass
@@ -97,6 +113,9 @@ class Lines:
         return Oversize(head, line, size) if size > self.largest else line
 
 
+_UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it", LOOK_FIRST)
+
+
 def _read_line(line: bytes | Oversize) -> Received:
     """What a line says; what cannot be read is an exception, as the SDK's sessions expect it."""
     if isinstance(line, Oversize):
@@ -105,6 +124,10 @@ def _read_line(line: bytes | Oversize) -> Received:
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
+        head, tail = line[:_GLIMPSE], line[-_GLIMPSE:]
+        failed = _fail(head, tail, _UNREAD) if _RESULT.search(head) else None
+        if failed is not None:
+            return SessionMessage(failed)
         return ValueError(f"no message: {line[:80]!r} ({type(error).__name__})")
 
 
