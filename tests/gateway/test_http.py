@@ -121,6 +121,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.keys.append(self.headers["authorization"])
         self.send_response(self.status)
         self.send_header("content-length", "0")
+        self.send_header("retry-after", "\xb2")  # a digit to Python, and no number
         self.send_header("www-authenticate", 'Bearer resource_metadata="http://127.0.0.1/.well-known/a"')
         self.end_headers()
 
@@ -130,7 +131,12 @@ class Refusing(BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize(
     ("status", "code", "options"),
-    [(401, "UNAUTHORIZED", ()), (401, "UNAUTHORIZED", ("--sse",)), (503, "UNAVAILABLE", ())],
+    [
+        (401, "UNAUTHORIZED", ()),
+        (401, "UNAUTHORIZED", ("--sse",)),
+        (429, "RATE_LIMIT_EXCEEDED", ()),
+        (503, "UNAVAILABLE", ()),
+    ],
 )
 def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkeypatch):
     """The key of the server comes from a variable."""

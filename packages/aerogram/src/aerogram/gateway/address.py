@@ -7,6 +7,7 @@ is noted here, so that its client hears what to do.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ __all__ = ["Address", "refusal_of"]
 
 MOST_NOTED: Final = 1000
 _UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN = 401, 403, 429, 500
+_SECONDS: Final = re.compile("[0-9]{1,9}")
 _KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
 
 
@@ -84,6 +86,6 @@ def refusal_of(status: int, headers: Mapping[str, str]) -> ReplyError | None:
         return Forbidden("The server behind does not allow this (403)")
     if status == _TOO_MANY:
         after = headers.get("retry-after", "")
-        seconds = float(after) if after.isdigit() else None
+        seconds = float(after) if _SECONDS.fullmatch(after) else None
         return RateLimited("The server behind gets too many requests (429)", retry_after=seconds)
     return Unavailable(f"The server behind answers with status {status}") if status >= _BROKEN else None

@@ -66,8 +66,14 @@ class Entry:
     @property
     def hashes(self) -> dict[str, str]:
         """What was left out of the answer, by its name: the hashes under which it is kept."""
-        fidelity = ((self.result or {}).get("_meta") or {}).get(_FIDELITY) or {}
-        return {str(name): str(found) for name, found in (fidelity.get("archive_hashes") or {}).items()}
+        found = self._said(_FIDELITY).get("archive_hashes")
+        return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+
+    def _said(self, name: str) -> Message:
+        """What the answer says under a name of ours, which a server may have written as well."""
+        meta = (self.result or {}).get("_meta")
+        found = meta.get(name) if isinstance(meta, dict) else None
+        return found if isinstance(found, dict) else {}
 
     @property
     def has_failed(self) -> bool:
@@ -78,8 +84,8 @@ class Entry:
         """Count the tokens, and see what went wrong."""
         self.after, self.is_exact = _tokens(self.result, counter)
         self.before = max(_tokens(self.got, counter)[0], self.after) if self.got is not None else self.after
-        problem = ((self.result or {}).get("_meta") or {}).get(PROBLEM) or {}
-        self.code = self.code or problem.get("code")
+        code = self._said(PROBLEM).get("code")
+        self.code = self.code or (code if isinstance(code, str) else None)
 
 
 Listener: TypeAlias = Callable[[Entry], None]
