@@ -52,3 +52,24 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
 def test_what_a_server_says_under_our_name_is_its_own_word(wire):
     assert call(wire, "our_name")["error"]["message"] == "its own"
     assert call(wire, "claims")["result"]["content"][0]["text"] == "x"
+
+
+def test_a_list_of_tools_without_end_is_read_for_a_while():
+    wire = Wire("", server=[*ODD, "endless"])
+    wire.greet()
+    assert call(wire, "some")["result"]["content"][0]["text"] == "its own some"
+    methods = json.loads(call(wire, "heard")["result"]["content"][0]["text"])
+    assert methods.count("tools/list") == 100
+    assert wire.end() == 0
+
+
+def test_the_name_of_our_tool_is_free_from_the_first_call_on():
+    """The server has tools of both names that ours might have."""
+    wire = Wire("", server=[*ODD, "retrieve", "aerogram_retrieve"])
+    wire.greet()
+    for name in ("retrieve", "aerogram_retrieve"):
+        assert call(wire, name)["result"]["content"][0]["text"] == f"its own {name}"
+    names = [tool["name"] for tool in wire.ask(1, "tools/list")["result"]["tools"]]
+    assert names[-1] == "aerogram_retrieve_2" and len(names) == len(set(names))
+    assert call(wire, names[-1])["result"]["isError"]  # ours, which wants a hash
+    assert wire.end() == 0

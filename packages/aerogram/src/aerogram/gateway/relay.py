@@ -53,6 +53,8 @@ SETTLED: Final = 30.0
 MOST_ROUNDS: Final = 50
 MOST_TASKS: Final = 1000
 """Tasks of which it is known which tool they are of."""
+MOST_PAGES: Final = 100
+"""Pages of a list of tools that are read."""
 MOST_LINES: Final = 16
 """Links for clients that share the gateway and can be asked."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
@@ -486,24 +488,25 @@ class Relay:
         found = await self._forward(front, "tools/list", params)
         tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
         link.learn_headers(tools)
-        shown = self.tools.show(tools, is_last="nextCursor" not in found)
+        shown = self.tools.show(tools, is_first="cursor" not in params, is_last="nextCursor" not in found)
         return {**found, "tools": shown}
 
-    async def _learn_tools(self, front: Front, name: str) -> None:
-        """Have the server list its tools, unless this one is known."""
-        if self.tools.is_known or self.tools.knows(name):
+    async def _learn_tools(self, front: Front) -> None:
+        """Have the server list its tools, unless they are known; a list without end is read for a while."""
+        if self.tools.is_known:
             return
         _, link = await self._open(front)
         cursor: dict[str, Any] = {}
-        while "tools" in link.capabilities:
-            envelope = {key: value for key, value in front.meta.items() if key != "progressToken"}
-            found = await self._forward(front, "tools/list", {**cursor, "_meta": envelope} if envelope else cursor)
-            tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
-            link.learn_headers(tools)
-            self.tools.learn(tools)
-            if "nextCursor" not in found or cursor.get("cursor") == found["nextCursor"]:
-                break
-            cursor = {"cursor": found["nextCursor"]}
+        envelope = {key: value for key, value in front.meta.items() if key != "progressToken"}
+        with anyio.move_on_after(self._timeout):
+            for _ in range(MOST_PAGES if "tools" in link.capabilities else 0):
+                found = await self._forward(front, "tools/list", {**cursor, "_meta": envelope} if envelope else cursor)
+                tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
+                link.learn_headers(tools)
+                self.tools.learn(tools)
+                if "nextCursor" not in found or cursor.get("cursor") == found["nextCursor"]:
+                    break
+                cursor = {"cursor": found["nextCursor"]}
         self.tools.is_known = True
 
     async def _call_tool(self, front: Front, params: Message) -> Message:
@@ -511,7 +514,7 @@ class Relay:
         if not isinstance(arguments, dict):
             arguments = {}
         with contextlib.suppress(MCPError, ReplyError):  # the call itself will say what is wrong
-            await self._learn_tools(front, name)
+            await self._learn_tools(front)
         if not self.tools.is_own(name) and not self.tools.is_shown(name):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
 

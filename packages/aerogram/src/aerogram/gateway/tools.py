@@ -6,6 +6,7 @@ A result of the server is the outcome of a handler that has finished it itself: 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -60,6 +61,8 @@ class Tools:
         self._listed: dict[str, Message] = {}
         self._profiles: dict[str, Profile] = {}
         self.is_known = False
+        """Whether the server has listed all of them, so that the name of ours is settled."""
+        self._is_listing = False
         self.service = Service(contract)
         self._retrieve = self._own_tool()
 
@@ -76,10 +79,6 @@ class Tools:
         """Whether a tool is ours and not the server's."""
         return self._retrieve is not None and name == self._retrieve.name
 
-    def knows(self, name: str) -> bool:
-        """Whether a tool has been listed, or is ours."""
-        return name in self._listed or self.is_own(name)
-
     def input_schema(self, name: str) -> Message | None:
         """What a tool takes, where that is known."""
         found: Message | None = self._listed.get(name, {}).get("inputSchema")
@@ -87,7 +86,7 @@ class Tools:
 
     def forget(self) -> None:
         """The server's tools have changed."""
-        self.is_known = False
+        self.is_known = self._is_listing = False
         self._listed.clear()
         self._profiles.clear()
 
@@ -100,14 +99,19 @@ class Tools:
             if self._listed.get(name) != tool:
                 self._listed[name] = tool
                 self._profiles.pop(name, None)
-        if self._retrieve is not None and self._retrieve.name in self._listed and self.contract.retrieve != OTHER_NAME:
-            self.service = Service(replace(self.contract, retrieve=OTHER_NAME))
+        if self._retrieve is not None and self._retrieve.name in self._listed:
+            names = itertools.chain((OTHER_NAME,), (f"{OTHER_NAME}_{number}" for number in itertools.count(2)))
+            self.service = Service(
+                replace(self.contract, retrieve=next(one for one in names if one not in self._listed))
+            )
             self._retrieve = self._own_tool()
             self._profiles.clear()
 
-    def show(self, tools: list[Message], *, is_last: bool) -> list[Message]:
+    def show(self, tools: list[Message], *, is_first: bool, is_last: bool) -> list[Message]:
         """A page of the server's list as clients see it; ours stands at its end."""
         self.learn(tools)
+        self._is_listing = self._is_listing or is_first
+        self.is_known = self.is_known or (self._is_listing and is_last)
         shown = [self._show_tool(tool) for tool in tools if self.is_shown(str(tool.get("name")))]
         return [*shown, self._own_listing()] if is_last and self._retrieve is not None else shown
 
