@@ -13,8 +13,10 @@ from typing import ClassVar
 
 import httpx2
 import pytest
+from mcp import Client
 
 from gateway.conftest import Person, behind, connect, gateway
+from gateway.test_distrust import ODD
 from gateway.test_wire import Wire
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
@@ -78,6 +80,32 @@ async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own
 
     levels = await asyncio.gather(*(talk(name) for name in ("Ada", "Bob", "Eve")))
     assert "full" not in levels
+
+
+async def test_a_client_hears_of_what_it_has_asked_for_alone():
+    """Neither of the other's resources nor of its calls; and nobody can take a subscription from somebody else."""
+    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *ODD]
+    with running(words, "stderr") as url:
+        ada, bob = Person(), Person()
+        async with silent(url, ada) as first, silent(url, bob) as second:
+            for caller, hearer in ((first, bob), (second, ada)):
+                while not hearer.logs:  # log messages are for all, once their streams are open
+                    await caller.call_tool("log", {})
+            for client in (first, second):
+                await client.subscribe_resource("test://one")
+            await second.unsubscribe_resource("test://one")
+            while "notifications/resources/updated" not in ada.methods():
+                await first.call_tool("tell", {})
+            await second.call_tool("heard", {})
+            await first.unsubscribe_resource("test://one")
+            heard = json.loads((await first.call_tool("heard", {})).content[0].text)
+        assert set(bob.methods()) <= {"notifications/message"}
+        assert heard.count("resources/subscribe") == 2 and heard.count("resources/unsubscribe") == 1
+
+
+def silent(url, person):
+    """A client that cannot be asked anything, and so shares the server with others."""
+    return Client(url, mode="legacy", logging_callback=person.log, message_handler=person.hear)
 
 
 async def test_one_gateway_serves_the_servers_of_a_file(tmp_path):

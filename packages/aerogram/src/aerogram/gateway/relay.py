@@ -14,7 +14,7 @@ import base64
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +58,8 @@ MOST_PAGES: Final = 100
 MOST_LINES: Final = 16
 """Links for clients that share the gateway and can be asked."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+_UPDATED: Final = "notifications/resources/updated"
+_LOG: Final = "notifications/message"
 _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _FILTERS: Final = {
     "notifications/tools/list_changed": "toolsListChanged",
@@ -127,8 +129,8 @@ class Listen:
 
     def wants(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether a notification belongs on it."""
-        if method == "notifications/resources/updated":
-            return params.get("uri") in (self.wanted.get("resourceSubscriptions") or ())
+        if method == _UPDATED:
+            return _covers(self.wanted.get("resourceSubscriptions") or (), params.get("uri"))
         return bool(self.wanted.get(_FILTERS.get(method, "")))
 
 
@@ -148,6 +150,17 @@ class Line:
     level: str | None = None
     starts: int = 0
     started: float = 0.0
+
+    def follows(self, uri: str) -> bool:
+        """Whether anybody wants to hear of a resource."""
+        wanted = (one.wanted.get("resourceSubscriptions") or () for one in self.listens.values())
+        return any(uri in uris for uris in (*(one.subscriptions for one in self.sessions), *wanted))
+
+    def caller(self) -> Flight | None:
+        """The request that something was said during, if all that are under way are one client's."""
+        flights = list(self.flights.values())
+        is_one = len({one.front if one.front.is_modern else one.front.session for one in flights}) == 1
+        return flights[-1] if is_one else None
 
 
 class Relay:
@@ -598,11 +611,12 @@ class Relay:
             if link.is_modern:
                 result = await link.request("subscriptions/listen", params, listen_id)
                 return with_meta(result, {_SUBSCRIPTION: front.request_id})
-            return await self._listen_to_legacy(front, link, wanted)
+            return await self._listen_to_legacy(front, line, link, listen_id)
         finally:
             line.listens.pop(listen_id, None)
 
-    async def _listen_to_legacy(self, front: Front, link: Link, wanted: Mapping[str, Any]) -> Message:
+    async def _listen_to_legacy(self, front: Front, line: Line, link: Link, listen_id: str) -> Message:
+        wanted = line.listens[listen_id].wanted
         said = {"notifications": dict(wanted), "_meta": {_SUBSCRIPTION: front.request_id}}
         uris = wanted.get("resourceSubscriptions") or ()
         for uri in uris:
@@ -612,25 +626,29 @@ class Relay:
             await link.wait_for_end()
             return {"resultType": "complete", "_meta": {_SUBSCRIPTION: front.request_id}}
         finally:
+            line.listens.pop(listen_id, None)
             with anyio.CancelScope(shield=True), anyio.move_on_after(2), contextlib.suppress(MCPError, ReplyError):
-                for uri in uris:
+                for uri in (one for one in uris if not line.follows(one)):
                     await link.request("resources/unsubscribe", {"uri": uri})
 
     async def _subscribe(self, front: Front, params: Message, *, method: str) -> Message:
         """A legacy client's wish to hear of a resource."""
         line, link = await self._open(front)
-        uri = str(params.get("uri"))
-        if not link.is_modern:
-            result = await self._forward(front, method, params)
+        own, uri = front.session.subscriptions, str(params.get("uri"))
+        if method == "resources/unsubscribe":
+            own.discard(uri)
         else:
-            result = {}
-        if method == "resources/subscribe":
-            front.session.subscriptions.add(uri)
-        else:
-            front.session.subscriptions.discard(uri)
+            own.add(uri)  # what is told at once is for it already
         if link.is_modern:
             await self._follow(front.session, line)
-        return result
+            return {}
+        if method == "resources/unsubscribe" and line.follows(uri):
+            return {}  # others still want to hear of it
+        try:
+            return await self._forward(front, method, params)
+        except (MCPError, ReplyError):
+            own.discard(uri)
+            raise
 
     async def _follow(self, session: Session, line: Line) -> None:
         """Have a modern server tell what a legacy client hears of by itself."""
@@ -734,22 +752,35 @@ class Relay:
 
     async def _tell_everybody(self, line: Line, method: str, params: Params) -> None:
         told = dict(params or {})
-        flights = list(line.flights.values())
-        for session in list(line.sessions):
-            own = [one.front.channel for one in flights if one.front.session is session]
-            channel = own[-1] if own and method == "notifications/message" else session.outbound
+        for session in self._hearers(line, method, told):
+            own = [one.front.channel for one in line.flights.values() if one.front.session is session]
+            channel = own[-1] if own and method == _LOG else session.outbound
             if channel is not None:
                 await channel.notify(method, params)
         for listen in list(line.listens.values()):
             if listen.front.is_modern and listen.wants(method, told):
                 await listen.front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: listen.front.request_id}))
-        if method in _FILTERS or method == "notifications/resources/updated":
+        if method in _FILTERS or method == _UPDATED or (self._shares and method != _LOG and line.caller() is None):
             return
-        for flight in flights:
-            is_log = method == "notifications/message"
-            if flight.front.is_modern and (not is_log or flight.wants(str(told.get("level")))):
+        for flight in list(line.flights.values()):
+            if flight.front.is_modern and (method != _LOG or flight.wants(str(told.get("level")))):
                 await flight.front.channel.notify(method, params)
                 break
+
+    def _hearers(self, line: Line, method: str, told: Message) -> list[Session]:
+        """The legacy clients for whom a notification is: where several share a link, no more than may know of it."""
+        everybody = list(line.sessions)
+        if not self._shares or len(everybody) == 1 or method in _FILTERS or method == _LOG:
+            return everybody
+        if method == _UPDATED:
+            return [one for one in everybody if _covers(one.subscriptions, told.get("uri"))]
+        caller = line.caller()
+        return [] if caller is None or caller.front.is_modern else [caller.front.session]
+
+
+def _covers(uris: Collection[str], uri: Any) -> bool:
+    """Whether one of the resources is this one, or the one that it is a part of."""
+    return any(str(uri) == one or str(uri).startswith(one.rstrip("/") + "/") for one in uris)
 
 
 def _is_news(method: str) -> bool:
