@@ -20,6 +20,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from aerogram.content import read_json
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
@@ -84,9 +86,18 @@ def _read_json(text: str) -> DataText | None:
 
 def _repeats_names(text: str, value: Any) -> bool:
     """Whether an object has two members of one name, of which only one was read."""
-    written = dumps(value).decode()
-    has_lost = _count_names(text) > _count_names(written)
-    return (has_lost or "\\u0022" in text) and _has_pairs_twice(text)
+    told, read = _count_names(text), _count_names(_write(value))
+    if told > read:
+        return True
+    is_unsure = told < read or "\\u0022" in text  # more space before a colon, or quotes that are written otherwise
+    return is_unsure and _has_pairs_twice(text)
+
+
+def _write(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _count_names(text: str) -> int:
@@ -208,6 +219,8 @@ def _read_markdown(text: str) -> DataText | None:
 
 def _markdown_cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|")
+    if "\\" not in inner:
+        return [cell.strip() for cell in inner.removesuffix("|").split("|")]
     inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
     return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(inner)]
 
